@@ -11,8 +11,8 @@
 
 #include "compare/record_kinds.h"
 
-/// Records into columns whose types are known when the program runs, beside ExampleSchema, which
-/// knows them when it is compiled. One core, all in the cache, batches of 128.
+/// Records into columns whose types are known at run time, beside ExampleSchema, which knows them
+/// at compile time. One core, all in the cache, batches of 128.
 namespace infeed {
 namespace {
 
@@ -102,7 +102,7 @@ struct TokenRows {
   std::vector<std::int64_t> tokens;
 };
 
-/// Rows of any length: RowColumn, which knows the type, beside a ragged column.
+/// Rows of any length: RowColumn, whose type is compiled in, beside a ragged column.
 void BM_typed_ragged(benchmark::State& state) {
   const auto schema = ExampleSchema<TokenRows>().feature("tokens", &TokenRows::tokens);
   std::vector<Record> records;
@@ -133,7 +133,7 @@ void BM_columns_ragged(benchmark::State& state) {
 }
 BENCHMARK(BM_columns_ragged);
 
-/// range(0) float columns of records with range(1) features.
+/// Parses range(0) float columns of records with range(1) features.
 void BM_columns_of_many(benchmark::State& state) {
   ExampleBuilder builder;
   ColumnSchema schema;
@@ -153,7 +153,7 @@ void BM_columns_of_many(benchmark::State& state) {
 }
 BENCHMARK(BM_columns_of_many)->Args({300, 300})->Args({300, 10'000});
 
-/// What handing a batch of 40 columns on to Arrow costs.
+/// Exports a batch of 40 columns to Arrow.
 void BM_export_arrow(benchmark::State& state) {
   const std::vector<std::string> records = drawn_records<ScalarRecord>();
   const ColumnParser parser(columns_of<ScalarRecord>());

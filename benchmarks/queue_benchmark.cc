@@ -7,9 +7,9 @@
 
 #include <infeed/device/infeed_queue.h>
 
-// A step handed from the host's feeder to its replicas, which take it together: InfeedQueues, by one
-// mutex, beside a bounded queue of oneTBB's for each replica and beside one of whole steps. Feeder and
-// device work for 20 us a step each, so what is above that is the hand-over's.
+// Hands a step from the host's feeder to its replicas, which take it together: InfeedQueues, by one
+// mutex, beside a bounded oneTBB queue for each replica and beside one of whole steps. Feeder and
+// device work for 20 us a step each; the time above that is the hand-over's.
 
 namespace infeed {
 namespace {
@@ -24,7 +24,7 @@ void work() {
   }
 }
 
-/// push(step) runs in a thread of its own for as many steps as pop() takes.
+/// Runs push(step) in a separate thread for as many steps as pop() takes.
 template <class Push, class Pop>
 void hand_over(benchmark::State& state, const Push& push, const Pop& pop) {
   constexpr int kSteps = 2000;

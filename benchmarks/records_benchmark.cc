@@ -70,7 +70,7 @@ void BM_read_blocks_of(benchmark::State& state) {
 }
 BENCHMARK(BM_read_blocks_of)->ArgsProduct({{784, 112 << 10}, {64, 128, 256, 512, 1024}});
 
-/// As if the file had never been read.
+/// Makes the file as if it had never been read.
 void drop_from_page_cache(const std::string& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY);
   (void)::fdatasync(descriptor);

@@ -23,7 +23,7 @@
 namespace infeed {
 namespace {
 
-/// The ceiling of random rows: the system's call into memory that is warm, and no look at the bytes.
+/// The ceiling of random rows: the system's call into warm memory, without a look at the bytes.
 void BM_pread_at_random(benchmark::State& state) {
   const auto payload_bytes = static_cast<std::size_t>(state.range(0));
   const std::string file = folder().records(payload_bytes, Compression::none);
@@ -40,7 +40,7 @@ void BM_pread_at_random(benchmark::State& state) {
 }
 BENCHMARK(BM_pread_at_random)->Arg(600)->Arg(2048)->Arg(112 << 10);
 
-/// Rows of a file with an index, in the order of the file or in a random one, so many a call.
+/// Reads rows of a file with an index, in the order of the file or in a random one, several a call.
 void read_rows(benchmark::State& state, std::vector<std::uint64_t> order) {
   const auto at_once = static_cast<std::size_t>(state.range(1));
   const auto payload_bytes = static_cast<std::size_t>(state.range(0));
@@ -76,7 +76,7 @@ void BM_read_rows_in_order(benchmark::State& state) {
 }
 BENCHMARK(BM_read_rows_in_order)->ArgsProduct({{600, 2048, 112 << 10}, {256}});
 
-/// Each element of a pipeline is taken and dropped.
+/// Takes and drops each element of a pipeline.
 void drain(benchmark::State& state, const Dataset<Record>& dataset) {
   std::size_t records = 0;
   std::size_t bytes = 0;

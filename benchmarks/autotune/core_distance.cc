@@ -28,7 +28,7 @@ void stay_on(int core) {
   sched_setaffinity(0, sizeof only, &only);
 }
 
-/// Waits for its turn and gives the other one its own, again and again.
+/// Waits for its turn and passes it on, again and again.
 void take_turns(std::atomic<int>& turn, int mine) {
   for (int i = 0; i < kTurns; ++i) {
     while (turn.load(std::memory_order_acquire) != mine) {
@@ -43,7 +43,7 @@ double core_to_core_ns() {
   const std::vector<int> cores = cores_of_this_process();
   if (cores.size() < 2) return 0;
   using Clock = std::chrono::steady_clock;
-  std::atomic<int> turn{2};  // nobody's, until both are there
+  std::atomic<int> turn{2};  // nobody's turn until both threads run
   std::atomic<int> there{0};
   const auto play = [&](int mine) {
     stay_on(cores[static_cast<std::size_t>(mine)]);

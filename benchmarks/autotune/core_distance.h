@@ -2,10 +2,10 @@
 
 namespace infeed::autotuning {
 
-/// How long a line of memory that one core has written takes to come to another, in ns, between the first two
-/// cores of this process; 0 where it has one. Of a virtual machine that changes, now and then: 30 to 60 where
-/// the two have a cache in common, 150 to 350 where they have none, and what threads hand to each other then
-/// takes up to half as long again.
+/// Returns the time in ns that a line of memory takes from one core, which has written it, to
+/// another, between the first two cores of this process; 0 if there is only one. In a virtual
+/// machine the time changes now and then: 30 to 60 if the two share a cache, 150 to 350 if they
+/// don't. Hand-overs between threads then take up to half as long again.
 double core_to_core_ns();
 
 }  // namespace infeed::autotuning

@@ -15,12 +15,12 @@
 #include "hill_climb.h"
 #include "workload.h"
 
-// Runs one workload once, by the tuner or with knobs that are fixed, and prints one JSON object.
-// Meant to be run by autotune.sh; alone it shows what the tuner does.
+// Runs one workload once, by the tuner or with fixed knobs, and prints one JSON object. Meant to be
+// run by autotune.sh; alone it shows the tuner's work.
 namespace infeed::autotuning {
 namespace {
 
-/// "map 'a'=4" or "prefetch/depth=16".
+/// Parses "map 'a'=4" or "prefetch/depth=16".
 KnobBound bound_of(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == text.npos) throw CLI::ValidationError("--set", "give STAGE=VALUE, not " + text);
@@ -34,7 +34,7 @@ KnobBound bound_of(const std::string& text) {
   return bound;
 }
 
-/// Of /proc/self/status, in its own unit.
+/// Returns a value of /proc/self/status, in its own unit.
 std::uint64_t status_value(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -52,7 +52,8 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// The last looks of all may fall into the end of the pipeline, when its threads are gone.
+/// Returns the median of the last quarter, since the very last looks may fall into the end of the
+/// pipeline, without threads.
 std::uint64_t median_of_last_quarter(const std::vector<std::uint64_t>& looks) {
   std::vector<std::uint64_t> last(looks.end() - static_cast<std::ptrdiff_t>((looks.size() + 3) / 4),
                                   looks.end());

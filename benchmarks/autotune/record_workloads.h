@@ -6,7 +6,7 @@
 
 namespace infeed::autotuning {
 
-/// Those that read record files: parsed to batches, and photographs that are decoded.
+/// Workloads that read record files: parsed to batches, and decoded photographs.
 std::vector<Workload> record_workloads();
 
 }  // namespace infeed::autotuning

@@ -11,16 +11,17 @@
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/iterator.h>
 
-/// Why: a tuner is only as good as on what it wasn't made for. Each workload is a shape that is
-/// known to be hard (shared reference: "Benchmark it honestly"), with everything marked autotune; the
-/// driver (autotune.py) runs it by the tuner, and with each setting fixed, to find the best one.
+/// Why: a tuner must do well on pipelines that it wasn't made for. Each workload is a shape that is
+/// known to be hard (shared reference: "Benchmark it honestly"), with everything marked autotune.
+/// The driver (autotune.py) runs it by the tuner, and with each setting fixed, to find the best
+/// one.
 namespace infeed::autotuning {
 
-/// What else could be had than other knobs; what_if.sh asks what it brings.
+/// Changes other than knobs; what_if.sh measures their gain.
 struct Variation {
-  double waits = 1;         ///< so many times as long: faster storage, where functions wait for it
-  double step = 1;          ///< so many times as long: a faster slice
-  std::string cached = {};  ///< the stage behind which a cache lies, by its label; empty: none
+  double waits = 1;         ///< waits take so many times as long: 0.5 is faster storage
+  double step = 1;          ///< the step takes so many times as long: 0.5 is a faster slice
+  std::string cached = {};  ///< label of the stage behind which a cache lies; empty: none
 };
 
 struct RunOptions {
@@ -30,25 +31,26 @@ struct RunOptions {
   Variation variation = {};
 };
 
-/// What one run gave.
+/// The result of one run.
 struct Outcome {
   std::vector<std::uint64_t> elements;  ///< taken in each 100 ms
   TuningReport tuning;
-  std::uint64_t memory_peak_bytes = 0;  ///< of the memory account
+  std::uint64_t memory_peak_bytes = 0;  ///< by the memory account
 };
 
 struct Workload {
   std::string name;
   std::function<Outcome(const RunOptions&)> run;
-  // Of the variations those that can be made:
+  // Variations that this workload can make:
   bool has_step = false;
-  double period_s = 0;                      ///< in which its rate goes up and down; 0: it is even
+  double period_s = 0;                      ///< in which its rate goes up and down; 0: the rate is
+                                            ///< even
   std::vector<std::string> cacheable = {};  ///< labels of stages
 };
 
 std::vector<Workload> workloads();
 
-/// Computes for about so long on a core of its own; the same work however busy the machine is.
+/// Computes for about `us` on a free core; the same work however busy the machine is.
 std::uint64_t compute(double us, std::uint64_t seed);
 
 inline constexpr std::chrono::milliseconds kBucket{100};

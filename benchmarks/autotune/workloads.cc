@@ -19,7 +19,7 @@ std::uint64_t spin(std::uint64_t rounds, std::uint64_t seed) {
   return seed;
 }
 
-/// Rounds of spin() that take a microsecond on a core that nobody else has: the best of several.
+/// Returns the rounds of spin() that take a microsecond on a core of its own: the best of several.
 double rounds_per_us() {
   static const double rounds = [] {
     double best = 0;
@@ -55,12 +55,12 @@ constexpr Number kEndless = Number{1} << 50;
 // A cache has to be filled before it helps.
 constexpr Number kCached = 200;
 
-/// Where they come from: without an end, or those that a cache holds.
+/// Returns numbers without an end, or as many as a cache holds.
 Dataset<Number> numbers(const Variation& variation) {
   return range(variation.cached.empty() ? kEndless : kCached);
 }
 
-/// With a cache behind the stage of this label, where it is asked for.
+/// Adds a cache behind the stage of this label, if the variation asks for it.
 Dataset<Number> kept(Dataset<Number> dataset, const Variation& variation, const char* label) {
   if (variation.cached != label) return dataset;
   return dataset | cache() | repeat();
@@ -81,7 +81,7 @@ Dataset<Number> mapped_twice(const Variation& variation, First first, Second sec
 }
 
 struct Shape {
-  double step_us = 0;  ///< the consumer is busy so long, on its own core or elsewhere
+  double step_us = 0;  ///< the consumer works so long, on its own core or elsewhere
   double period_s = 0;
   std::vector<std::string> cacheable = {"map"};
 };

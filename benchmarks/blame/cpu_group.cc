@@ -10,7 +10,7 @@
 namespace infeed::blaming {
 namespace {
 
-// Version 1, where a thread can leave by itself.
+// Version 1, in which a single thread can leave.
 const std::filesystem::path kGroups = "/sys/fs/cgroup/cpu";
 
 void write_to(const std::filesystem::path& file, const std::string& text) {

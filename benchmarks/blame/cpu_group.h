@@ -2,22 +2,22 @@
 
 #include <filesystem>
 
-/// A control group of this process's own, whose CPU quota can be changed while it runs.
+/// A control group for this process, whose CPU quota can be changed while it runs.
 namespace infeed::blaming {
 
 class CpuGroup {
  public:
-  /// All threads of the process go into it, and those that they make. Throws std::runtime_error
-  /// where no group can be made.
+  /// Moves all threads of the process into the group, which also takes the threads that they start.
+  /// Throws std::runtime_error if no group can be made.
   CpuGroup();
-  /// Back to where the process was.
+  /// Returns to the group where the process was.
   ~CpuGroup();
   CpuGroup(const CpuGroup&) = delete;
   CpuGroup& operator=(const CpuGroup&) = delete;
 
-  /// The calling thread leaves it: it is held back no more.
+  /// Takes the calling thread out: the quota no longer holds it back.
   void leave() const;
-  /// Milliseconds of CPU time in each tenth of a second; 0: as much as there is.
+  /// Sets the milliseconds of CPU time in each tenth of a second; 0: no limit.
   void set_quota(int milliseconds) const;
 
  private:

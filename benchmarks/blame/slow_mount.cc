@@ -31,7 +31,7 @@ void reply(int device, std::uint64_t unique, int error, const void* data = nullp
   header.error = -error;
   header.unique = unique;
   std::array<iovec, 2> parts{{{&header, sizeof(header)}, {const_cast<void*>(data), bytes}}};
-  // A request that was given up meanwhile has nobody to be told.
+  // A request that was given up meanwhile has no receiver.
   [[maybe_unused]] const ssize_t written = ::writev(device, parts.data(), bytes == 0 ? 1 : 2);
 }
 
@@ -77,7 +77,7 @@ void SlowMount::serve() {
     if (got >= static_cast<ssize_t>(sizeof(fuse_in_header))) {
       answer(request.data());
     } else if (errno != EINTR && errno != ENOENT && errno != EAGAIN) {
-      return;  // ENODEV: it is no longer mounted
+      return;  // ENODEV: it is unmounted
     }
   }
 }
@@ -125,7 +125,7 @@ void SlowMount::answer(const char* request) {
     }
     case FUSE_OPEN: {
       fuse_open_out out{};
-      out.open_flags = FOPEN_DIRECT_IO;  // each read comes here, not to the page cache
+      out.open_flags = FOPEN_DIRECT_IO;  // each read comes here instead of to the page cache
       return reply(device_, header.unique, 0, &out, sizeof(out));
     }
     case FUSE_READ: {
@@ -145,7 +145,7 @@ void SlowMount::answer(const char* request) {
     case FUSE_FORGET:
     case FUSE_BATCH_FORGET:
     case FUSE_INTERRUPT:
-      return;  // these want no answer
+      return;  // these need no answer
     default:
       return reply(device_, header.unique, ENOSYS);
   }

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-/// A file system of one's own (FUSE, spoken directly) that shows some files, to be read only, and
-/// takes as long for a read as one says. Needs root.
+/// A read-only file system (FUSE, spoken directly) that shows some files and delays each read by a
+/// given time. Needs root.
 namespace infeed::blaming {
 
 class SlowMount {
@@ -18,10 +18,10 @@ class SlowMount {
     std::uint64_t offset;
     std::uint64_t bytes;
   };
-  /// How long the read takes longer; called in the file system's thread.
+  /// Returns the delay of the read; called in the file system's thread.
   using Delay = std::function<std::chrono::nanoseconds(const Read&)>;
 
-  /// `files` become `folder`/NAME, where `folder` is an empty one. Throws std::runtime_error where
+  /// Shows `files` as `folder`/NAME, where `folder` is an empty one. Throws std::runtime_error if
   /// nothing can be mounted.
   SlowMount(std::string folder, std::vector<std::string> files, Delay delay);
   ~SlowMount();

@@ -29,8 +29,9 @@ auto describe(const std::vector<std::string>& files) {
          map([](const Record& record) { return record.bytes().size(); }) | batch(16) | prefetch(2);
 }
 
-/// A read brings whole records and parts of some; they are handed over with this read or the next
-/// one: a traced range is right when the read's bytes, a block more at each end, have to do with it.
+/// A read brings whole records and parts of others, which are handed over with this read or the
+/// next one. So a traced range is right if it overlaps the read's bytes, widened by a block at each
+/// end.
 testing::IsRight names_read(std::uint64_t framed_bytes) {
   return [framed_bytes](const tools::LateStep& late, const tools::SlowCall* call,
                         const testing::Stall& stall) {
@@ -85,7 +86,7 @@ Judgement slow_file(const Round& round) {
       });
 }
 
-/// In bursts the file system gives a block only every 30 ms.
+/// In bursts the file system delivers a block only every 30 ms.
 Judgement storage_bursts(const Round& round) {
   const PlantedRecords planted(round.folder, kShape);
   const std::string mounted = round.folder + "/mounted";

@@ -28,7 +28,7 @@ testing::IsRight names(Cause cause) {
   };
 }
 
-/// Stalls that follow each other so closely are one.
+/// Merges stalls that follow each other closely.
 std::vector<Stall> together(const std::vector<Stall>& stalls, std::chrono::milliseconds gap) {
   std::vector<Stall> phases;
   for (const Stall& stall : stalls) {
@@ -43,7 +43,7 @@ std::vector<Stall> together(const std::vector<Stall>& stalls, std::chrono::milli
 
 std::string recording_in(const Round& round) { return round.folder + "/run.profile"; }
 
-/// For some batches of each hundred the function takes longer than the step, and no call is long.
+/// For some batches of each hundred the function takes longer than the step, but no call is long.
 Judgement starved(const Round& round) {
   constexpr std::int64_t kBatch = 16;
   std::mt19937_64 random(round.seed);
@@ -71,7 +71,7 @@ Judgement starved(const Round& round) {
                });
 }
 
-/// For a while the process may use a tenth of a core only.
+/// For a while the process may use only a tenth of a core.
 Judgement quota(const Round& round) {
   std::mt19937_64 random(round.seed);
   std::uniform_int_distribution<int> between_ms(200, 400);
@@ -100,7 +100,7 @@ Judgement quota(const Round& round) {
   return judge(explained, log.stalls(), names(Cause::quota), testing::Lengthens::whole_step);
 }
 
-/// Between two steps the loop does something else, such as an evaluation.
+/// Between two steps the loop does other work, such as an evaluation.
 Judgement paused(const Round& round) {
   const PlantedRecords records(round.folder, {});
   std::mt19937_64 random(round.seed);
@@ -119,8 +119,8 @@ Judgement paused(const Round& round) {
                testing::Lengthens::whole_step);
 }
 
-/// Bursts of slow elements, which reading ahead hides but where the memory limit forbids it: all that
-/// come late are the limit's, also those of the first burst after it, whose queue isn't full again.
+/// Bursts of slow elements, which reading ahead hides unless the memory limit forbids it. The limit
+/// caused all late steps, also those of the first burst after it, whose queue isn't full again.
 Judgement memory_limit(const Round& round) {
   constexpr std::int64_t kBatch = 16;
   constexpr std::int64_t kPeriod = 60;

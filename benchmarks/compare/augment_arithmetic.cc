@@ -20,7 +20,7 @@ constexpr std::uint16_t bfloat16_bits(float value) {
 constexpr std::uint16_t normalised_bits(int pixel) {
   return bfloat16_bits((static_cast<float>(pixel) - kMean) * kScale);
 }
-/// A product takes a quarter of a quotient's time, and gives the same.
+/// Checks that a product, which takes a quarter of a quotient's time, gives the same.
 constexpr bool is_same_as_quotient() {
   for (int pixel = 0; pixel < 256; ++pixel) {
     const float quotient = (static_cast<float>(pixel) - kMean) / kDeviation;
@@ -33,7 +33,7 @@ static_assert(is_same_as_quotient());
 }  // namespace
 
 void augment_pixels(const std::uint8_t* pixels, const Augmentation& drawn, std::uint16_t* out) {
-  // Rows are worked on in whole vectors: what is behind a row's end is written over by the next.
+  // Rows are computed in whole vectors: the next row overwrites the values behind a row's end.
   constexpr int kWide = 32;
   constexpr int kSlack = kWide - kSide;
   constexpr int kPadded = kSide + 2 * kPadding;

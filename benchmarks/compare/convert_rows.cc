@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder on the disk that is measured; removed afterwards, outside of what is timed.
+/// A folder on the measured disk, removed afterwards, outside of the timed part.
 class OutputFolder {
  public:
   explicit OutputFolder(const RunOptions& options) : path_(options.data / "convert-out") {
@@ -37,7 +37,7 @@ class OutputFolder {
   const fs::path path_;
 };
 
-/// From the gzipped IDX files to the manifest: the median of some runs.
+/// Measures from the gzipped IDX files to the manifest: the median of some runs.
 double fashion_mnist_seconds(const RunOptions& options, Durability durability) {
   const tools::IdxPair files =
       tools::find_idx_pair(std::string(tools::kFashionMnistFolder), tools::Split::train);
@@ -54,8 +54,8 @@ double fashion_mnist_seconds(const RunOptions& options, Durability durability) {
   return median(std::move(seconds));
 }
 
-/// What can't be left out: inflating both files, and writing their bytes once. On one core, as the
-/// images are one gzip member.
+/// Measures the work that can't be left out: inflating both files, and writing their bytes once. On
+/// one core, as the images are one gzip member.
 double inflate_and_write_seconds(const RunOptions& options) {
   const tools::IdxPair files =
       tools::find_idx_pair(std::string(tools::kFashionMnistFolder), tools::Split::train);
@@ -111,8 +111,8 @@ class SyntheticInput final : public ExampleInput {
   const std::string example_;
 };
 
-/// Megabytes a second of writing one file from front to back and syncing it, in the better of two
-/// ways: leaving all to the last sync, or starting each 8 MiB when it is there.
+/// Returns the megabytes a second of writing one file from front to back and syncing it, in the
+/// better of two ways: leaving all to the last sync, or starting each 8 MiB when it is written.
 double sequential_sync_rate(const RunOptions& options) {
   constexpr std::uint64_t kStepBytes = std::uint64_t{8} << 20;
   const std::string step(kStepBytes, 'x');
@@ -141,8 +141,8 @@ double durable_rate(const RunOptions& options) {
   return static_cast<double>(result.manifest.bytes()) / seconds_since(start) / 1e6;
 }
 
-/// In turn, the one file first: memory that the system has not used for a while takes longer to
-/// fill (half as fast here), and whoever comes first pays for it.
+/// Measures both by turns, the single file first: memory that the system has not used for a while
+/// takes longer to fill (half as fast here), and the first user pays for it.
 Measurement durable_rates(const RunOptions& options) {
   constexpr std::size_t kRounds = 5;
   std::vector<double> ours;

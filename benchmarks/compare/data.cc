@@ -46,7 +46,7 @@ void make_fashion_mnist(const fs::path& folder) {
   }
 }
 
-/// Files of one kind, `total` records together.
+/// Makes files of one kind, `total` records together.
 template <class Kind>
 void make_records(const fs::path& folder, std::size_t total, std::uint32_t files,
                   const RecordWriterOptions& options) {
@@ -68,7 +68,7 @@ void make_records(const fs::path& folder, std::size_t total, std::uint32_t files
 }  // namespace
 
 void make_data(const fs::path& folder) {
-  // A folder gets its name when all of its files are there.
+  // A folder gets its name when all of its files are complete.
   const auto once = [&](const std::string& name, const auto& make) {
     if (fs::exists(folder / name)) return;
     const fs::path partial = folder / (name + ".partial");
@@ -79,10 +79,10 @@ void make_data(const fs::path& folder) {
   once("fashion-mnist", make_fashion_mnist);
   once("documents", make_documents);
   once("table", make_table);
-  // About 250 MB of each kind: in the page cache, but not in the cache of a core, however large its
-  // share of the last level is. The two plain loops read half of the files each, again and again: of
-  // 50 MB in all they found their 25 in the caches of a Xeon with 260 MB of them, and were half as
-  // quick again as out of memory, which is where an epoch's records lie.
+  // About 250 MB of each kind: in the page cache, but in no core's cache, however large its share
+  // of the last level. Each of the two plain loops reads half of the files again and again. With 50
+  // MB in all, they found their 25 in the caches of a Xeon with 260 MB of them, and were half as
+  // quick again as from memory, where an epoch's records lie.
   const auto kind = [&]<class Kind>(std::type_identity<Kind>, const char* name, std::size_t total,
                                     const RecordWriterOptions& options = {},
                                     std::uint32_t files = 4) {

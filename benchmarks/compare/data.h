@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <string>
 
-/// Why: both sides read the same files. They are made once and kept in the build folder.
+/// Why: both sides read the same files, which are made once and kept in the build folder.
 namespace infeed::compare {
 
-/// Writes what is not there yet below `folder`.
+/// Writes the files that are missing below `folder`.
 void make_data(const std::filesystem::path& folder);
 
 /// Pattern of the 16 shards with the 60,000 training images.
@@ -17,8 +17,8 @@ std::filesystem::path fashion_mnist_shards(const std::filesystem::path& folder);
 /// "text-lz4", and "photos", which photo_data.py makes.
 std::filesystem::path record_files(const std::filesystem::path& folder, const std::string& kind);
 
-/// The files that fit the pattern. A run takes long enough for the system to let go of pages that
-/// nobody has asked for since the first row. Ours is measured first, so the peers find them, too.
+/// Reads the files that fit the pattern. Runs are so long that the system drops pages that were
+/// last read for the first row. Ours is measured first, so the peers find them, too.
 void read_into_page_cache(const std::filesystem::path& pattern);
 
 }  // namespace infeed::compare

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kSide = 512;
 
-/// Operations a second of one product on one thread, the best of some tries.
+/// Returns the operations a second of one product on one thread, the best of some tries.
 double product_per_s(double seconds) {
   const Tensor filled = [] {
     Tensor tensor(DType::float32, {kSide, kSide});
@@ -40,7 +40,7 @@ constexpr std::int64_t kBatch = 128;
 constexpr std::int64_t kPixels = 784;
 constexpr std::size_t kPoolBytes = std::size_t{1} << 30;
 
-/// Forward, backward, and SGD with momentum; the best of some tries.
+/// Times forward, backward, and SGD with momentum; the best of some tries.
 double convnet_step_seconds(double seconds) {
   Scope scope({.seed = 1});
   const nn::Sequential model = nn::convnet(scope, 0);
@@ -51,7 +51,7 @@ double convnet_step_seconds(double seconds) {
   for (float& value : images.writable<float>()) value = pixel = pixel < 1 ? pixel + 0.37F : 0;
   std::vector<std::int32_t> labels;
   for (std::int32_t i = 0; i < kBatch; ++i) labels.push_back(i % 10);
-  const TensorPool pool({.free_bytes_max = kPoolBytes});  // so that steps share their memory
+  const TensorPool pool({.free_bytes_max = kPoolBytes});  // steps share their memory
   const auto step = [&] {
     Gradients gradients;
     {
@@ -62,7 +62,7 @@ double convnet_step_seconds(double seconds) {
     }
     optimizer.apply(gradients);
   };
-  step();  // takes its memory
+  step();  // allocates its memory
   double best = std::numeric_limits<double>::infinity();
   const auto start = Clock::now();
   do {

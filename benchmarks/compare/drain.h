@@ -30,7 +30,7 @@ inline double median(std::vector<double> values) {
 /// Makes the optimiser believe that the value is needed.
 inline void use(std::uint64_t value) { asm volatile("" : : "r"(value)); }
 
-// What a consumer reads of an element: enough that it must really be there.
+// touch() reads enough of an element that it must really exist.
 inline std::uint64_t touch(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 inline std::uint64_t touch(const std::string& text) { return text.size(); }
 template <class A, class B>
@@ -54,7 +54,7 @@ std::uint64_t touch(const std::vector<T>& window) {
   return window.size();
 }
 
-/// Takes all elements; returns how long that took, without making the iterator.
+/// Takes all elements. Returns the time, without making the iterator.
 template <class T>
 double drain(const Dataset<T>& dataset) {
   Iterator<T> iterator = dataset.iterate();
@@ -68,7 +68,7 @@ double drain(const Dataset<T>& dataset) {
   return seconds_since(start);
 }
 
-/// Warms up, and finds how many elements take about a third of the seconds to measure.
+/// Warms up, and finds how many elements take about a third of the time to measure.
 template <class Make>
 std::int64_t elements_to_measure(const RunOptions& options, Make make) {
   std::int64_t n = 20'000;
@@ -83,9 +83,9 @@ std::int64_t elements_to_measure(const RunOptions& options, Make make) {
                                                (3 * seconds)));
 }
 
-/// Seconds that make(n) takes without a recording and with one, by turns in one process: whatever
-/// else the machine does then, and where memory lies, is the same for both. The median of either, the
-/// latter by the median of the pairs' ratios.
+/// Returns the seconds that make(n) takes without a recording and with one, measured by turns in
+/// one process, so that other load and the places in memory are the same for both. The first is the
+/// median, the second that times the median of the pairs' ratios.
 template <class Make>
 std::pair<double, double> seconds_without_and_with_recording(const RunOptions& options, Make make,
                                                              std::int64_t n) {
@@ -108,8 +108,8 @@ std::pair<double, double> seconds_without_and_with_recording(const RunOptions& o
   return {median(without), median(without) * median(ratios)};
 }
 
-/// Nanoseconds an element of make(n), drained; n is what the stage under test takes in. The median
-/// of three repetitions after a warm-up.
+/// Returns nanoseconds an element of make(n), drained; n is the number of the tested stage's
+/// inputs. The median of three repetitions after a warm-up.
 template <class Make>
 Measurement ns_an_element(const RunOptions& options, Make make) {
   const std::int64_t n = elements_to_measure(options, make);

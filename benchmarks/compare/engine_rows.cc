@@ -32,7 +32,7 @@ Dataset<std::string> texts(std::int64_t n) {
          map([](std::int64_t i) { return std::string(40, static_cast<char>('a' + i % 26)); });
 }
 
-/// Beside a limit of its own, or beside the same with a recording.
+/// Measures a row beside its limit, or beside itself with a recording.
 template <class Make, class Limit>
 Measurement beside(const RunOptions& options, Make make, Limit limit_ns) {
   const Measurement measured = ns_an_element(options, make);
@@ -114,7 +114,7 @@ std::vector<Row> element_rows() {
   };
 }
 
-/// The second pass: the first one fills it.
+/// Measures the second pass; the first one fills the cache.
 Measurement cached(const RunOptions& options) {
   const auto make = [](std::int64_t n) {
     const auto dataset = range(n) | cache();

@@ -13,7 +13,7 @@ constexpr int kLanes = 16;
 #else
 constexpr int kLanes = 8;
 #endif
-constexpr int kChains = 12;  // two units, four cycles until a result is there, and some more
+constexpr int kChains = 12;  // two units, four cycles for a result, and some more
 constexpr std::int64_t kRounds = 200'000;
 
 using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));

@@ -31,7 +31,7 @@ struct Box {
   std::size_t left, top, width, height;
 };
 
-/// Of each of `kSide` new pixels: the first old one, how many, and their weights.
+/// For each of `kSide` new pixels: the first old one, their number, and their weights.
 struct Taps {
   std::array<std::size_t, kSide> first;
   std::array<std::size_t, kSide> count;
@@ -63,7 +63,7 @@ class Loop {
  public:
   Loop(const std::vector<std::string>& jpegs, std::size_t first)
       : jpegs_(jpegs), next_(first), random_(first), batch_(kBatch * kSide * kRowValues) {
-    decoder_.err = jpeg_std_error(&errors_);  // which ends the program
+    decoder_.err = jpeg_std_error(&errors_);  // ends the program on errors
     jpeg_create_decompress(&decoder_);
   }
   ~Loop() { jpeg_destroy_decompress(&decoder_); }
@@ -117,7 +117,7 @@ class Loop {
     down_.plan(box.height);
     lines_.resize(std::max(lines_.size(), box.height * kRowValues + 4));
     row_.resize(std::size_t{decoder_.image_width} * 3 + 64);
-    // An aligned row would be written past the caches.
+    // Rows that are aligned would be written past the caches.
     JSAMPROW row = row_.data() + (reinterpret_cast<std::uintptr_t>(row_.data()) % 16 == 0 ? 8 : 0);
     for (std::size_t y = 0; y < box.height; ++y) {
       jpeg_read_scanlines(&decoder_, &row, 1);

@@ -47,7 +47,7 @@ Measurement photographs_row(const RunOptions& options) {
     }
     return static_cast<double>(images) / seconds_since(start);
   };
-  // A batch takes some 50 ms: a repetition must have many.
+  // A batch takes some 50 ms, and a repetition must have many.
   const double seconds = 5 * options.measure_seconds;
   images_until(seconds / 4);
   const double ours = images_until(seconds);

@@ -8,8 +8,8 @@
 
 #include "augment_arithmetic.h"
 
-/// Why: the work that both sides do for each image of Fashion-MNIST; tfdata_images.py does the same
-/// with tf.image: pad by 4 black pixels, crop at random back to 28 x 28, flip half of them, and
+/// Why: both sides do the same work for each image of Fashion-MNIST; tfdata_images.py does it with
+/// tf.image: pad by 4 black pixels, crop at random back to 28 x 28, flip half of them, and
 /// normalise to bfloat16.
 namespace infeed::compare {
 

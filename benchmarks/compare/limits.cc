@@ -19,10 +19,10 @@ using Function = std::int64_t (*)(std::int64_t);
 
 std::int64_t add_one(std::int64_t x) { return x + 1; }
 
-/// Volatile: what it points to is looked up at every call.
+/// Volatile, so that every call loads the pointer.
 volatile Function function = add_one;
 
-/// The median of three repetitions of run(n), nanoseconds an element.
+/// Returns the median of three repetitions of run(n), in nanoseconds an element.
 template <class Run>
 double repeated_ns(const RunOptions& options, Run run) {
   const auto seconds = [&](std::int64_t n) {
@@ -37,7 +37,7 @@ double repeated_ns(const RunOptions& options, Run run) {
   return median(std::move(repetitions));
 }
 
-/// xorshift64*: cheaper than what any library may use.
+/// xorshift64*: cheaper than the generator of any library.
 struct Draw {
   std::uint64_t state = 42;
   std::uint64_t below(std::uint64_t limit) {
@@ -81,7 +81,7 @@ double shuffled_batches_ns(const RunOptions& options) {
       if (batch.capacity() == 0) batch.reserve(kBatch);
       batch.push_back(std::exchange(buffer[draw.below(kBuffer)], x));
       if (batch.size() < kBatch) continue;
-      const std::vector<std::int64_t> given = std::move(batch);  // the consumer owns it
+      const std::vector<std::int64_t> given = std::move(batch);  // owned by the consumer
       batch = {};
       sum += static_cast<std::uint64_t>(given.front());
     }

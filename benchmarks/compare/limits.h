@@ -4,23 +4,24 @@
 
 #include "row.h"
 
-/// Why: "at most 20 ns" means one thing on one machine and another on the next. So such rows are
-/// held to a limit that is measured in the same run: what a person would write by hand for this one
-/// purpose, with nothing of infeed in it.
+/// Why: "at most 20 ns" means one thing on one machine and another on the next. So such rows have a
+/// limit that is measured in the same run: code written by hand for this one purpose, with nothing
+/// of infeed in it.
 namespace infeed::compare {
 
-/// Nanoseconds an element of ten real calls, through pointers that the compiler can't see through.
+/// Returns nanoseconds an element of ten real calls, through pointers that the compiler can't see
+/// through.
 double ten_calls_ns(const RunOptions& options);
 
-/// Nanoseconds an element of a loop on one thread that calls a function through a pointer, draws
-/// from a buffer of 10,000 that it fills up again, and copies into batches of 128.
+/// Returns nanoseconds an element of a loop on one thread that calls a function through a pointer,
+/// draws from a buffer of 10,000 that it fills up again, and copies into batches of 128.
 double shuffled_batches_ns(const RunOptions& options);
 
-/// Milliseconds to draw a million times from such a buffer: what a resume can't leave out.
+/// Returns milliseconds for a million draws from such a buffer, which a resume can't leave out.
 double million_draws_ms(const RunOptions& options);
 
-/// Hold-backs, in milliseconds, of elements that come every 20 ms and are handed to another thread
-/// once, by a mutex and a condition variable.
+/// Hold-backs, in milliseconds, of elements that come every 20 ms and cross to another thread once,
+/// by a mutex and a condition variable.
 struct HandOver {
   double median_ms;
   double longest_ms;

@@ -13,8 +13,8 @@
 
 namespace {
 
-/// Never runs, but is there: the C library takes its locks and counts references atomically from the
-/// second thread of a process on, as it does in every program that trains.
+/// A thread that never runs. From the second thread of a process on, the C library takes its locks
+/// and counts references atomically, as it does in every program that trains.
 class IdleThread {
  public:
   ~IdleThread() { over_.count_down(); }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kImagesPerBatch = 1024;
 
-/// Images a second once the pipeline, which repeats for ever, has been running for a moment.
+/// Returns images a second of an endless pipeline after a short start.
 template <class T>
 Measurement images_a_second(const RunOptions& options, const Dataset<Batch<T>>& dataset) {
   auto iterator = dataset.iterate();
@@ -35,13 +35,13 @@ Measurement read_and_parse(const RunOptions& options) {
                    prefetch());
 }
 
-/// As a newcomer writes it: one thing after the other.
+/// A newcomer's pipeline: one thing after the other.
 Measurement naive(const RunOptions& options) {
   return images_a_second(options, shards(options) | parse<Image>(image_schema()) |
                                       map(augment, {.seed = 42}) | batch(kImagesPerBatch));
 }
 
-/// Parsed and augmented where the image will stay: in its row of the batch.
+/// Parses and augments in the image's final place: its row of the batch.
 Measurement tuned(const RunOptions& options) {
   const auto parse_and_augment =
       [schema = image_schema()](const Record& record, const infeed::Row<Example>& row, Rng& rng) {
@@ -62,7 +62,7 @@ std::vector<Row> main_rows() {
   return {
       {"read, parse, batch: Fashion-MNIST shards", read_and_parse},
       {"naive, augmented an image at a time", naive},
-      // The same on our side; the peer's ways differ.
+      // Ours is the same; the peer's ways differ.
       {"tuned, augmented an image at a time, as in tutorials", tuned},
       {"tuned, the peer augments a batch at a time", tuned},
   };

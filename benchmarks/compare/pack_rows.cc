@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kRowTokens = 2048;
 constexpr std::int64_t kOpenRows = 64;  // as Grain's bins
 
-/// All documents as one ragged column, as who has parsed them has them.
+/// Returns all documents as one ragged column, as a parser would.
 ColumnBatch documents_in(const std::filesystem::path& folder) {
   std::ifstream file(folder / "lengths.bin", std::ios::binary);
   std::vector<std::int64_t> splits = {0};

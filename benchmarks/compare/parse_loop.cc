@@ -22,14 +22,14 @@
 #define INFEED_COMPARE_HAS_AVX512 1
 #endif
 
-// This file is compiled for the very machine that it runs on (benchmarks/CMakeLists.txt).
+// This file is compiled for the machine on which it runs (benchmarks/CMakeLists.txt).
 namespace infeed::compare {
 namespace {
 
 using Byte = std::uint8_t;
 
 constexpr std::size_t kRowsPerBatch = 128;
-// So many batches are under way at once, as in a pipeline.
+// Batches that are under way at once, as in a pipeline.
 constexpr std::size_t kBatches = 4;
 
 /// The tag of the list inside a Feature.
@@ -103,7 +103,7 @@ bool append_packed(const Byte* at, const Byte* end, std::vector<std::int64_t>& o
   return true;
 }
 
-/// The end of what follows `tag` and a length.
+/// Finds the end of the bytes behind `tag` and a length.
 inline bool read_length(const Byte*& at, const Byte* end, Byte tag, const Byte*& to) {
   std::uint64_t size;
   if (at >= end || *at++ != tag || !read_varint(at, end, size)) return false;
@@ -152,7 +152,7 @@ bool append_value(PlainColumn& column, const Byte* at, const Byte* end) {
   return false;
 }
 
-/// Rows of one size, where each value of bytes has its place.
+/// Rows of one size, in which each bytes value has its place.
 class ByteRows {
  public:
   void add(std::string_view value) {
@@ -236,7 +236,7 @@ class PlainParser {
   const bool copies_bytes_;
   ByteRows rows_;
   std::vector<PlainColumn> columns_;
-  std::size_t next_ = 0;  // the column that comes if this record has the last one's order
+  std::size_t next_ = 0;  // the expected column if this record has the last one's order
   bool is_learning_ = false;
 };
 
@@ -276,7 +276,7 @@ const Byte* parse_records(const Byte* at, const Byte* end, PlainParser& parser,
       throw std::runtime_error("plain loop: a record is damaged");
     }
     at = payload + size + 4;
-    if (++records % kRowsPerBatch == 0) parser.clear();  // a batch is done
+    if (++records % kRowsPerBatch == 0) parser.clear();  // the batch is complete
   }
   return at;
 }
@@ -301,7 +301,7 @@ std::uint64_t parse_file(const std::string& file, std::vector<Byte>& buffer, Pla
   return records;
 }
 
-/// Files first, first + 2, ... again and again until the time is up.
+/// Parses files first, first + 2, ... again and again until the time is up.
 double loop_rate(const std::vector<std::string>& files, std::size_t first, double seconds,
                  LoopBytes bytes) {
   const auto now = [] { return std::chrono::steady_clock::now(); };

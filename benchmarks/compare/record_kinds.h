@@ -8,8 +8,8 @@
 
 #include <infeed/records/example_schema.h>
 
-/// Why: the kinds of record that people have, as Examples. Each kind is a struct with a schema and
-/// a way to fill it; tfdata_records.py has the same features.
+/// Why: records as people have them, as Examples. Each kind is a struct with a schema and a way to
+/// fill it; tfdata_records.py has the same features.
 namespace infeed::compare {
 
 using Random = std::mt19937_64;
@@ -92,7 +92,7 @@ struct TokenRecord {
   }
 };
 
-/// As who only reads the text says it: it stays where the file's bytes are.
+/// For readers that need only the text: it stays where the file's bytes are.
 struct TextOfRecord {
   Record text;
 
@@ -107,7 +107,7 @@ struct TextRecord {
   static ExampleSchema<TextRecord> schema() {
     return ExampleSchema<TextRecord>().feature("text", &TextRecord::text);
   }
-  /// Words that repeat as in prose, so that it packs to about a third.
+  /// Words that repeat as in prose, so that the text compresses to about a third.
   void fill(Random& random) {
     static constexpr std::array<const char*, 16> kWords = {
         "the ", "of ", "training ", "and ", "a ",        "pipeline ", "to ",      "records ",

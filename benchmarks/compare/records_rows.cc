@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::int64_t kRecordsPerBatch = 128;
 
-/// Calls `step`, which returns how much it did, for the time of a repetition; amount a second.
+/// Calls `step`, which returns its amount of work, for the time of a repetition. Returns the amount
+/// a second.
 template <class Step>
 double rate(double seconds, Step step) {
   const auto run_for = [&](double limit) {
@@ -32,7 +33,7 @@ double rate(double seconds, Step step) {
   return run_for(seconds);
 }
 
-/// What `of_element` makes of all elements that come in a second.
+/// Returns the sum of `of_element` over the elements of a second.
 template <class T, class OfElement>
 double rate_of(const RunOptions& options, const Dataset<T>& dataset, OfElement of_element) {
   auto iterator = dataset.iterate();
@@ -56,7 +57,7 @@ Row read_row(std::string name, const char* kind) {
           }};
 }
 
-/// A kind that is one file, on two threads.
+/// Reads a kind that is one file, on two threads.
 Row read_one_file_row(std::string name, const char* kind) {
   return {std::move(name), [kind](const RunOptions& options) -> Measurement {
             read_into_page_cache(record_files(options.data, kind));
@@ -66,7 +67,7 @@ Row read_one_file_row(std::string name, const char* kind) {
           }};
 }
 
-// ---- ceilings: what the machine itself can do ----
+// ---- ceilings: the rates of the machine itself ----
 
 double copy_rate(double seconds, std::size_t bytes) {
   constexpr std::size_t kMemory = std::size_t{128} << 20;  // more than the caches hold
@@ -95,7 +96,7 @@ Dataset<Batch<Kind>> batches(const Dataset<Record>& input) {
   return input | parse_batch(Kind::schema(), kRecordsPerBatch, {.parallelism = autotune});
 }
 
-/// How ours and the loops go about it.
+/// The form of both sides' columns.
 struct Form {
   LoopBytes of_loops = LoopBytes::viewed;
   bool map_files = false;
@@ -122,7 +123,7 @@ Row compressed_row(std::string name, const char* kind) {
           }};
 }
 
-/// The same by a schema that is known at run time only.
+/// The same with a schema that is known only at run time.
 Row compressed_columns_row(std::string name, const char* kind) {
   return {std::move(name), [kind](const RunOptions& options) -> Measurement {
             const auto batches = read(options, kind) |
@@ -166,7 +167,7 @@ ColumnSchema token_columns() {
   return ColumnSchema().column("mask", DType::int64, {512}).column("tokens", DType::int64, {512});
 }
 
-/// Megabytes of payload a second, and the lower of the two ceilings.
+/// Returns megabytes of payload a second, and the lower of the two ceilings.
 Row ceiling_row(std::string name, const char* kind, std::size_t bytes) {
   return {std::move(name), [kind, bytes](const RunOptions& options) -> Measurement {
             const double seconds = options.measure_seconds / 2;

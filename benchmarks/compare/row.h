@@ -9,24 +9,23 @@
 
 /// Why: a row of the comparison is one figure of ours, measured by one run of this program. The
 /// driver (compare.py) runs it in turn with the peer's, so that both see the same machine, and
-/// takes medians. What a row is compared with, its unit and its bar stand in rows.py under the same
-/// name.
+/// takes medians. rows.py holds the row's peer, unit and bar under the same name.
 namespace infeed::compare {
 
 struct RunOptions {
-  std::filesystem::path data;  ///< folder with the record files, the same ones that the peer reads
+  std::filesystem::path data;     ///< folder with the record files, which the peer reads, too
   double measure_seconds = 0.25;  ///< about how long one repetition takes
-  /// Of rows in ns an element; 0: as many as those seconds take. Two runs of a row whose cost depends
-  /// on how many there are (unique) are comparable with the same number.
+  /// For rows in ns an element: their number; 0: as many as fit the time. Two runs of a row whose
+  /// cost depends on the number (unique) are comparable with the same one.
   std::int64_t elements = 0;
-  /// Of rows in ns an element: where a recording goes. They are then measured by turns without and
-  /// with it, and their "other" is what an element costs with it.
+  /// For rows in ns an element: the file of a recording. The row is then measured by turns without
+  /// and with it, and "other" is the cost of an element with it.
   std::filesystem::path recording = {};
 };
 
 struct Measurement {
   double ours;
-  /// For rows that are compared with something in this program (two serial loops, memcpy).
+  /// For rows that are compared with other code in this program (two serial loops, memcpy).
   std::optional<double> other = std::nullopt;
 };
 

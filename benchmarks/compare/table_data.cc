@@ -34,7 +34,7 @@ void make_table(const std::filesystem::path& folder) {
     const std::uint64_t user = random() % 1'000'000'000;
     const auto count = static_cast<std::int64_t>(random() % 2000) - 1000;
     const std::uint64_t year = 1900 + random() % 130;
-    // Prices, rounded figures, what float32 and what float64 prints as.
+    // Prices, rounded figures, and the printed forms of float32 and float64.
     const std::string price = fmt::format("{:.2f}", unit() * 1000);
     const std::string score = fmt::format("{:.6f}", normal(random));
     const std::string x = fmt::format("{}", static_cast<float>(unit()));

@@ -27,7 +27,7 @@ ColumnSchema table_schema() {
       .bytes("comment");
 }
 
-/// Megabytes a second of one pass over the whole file.
+/// Returns megabytes a second of one pass over the whole file.
 double pass_rate(const std::filesystem::path& file, const Dataset<ColumnBatch>& dataset) {
   read_into_page_cache(file);
   const auto start = Clock::now();

@@ -4,11 +4,11 @@
 #include "drain.h"
 #include "limits.h"
 
-// What threads gain and cost: latency, parallel map against the best that two cores can do, resume.
+// Gains and costs of threads: latency, parallel map against the best that two cores can do, resume.
 namespace infeed::compare {
 namespace {
 
-// ---- hold-back: how long after its source gave it an element reaches the consumer ----
+// ---- hold-back: the time from the source's giving an element to the consumer's taking it ----
 
 /// Hold-backs, in milliseconds, of elements that come every 20 ms.
 std::vector<double> hold_backs_ms() {
@@ -37,8 +37,8 @@ Measurement hold_back_max(const RunOptions& options) {
 
 // ---- parallel map against two serial loops ----
 
-/// Arithmetic of a fixed amount, which takes longer when somebody else has the core (spinning on
-/// the clock would hide that).
+/// Computes a fixed amount, which takes longer when other work has the core (spinning on the clock
+/// would hide that).
 std::uint64_t compute(std::int64_t x, std::int64_t rounds) {
   auto value = static_cast<std::uint64_t>(x) | 1;
   for (std::int64_t i = 0; i < rounds; ++i)
@@ -80,7 +80,7 @@ double map_elements_a_second(std::int64_t elements, std::int64_t rounds) {
   return static_cast<double>(elements) / seconds_since(start);
 }
 
-/// Elements a second of a parallel map, and of two independent loops in between.
+/// Returns elements a second of a parallel map, and of two independent loops in between.
 Measurement parallel_map(const RunOptions& options, double microseconds) {
   const std::int64_t rounds = rounds_for(microseconds);
   const auto elements = static_cast<std::int64_t>(options.measure_seconds * 2e6 / microseconds);
@@ -94,7 +94,7 @@ Measurement parallel_map(const RunOptions& options, double microseconds) {
   return {median(ours), median(loops)};
 }
 
-/// Calls in flight at the same time, on average while there was enough to do, and the limit.
+/// Returns the mean number of calls in flight while there was enough to do, and the limit.
 Measurement sleeping_map(const RunOptions&) {
   constexpr int kLimit = 16;
   constexpr std::int64_t kElements = 60 * kLimit;

@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// 1 MiB, so that a batch of one row is.
+/// 1 MiB, so that a batch of one row is 1 MiB, too.
 struct Block {
   std::array<std::uint8_t, kMiB> bytes;
 };
@@ -59,7 +59,7 @@ Images sample_of_ten() {
 
 Images rebatched() { return images(64, kFillers) | rebatch(96) | prefetch(); }
 
-/// Takes 64 batches and keeps them, gives all back, and goes on with little.
+/// Takes 64 batches and keeps them, gives all back, and goes on with few.
 Figures hold_many_then_few(const MemoryCase& of, const Dataset<Batch<Block>>& dataset) {
   Meter meter;
   {
@@ -69,7 +69,7 @@ Figures hold_many_then_few(const MemoryCase& of, const Dataset<Batch<Block>>& da
       for (int i = 0; i < 64; ++i) held.push_back(*iterator.next());
       iterator.set_memory_limit(of.limit_bytes);
     }
-    for (int i = 0; i < 8; ++i) iterator.next();  // what was kept ready goes as it is taken
+    for (int i = 0; i < 8; ++i) iterator.next();  // taking batches uses up those kept ready
     meter.restart_peaks();
     consume(iterator, {.elements_max = 100, .step = milliseconds(2)}, meter);
     meter.note_account(iterator.memory());
@@ -97,7 +97,7 @@ struct Sequence {
 
 constexpr std::uint64_t kLongBytes = 40'000'000;
 
-/// One of a hundred is long.
+/// One sequence of a hundred is long.
 Sequence one_long(std::int64_t number) {
   return {std::vector<std::uint8_t>(number == 50 ? kLongBytes : 1000, 1)};
 }

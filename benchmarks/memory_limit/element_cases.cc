@@ -18,19 +18,19 @@ using std::chrono::milliseconds;
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// A function that gives so many bytes.
+/// Returns a function whose results have so many bytes.
 auto result_of(std::uint64_t bytes) {
   return [bytes](std::int64_t number) { return Bytes(bytes, static_cast<std::uint8_t>(number)); };
 }
 
-/// 1000 characters, give or take some.
+/// Returns about 1000 characters.
 std::string text_of(std::int64_t number) {
   return std::string(static_cast<std::size_t>(700 + number * 37 % 600), 'x');
 }
 
 constexpr std::uint64_t kTextBytes = 1300;
 
-/// A pause now and then, long enough for every queue to fill.
+/// Pauses now and then, long enough for every queue to fill.
 Consumer slow_reader() { return {.step = milliseconds(10), .elements_per_step = 1000}; }
 
 MemoryCase parallel_map(int parallelism, std::uint64_t result_mib, std::uint64_t limit_mib,
@@ -140,7 +140,7 @@ std::vector<MemoryCase> long_text_cases() {
 
 MemoryCase cached_texts() {
   constexpr std::int64_t kTexts = 30'000;
-  // What a text's string, its characters and the allocator's rounding take.
+  // Bytes of a text's string, its characters and the allocator's rounding.
   constexpr std::uint64_t kContentBytes = kTexts * (1000 + sizeof(std::string) + 16);
   MemoryCase result = texts_case("texts: cache, read twice, prefetch", 64, 1, [] {
     return range(kTexts) | map(&text_of) | cache() | repeat(2) | prefetch(100'000);

@@ -11,8 +11,8 @@
 #include "measured_case.h"
 #include "own_process.h"
 
-// Measures what pipelines with a memory limit hold, by a counting allocator and by the system, and
-// compares it with their limits. Meant to be run by memory_limit.sh.
+// Measures the memory of pipelines with a memory limit, by a counting allocator and by the system,
+// and compares it with their limits. Meant to be run by memory_limit.sh.
 namespace infeed::memory_limit {
 namespace {
 
@@ -47,7 +47,7 @@ struct Row {
   std::string failure = {};
 
   std::uint64_t bytes(const char* figure) const { return figures.at(figure); }
-  /// Says what was too much; empty if nothing was.
+  /// Returns which figures were too large; empty if none was.
   std::string missed() const {
     const auto note = [](std::string& text, bool is_met, const char* name) {
       if (!is_met) text += (text.empty() ? "" : ", ") + std::string(name);
@@ -84,7 +84,7 @@ void print_head() {
              "allowed beyond the limit and 16", "");
 }
 
-/// Says what may come on top of the limit and of what every case is allowed.
+/// Returns what may come on top of the limit, besides the allowance of every case.
 std::string on_top_of_limit(const MemoryCase& of) {
   std::string text;
   if (of.calls > 0)
@@ -149,7 +149,8 @@ int main(int argc, char** argv) {
   CLI::App app("Measures what pipelines with a memory limit hold");
   std::string only;
   std::string json;
-  // What the C library keeps of freed memory is its own, and with an arena a thread more than all else.
+  // One arena: with an arena for each thread, the C library's store of freed memory outweighs all
+  // else.
   int arenas = 1;
   app.add_option("--json", json, "Also writes the rows as JSON, in bytes");
   app.add_option("--arenas", arenas, "As MALLOC_ARENA_MAX: 0 leaves it to the C library");

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// A figure of /proc/self/status.
+/// Returns a figure of /proc/self/status.
 std::uint64_t status_bytes(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

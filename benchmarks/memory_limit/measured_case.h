@@ -14,15 +14,15 @@
 
 #include "pipeline/suite/counted_memory.h"
 
-/// Why: "the hard limit for all buffers together" is worth what a counting allocator and the system
-/// say of it, not what the account says of itself. A case is a pipeline, its limit, and what may
-/// come on top: the results of the calls that are under way, whose size nobody knows before.
+/// Why: "the hard limit for all buffers together" is tested with the figures of a counting
+/// allocator and the system, not with the account's own. A case is a pipeline, its limit, and the
+/// memory that may come on top: the results of calls under way, whose size nobody knows before.
 namespace infeed::memory_limit {
 
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-/// For threads, chunks, readers' blocks and what else has no size worth counting.
+/// For threads, chunks, readers' blocks and other small things.
 inline constexpr std::uint64_t kSlackBytes = 16 * kMiB;
-/// Bytes that may be left when the iterator has gone: libraries take some once, and keep them.
+/// Bytes that may be left when the iterator is gone: libraries take some once, and keep them.
 inline constexpr std::uint64_t kLeftoverBytes = kMiB / 2;
 
 inline constexpr std::size_t kPixels = 224 * 224 * 3;
@@ -31,13 +31,13 @@ struct Image {
   std::array<float, kPixels> pixels;
 };
 
-/// Bytes beyond what the process had before iterate().
+/// Bytes beyond those of the process before iterate().
 struct Figures {
   std::uint64_t counted_peak = 0;     ///< by the allocator
   std::uint64_t resident_peak = 0;    ///< by the system
   std::uint64_t account_peak = 0;     ///< MemoryAccount::peak_bytes()
-  std::uint64_t statistics_peak = 0;  ///< the most that all stages' buffered_bytes were together
-  std::uint64_t counted_after = 0;    ///< held when the iterator has gone, and the dataset hasn't
+  std::uint64_t statistics_peak = 0;  ///< the greatest sum of all stages' buffered_bytes
+  std::uint64_t counted_after = 0;    ///< held when the iterator is gone, but the dataset isn't
   std::uint64_t resident_after = 0;
   std::uint64_t elements = 0;
   std::string outcome = "whole";  ///< or what ended the iteration
@@ -47,13 +47,13 @@ struct Figures {
 struct MemoryCase {
   std::string name;
   std::uint64_t limit_bytes = 0;
-  /// Calls that may be under way at once, and the bytes that one of them gives.
+  /// Calls that may be under way at once, and the bytes of one result.
   std::uint64_t calls = 0;
   std::uint64_t element_bytes = 0;
-  std::string on_top = {};  ///< what the calls give, for a person
-  /// The consumer has an element of this size in its hands while it works; 0: it drops each before.
+  std::string on_top = {};  ///< the memory on top, in words
+  /// The consumer holds an element of this size while it works; 0: it drops each before.
   std::uint64_t consumer_bytes = 0;
-  /// The dataset keeps so much by its contract: a cache.
+  /// Bytes that the dataset keeps by its contract: a cache.
   std::uint64_t kept_bytes = 0;
   /// One of its elements is larger than the limit, so that it may end with resource_exhausted.
   bool may_refuse = false;
@@ -64,7 +64,7 @@ struct MemoryCase {
   }
 };
 
-/// All that beyond its base the process has, and the time that it took.
+/// Measures the process's memory beyond its base, and the time.
 class Meter {
  public:
   Meter();
@@ -72,10 +72,10 @@ class Meter {
   void restart_peaks();
   /// Asks the iterator's statistics.
   void look(const PipelineStatistics& statistics);
-  /// While the iterator is there.
+  /// Call it while the iterator exists.
   void note_account(const MemoryAccount& account) { figures_.account_peak = account.peak_bytes(); }
   void note_peaks();
-  /// When it has gone.
+  /// Call it when the iterator is gone.
   Figures end();
   Figures& figures() { return figures_; }
 
@@ -89,9 +89,9 @@ class Meter {
 /// The consumer's work.
 struct Consumer {
   std::uint64_t elements_max = UINT64_MAX;
-  std::chrono::microseconds step{0};  ///< it works for so long on so many elements
+  std::chrono::microseconds step{0};  ///< time of its work for `elements_per_step` elements
   std::uint64_t elements_per_step = 1;
-  bool holds = false;  ///< the element, while it works
+  bool holds = false;  ///< keeps the element while it works
 };
 
 template <class T>

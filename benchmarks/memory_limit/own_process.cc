@@ -29,7 +29,7 @@ void write_all(int file, const std::string& text) {
   }
 }
 
-/// 'R' and what `run` returns, or 'E' and what it threw.
+/// Writes 'R' and the result of `run`, or 'E' and its error.
 void answer(int file, const std::function<std::string()>& run) {
   std::string text;
   try {
@@ -40,7 +40,7 @@ void answer(int file, const std::function<std::string()>& run) {
   write_all(file, text);
 }
 
-/// All that comes before the other end is closed; false when that takes too long.
+/// Reads until the other end is closed. Returns false if that takes too long.
 bool read_all(int file, std::string& text, steady_clock::time_point deadline) {
   char buffer[4096];
   while (true) {

@@ -6,8 +6,9 @@
 
 namespace infeed::memory_limit {
 
-/// Returns what `run` does, in a process of its own, so that no case inherits another one's pools, arenas
-/// or peaks. Throws std::runtime_error with what it threw, or when it takes longer than that.
+/// Returns the result of `run` in a separate process, so that no case inherits another one's pools,
+/// arenas or peaks. Throws std::runtime_error with its error, or if it takes longer than
+/// `time_max`.
 std::string in_own_process(const std::function<std::string()>& run, std::chrono::seconds time_max);
 
 }  // namespace infeed::memory_limit

@@ -14,8 +14,8 @@
 #include "profile/profile_report.h"
 #include "temporary_folder.h"
 
-// Asks the profiler what changes would bring to the tuner's workloads, makes them, and prints how far
-// it was off. Meant to be run by what_if.sh.
+// Asks the profiler for the gain of changes to the tuner's workloads, makes the changes, and prints
+// the profiler's error. Meant to be run by what_if.sh.
 namespace infeed::what_if {
 namespace {
 
@@ -50,7 +50,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-/// The setting with the change made; none where it can't be made here.
+/// Returns the setting with the change made; none if it can't be made here.
 std::optional<Setting> changed(const Workload& workload, const Setting& setting,
                                const RecordedRun& run, const WhatIf& what_if) {
   Setting other = setting;
@@ -65,10 +65,10 @@ std::optional<Setting> changed(const Workload& workload, const Setting& setting,
       return other;
     case ChangeKind::storage:
     case ChangeKind::waits:
-      other.variation.waits = 0.5;  // where nothing waits, that changes nothing, as it should
+      other.variation.waits = 0.5;  // if nothing waits, this changes nothing, rightly
       return other;
     case ChangeKind::slice:
-      other.variation.step = 0.5;  // a loop that only takes has no step to be made faster
+      other.variation.step = 0.5;  // a loop that only takes has no step to speed up
       return workload.has_step ? std::optional(other) : std::nullopt;
     case ChangeKind::threads:
       if (knob == other.workers.end()) return std::nullopt;
@@ -88,8 +88,8 @@ std::optional<Setting> changed(const Workload& workload, const Setting& setting,
   return std::nullopt;
 }
 
-/// What the profiler proposes for one setting, each change that can be made measured by turns with
-/// the workload as it is.
+/// Measures each proposed change that can be made for one setting, by turns with the unchanged
+/// workload.
 std::vector<Row> try_changes(const Workload& workload, const Setting& setting,
                              const Options& options) {
   const TemporaryFolder folder;
@@ -122,7 +122,7 @@ std::vector<Row> try_changes(const Workload& workload, const Setting& setting,
   return rows;
 }
 
-/// Everything serial; one worker everywhere; some; and one worker on one core.
+/// Returns: everything serial; one worker everywhere; some; and one worker on one core.
 std::vector<Setting> settings_of(const Workload& workload, const Options& options) {
   const auto knobs = knobs_of(workload, options.measure);
   const auto with = [&knobs](std::int64_t workers, int cores) {
@@ -141,7 +141,7 @@ std::vector<Setting> settings_of(const Workload& workload, const Options& option
   return settings;
 }
 
-/// The workload of this name, or else those whose name holds the text.
+/// True for the workload of this name; if none has it, for those whose name contains the text.
 bool is_wanted(const std::string& name, const std::string& only) {
   const bool is_name = std::ranges::count(autotuning::workloads(), only, &Workload::name) > 0;
   return is_name ? name == only : name.find(only) != std::string::npos;
@@ -167,7 +167,7 @@ int run_all(const Options& options, const std::string& json_file) {
       "|---|---|---|---|---|---|---|\n");
   for (const Workload& workload : autotuning::workloads()) {
     if (!is_wanted(workload.name, options.only)) continue;
-    // Another phase is no one rate.
+    // Another phase has no single rate.
     if (workload.name == "another phase") continue;
     if (workload.name == "JPEG" && !std::filesystem::is_directory(options.measure.data / "photos"))
       continue;

@@ -23,10 +23,10 @@ using autotuning::RunOptions;
 using autotuning::Workload;
 using std::chrono::duration;
 
-// Threads start, and caches fill.
+// Time for threads to start and caches to fill.
 constexpr double kStartS = 0.4;
 constexpr double kFillS = 1.6;
-// Where a rate goes up and down.
+// Periods of a rate that goes up and down.
 constexpr double kPeriods = 5;
 
 std::system_error failed(const char* what) {
@@ -51,7 +51,7 @@ void write_all(int file, const std::string& text) {
   }
 }
 
-/// What `run` returns, in a process of its own; 'E' in front of what it threw.
+/// Returns the result of `run` in a separate process; its error with an 'E' in front.
 std::string in_own_process(const std::function<std::string()>& run) {
   int ends[2];
   if (::pipe(ends) != 0) throw failed("pipe");
@@ -80,7 +80,7 @@ std::string in_own_process(const std::function<std::string()>& run) {
                                         : text.substr(1));
 }
 
-/// Elements a second of the last so many seconds; the last interval may be cut short.
+/// Returns elements a second of the last `seconds`; the last interval may be cut short.
 double rate_of(const Outcome& outcome, double seconds) {
   const std::size_t end = outcome.elements.empty() ? 0 : outcome.elements.size() - 1;
   const auto wanted = static_cast<std::size_t>(seconds / duration<double>(kBucket).count());
@@ -91,7 +91,7 @@ double rate_of(const Outcome& outcome, double seconds) {
   return size == 0 ? 0 : static_cast<double>(elements) / took.count();
 }
 
-/// Only looks at what there is to be set.
+/// Only lists the knobs.
 class KnobList final : public TuningPolicy {
  public:
   TuningDecision observe(const TuningObservation& seen) override {
@@ -124,7 +124,7 @@ double measured_rate(const Workload& workload, const Setting& setting,
                      const MeasureOptions& options, const std::filesystem::path& recording) {
   return std::stod(in_own_process([&] {
     use_cores(setting.cores);
-    // Storage isn't late by what the kernel adds to a sleep.
+    // The kernel's timer slack must not make storage slower.
     ::prctl(PR_SET_TIMERSLACK, 1);
     const double start_s = kStartS + (setting.variation.cached.empty() ? 0 : kFillS);
     const double seconds = std::max(options.seconds, kPeriods * workload.period_s);

@@ -7,13 +7,13 @@
 
 #include "../autotune/workload.h"
 
-/// Why: what a change brings is seen only where nothing else differs. Each run of a workload has a
-/// process of its own, which fixes the knobs, the cores and what else there is to be had.
+/// Why: the gain of a change shows only if nothing else differs. Each run of a workload is a
+/// separate process, with fixed knobs, cores and variations.
 namespace infeed::what_if {
 
 struct Setting {
   std::map<std::string, std::int64_t> workers = {};  ///< by the stage's label
-  int cores = 0;                                     ///< that it may use; 0: all
+  int cores = 0;                                     ///< cores that it may use; 0: all
   autotuning::Variation variation = {};
 
   std::string text() const;
@@ -24,12 +24,12 @@ struct MeasureOptions {
   std::filesystem::path data = {};
 };
 
-/// Elements a second, the beginning left out. Writes a recording where a file is named. Throws
-/// std::runtime_error with what the process said.
+/// Returns elements a second without the beginning. Writes a recording if a file is named. Throws
+/// std::runtime_error with the process's error.
 double measured_rate(const autotuning::Workload& workload, const Setting& setting,
                      const MeasureOptions& options, const std::filesystem::path& recording = {});
 
-/// The workers' knobs that may be changed, with the most that they can be set to.
+/// Returns the workers' knobs that may be changed, with their largest values.
 std::map<std::string, std::int64_t> knobs_of(const autotuning::Workload& workload,
                                              const MeasureOptions& options);
 
