@@ -1,6 +1,6 @@
 #pragma once
 
-/// Which sanitizer these tests were built with: GCC says it by macros, Clang by __has_feature.
+/// The sanitizer of this build: GCC tells by macros, Clang by __has_feature.
 namespace infeed::testing {
 
 #if defined(__has_feature)

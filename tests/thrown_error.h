@@ -6,7 +6,7 @@
 
 namespace infeed::test {
 
-/// The Error that `function` throws; fails the test when it throws none.
+/// Returns the Error that `function` throws; fails the test if it throws none.
 template <class F>
 Error error_of(F&& function) {
   try {

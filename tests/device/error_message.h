@@ -6,7 +6,7 @@
 
 namespace infeed {
 
-/// The message of the Error that `call` throws, or "accepted".
+/// Returns the message of the Error that `call` throws, or "accepted".
 template <class F>
 std::string error_message(const F& call) {
   try {

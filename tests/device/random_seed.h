@@ -7,8 +7,8 @@
 
 namespace infeed {
 
-/// The seed of a random test: fixed, or INFEED_TEST_SEED; recorded in the test's output so that a
-/// failure can be repeated.
+/// Returns the seed of a random test: fixed, or INFEED_TEST_SEED. The test's output records it, so
+/// that a failure can be repeated.
 inline std::uint64_t test_seed() {
   const char* given = std::getenv("INFEED_TEST_SEED");
   const std::uint64_t seed = given != nullptr ? std::stoull(given) : 20'240'511;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the examples of the public headers take for granted: the reader's own types, datasets and
-// functions. They are only compiled, never linked or run, so nothing here needs a definition.
+// Types, datasets and functions that the examples of the public headers use without declaring them.
+// They are only compiled, never linked or run, so nothing here needs a definition.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -45,8 +45,8 @@
 #include <infeed/infeed.h>
 #include <infeed/records/file_sum.h>
 
-// The sources put their examples into namespaces inside of this one, so that its names hide those
-// of the C library (read, log, connect).
+// The examples' namespaces lie inside of this one, so that its names hide those of the C library
+// (read, log, connect).
 namespace examples {
 
 struct Sample {
@@ -61,7 +61,7 @@ struct Sentence {
   std::int64_t label;
 };
 
-/// A class whose fields nobody sees, for which people specialise codecs.
+/// A class with hidden fields, for which people specialise codecs.
 class Image {
  public:
   static Image from_png(std::string_view png);
@@ -97,7 +97,7 @@ struct Manifest {
   infeed::FileSum sum(const std::string& name) const;
 };
 
-/// An object, so that map(decode) knows which function is meant.
+/// An object, so that map(decode) isn't ambiguous.
 struct Decode {
   std::array<float, 784> operator()(const Sample& sample) const;
   std::array<float, 784> operator()(const Image& image) const;

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/// What the fuzz targets share. A target defines LLVMFuzzerTestOneInput and ends the process
-/// (require) when something that must always hold does not.
+/// Parts that the fuzz targets share. A target defines LLVMFuzzerTestOneInput and ends the process
+/// (require) when an invariant doesn't hold.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace infeed::fuzz {
@@ -23,7 +23,7 @@ inline void require(bool holds, std::string_view what) {
   std::abort();
 }
 
-/// Takes an input apart; what is missing at its end is zeros.
+/// Takes an input apart; zeros follow its end.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size)
@@ -49,7 +49,7 @@ class Input {
   std::string_view left_;
 };
 
-/// A file without a folder: thousands a second.
+/// A file without a folder; thousands can be made in a second.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(::memfd_create("fuzz", 0)) {

@@ -15,7 +15,7 @@
 
 namespace infeed::fuzz {
 
-/// The rows of a text, one by one, as hashes; what can't be read on is its message.
+/// Returns hashes of the rows of a text, one by one; if the text can't be read on, the message.
 inline std::vector<std::string> rows_of_text(const detail::TextParser& parser,
                                              const std::string& file, std::size_t batch_rows) {
   detail::TextFeedOptions options = parser.feed_options();
@@ -45,20 +45,20 @@ inline std::vector<std::string> rows_of_text(const detail::TextParser& parser,
   }
 }
 
-/// Rows don't depend on how many are read at once, nor on where blocks of the file end.
+/// Checks that rows don't depend on how many are read at once, nor on where blocks of the file end.
 inline void check_text(const detail::TextParser& parser, std::string_view front,
                        std::string_view text, std::uint8_t batch_rows, std::uint8_t shift) {
   static const MemoryFile memory;
   const std::string file = memory.write(std::string(front) + std::string(text));
   const std::vector<std::string> rows = rows_of_text(parser, file, 1 + batch_rows % 7);
   require(rows == rows_of_text(parser, file, 100'000), "rows don't depend on the batch's size");
-  // A mark means something at the beginning of a file only.
+  // A byte order mark counts only at the beginning of a file.
   const std::string_view begin = front.empty() ? text : front;
   if (begin.starts_with("\xfe\xff") || begin.starts_with("\xff\xfe") ||
       begin.starts_with("\xef\xbb\xbf")) {
     return;
   }
-  // Empty lines are no rows, and bring what follows to the end of a block.
+  // Empty lines are no rows, and shift the text behind them to the end of a block.
   const std::size_t lines = 4096 - std::min<std::size_t>(4096, front.size()) - shift % 128;
   memory.write(std::string(front) + std::string(lines, '\n') + std::string(text));
   const std::vector<std::string> shifted = rows_of_text(parser, file, 100'000);

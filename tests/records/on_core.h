@@ -11,7 +11,7 @@
 
 namespace infeed::testing {
 
-/// The cores that this process may use; empty where the system doesn't tell.
+/// Returns the cores that this process may use; empty if the system doesn't tell.
 inline std::vector<int> allowed_cores() {
   std::vector<int> cores;
 #if defined(__linux__)
@@ -24,13 +24,14 @@ inline std::vector<int> allowed_cores() {
   return cores;
 }
 
-/// Two cores that this process may use: the same one twice where it has no other.
+/// Returns two cores that this process may use: the same one twice if it has only one.
 inline std::vector<int> two_cores() {
   const std::vector<int> cores = allowed_cores();
   return cores.empty() ? std::vector<int>{0, 0} : std::vector<int>{cores.front(), cores.back()};
 }
 
-/// Of what was given back by two_cores()[0] and then by two_cores()[1], what the first one is to get.
+/// Returns the items for the first core, when two_cores()[0] and then two_cores()[1] gave items
+/// back.
 template <class T>
 std::vector<T> as_core_0_gets(std::vector<T> given_back) {
   const std::vector<int> cores = two_cores();

@@ -9,19 +9,20 @@
 
 #include "temporary_folder.h"
 
-/// What the tests of this module share: a folder that goes away, whole files, one seed.
+/// Shared parts of this module's tests: a folder that removes itself, whole files, one seed.
 namespace infeed::testing {
 
 using infeed::read_whole;
 using infeed::TemporaryFolder;
 
-/// Where thousands of small files are made in no time: memory, where the system offers it.
+/// Returns a folder for thousands of small files: in memory, if the system offers it.
 inline std::filesystem::path memory_folder() {
   return ::access("/dev/shm", W_OK) == 0 ? std::filesystem::path("/dev/shm")
                                          : std::filesystem::temp_directory_path();
 }
 
-/// The seed of a random test; INFEED_TEST_SEED overrides it. Print it on failure (SCOPED_TRACE).
+/// Returns the seed of a random test; INFEED_TEST_SEED overrides it. Print it on failure
+/// (SCOPED_TRACE).
 inline std::uint64_t test_seed() {
   const char* const text = std::getenv("INFEED_TEST_SEED");
   return text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();

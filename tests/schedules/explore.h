@@ -20,14 +20,15 @@
 ///       });
 ///     }
 ///
-/// A schedule is named by its changes: where something else was chosen than by default. First comes the
-/// one without a change, then all with one, then all with two, and so on, each once, until there are no
-/// more or enough were tried (of the last kind a sample is drawn then). So what is found has as few
-/// changes as can be. Changes that stop a thread that could go on are counted like those where it
-/// couldn't: without a bound on these, a program that waits thirty times has too many schedules.
+/// A schedule is named by its changes: the places with another choice than the default. First comes
+/// the schedule without a change, then all with one, then all with two, and so on, each once, until
+/// there are no more or enough were tried (a sample of the last kind is drawn then). So a finding
+/// has as few changes as possible. A change that stops a thread that could go on counts like one
+/// where it couldn't: without a bound on these, a program that waits thirty times has too many
+/// schedules.
 ///
-/// Then come schedules at random: each thread has a priority, the first of those that can go on does,
-/// and at a few places it gets the last one. They find what takes many changes.
+/// Then come schedules at random: each thread has a priority, and the first of those that can go on
+/// does. At a few places it gets the last priority. They find errors that need many changes.
 ///
 /// The environment: INFEED_SCHEDULE, as a finding prints it, runs that schedule alone and prints each step.
 /// INFEED_SCHEDULES_TIMES=N tries N times as many.
@@ -42,7 +43,7 @@ struct Change {
 using Changes = std::vector<Change>;
 
 struct ExploreOptions {
-  std::uint64_t schedules_max = 10'000;  ///< one by one
+  std::uint64_t schedules_max = 10'000;  ///< tried one by one
   std::uint64_t random = 2'000;          ///< schedules drawn at random
   std::uint64_t seed = 20'240'511;
   RunOptions run = {};
@@ -53,7 +54,7 @@ struct Finding {
   Changes changes;
   std::vector<std::string> trace;
 
-  /// "12:1,40:2", as INFEED_SCHEDULE takes it.
+  /// Returns "12:1,40:2", in the form of INFEED_SCHEDULE.
   std::string schedule() const;
 };
 
@@ -61,11 +62,12 @@ struct Explored {
   std::uint64_t schedules = 0;
   std::uint64_t random = 0;
   int changes_done = -1;     ///< all schedules with so many changes were tried
-  bool is_complete = false;  ///< and there are none with more
+  bool is_complete = false;  ///< true: none has more changes
   std::uint64_t steps_most = 0;
   std::uint64_t decisions_most = 0;
   std::uint64_t timeouts = 0;  ///< in all schedules
-  std::uint64_t diverged = 0;  ///< those in which a change met another choice than the time before
+  std::uint64_t diverged = 0;  ///< schedules in which a change met another choice than the time
+                               ///< before
   double seconds = 0;
   std::optional<Finding> finding;
 
@@ -75,11 +77,11 @@ struct Explored {
 /// Ends with the first finding.
 Explored explore(const std::function<void()>& body, const ExploreOptions& options = {});
 RunResult replay(const std::function<void()>& body, const Changes& changes, RunOptions options);
-/// Those of `finding` that it takes.
+/// Returns those changes of `finding` that it needs.
 Changes shrunk(const std::function<void()>& body, Changes changes, const RunOptions& options);
 
-/// As a test: fails with the schedule of what was found, prints how many were tried otherwise. `name` tells
-/// the programs of one test apart.
+/// Fails the test with the schedule of a finding; otherwise prints how many were tried. `name`
+/// tells the programs of one test apart.
 void expect_no_finding(const std::string& name, const std::function<void()>& body,
                        const ExploreOptions& options = {});
 

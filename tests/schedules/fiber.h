@@ -9,13 +9,13 @@
 
 namespace infeed::schedules {
 
-/// A thread of a model, as the system's thread that runs the test sees it: a stack of its own, and what a
-/// thread owns beside it: errno, the exceptions under way, the program's thread_local variables.
+/// A thread of a model, which runs on the system's thread of the test: its own stack, and the other
+/// state of a thread: errno, the exceptions under way, the program's thread_local variables.
 ///
 /// Destructors of thread_local variables don't run at a fiber's end. (None of the engine's has one.)
 class Fiber {
  public:
-  /// The context that is running: no stack of its own.
+  /// The running context, which needs no stack of its own.
   Fiber();
   /// `main` never returns: it ends by switching to another fiber.
   explicit Fiber(void (*main)());
@@ -23,9 +23,9 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Goes on with `to`; returns when somebody goes on with this one, which is the running one.
+  /// Goes on with `to`. Returns when another fiber goes on with this one, which is the running one.
   void switch_to(Fiber& to);
-  /// It stopped in the middle: what lies on its stack may be known elsewhere, so that stays.
+  /// Marks that it stopped in the middle: others may point to its stack, so that stays.
   void abandon() { is_abandoned_ = true; }
 
  private:

@@ -15,7 +15,7 @@
 
 namespace infeed::schedules {
 
-/// Hands on what its input gives, and throws a terminal error behind the first elements.
+/// Hands on its input, and throws a terminal error behind the first elements.
 class FailingStage final : public Stage {
  public:
   FailingStage(const StageContext& context, std::uint64_t fails_at, ErrorCode code,
@@ -55,8 +55,8 @@ Dataset<T> failing(const Dataset<T>& dataset, std::uint64_t fails_at,
   return Dataset<T>(std::make_shared<FailingNode>(fails_at, code, dataset.node()));
 }
 
-/// A pipeline that runs in a schedule, with an executor of two threads, as an Iterator would run it but for
-/// its own threads (tuner, watchdog), whose part the model's threads play.
+/// A pipeline that runs in a schedule, with an executor of two threads, like an Iterator but
+/// without its threads (tuner, watchdog), whose part the model's threads play.
 class PipelineRun {
  public:
   explicit PipelineRun(const Dataset<std::int64_t>& dataset, IterateOptions options = {})
@@ -71,8 +71,8 @@ class PipelineRun {
   PipelineRun(const PipelineRun&) = delete;
   PipelineRun& operator=(const PipelineRun&) = delete;
 
-  /// Pulls one by one until there are so many, it ends or is cancelled, and says which of these. Throws
-  /// the terminal error.
+  /// Pulls elements one by one until there are so many, it ends or is cancelled, and returns which
+  /// of these. Throws the terminal error.
   Pull pull(std::size_t count_max) {
     while (values_.size() < count_max) {
       const Pull pulled = root_->pull(chunk_, 1);

@@ -11,25 +11,25 @@
 #include "schedules/fiber.h"
 #include "schedules/virtual_time.h"
 
-/// Why: a lost wake-up or a deadlock shows in one of a million runs. Here a program of real threads and
-/// locks (std::thread, std::mutex, std::condition_variable) runs under a scheduler of our own, which says
-/// at each lock, wait, wake-up, start and end who goes on, so that a schedule can be chosen,
-/// repeated, and all of them tried (explore.h).
+/// Why: a lost wake-up or a deadlock shows in one of a million runs. Here a program of real threads
+/// and locks (std::thread, std::mutex, std::condition_variable) runs under our own scheduler. It
+/// chooses at each lock, wait, wake-up, start and end which thread goes on, so that a schedule can
+/// be chosen and repeated, and all of them can be tried (explore.h).
 ///
-/// The calls of pthreads come here (intercepted_calls.cc) while a run is under way. Threads of a run are
-/// fibers of the one that called run(), so between two such calls nobody else does anything:
-/// what happens to atomics there happens at once, and all see memory in one order.
+/// While a run is under way, the calls of pthreads come here (intercepted_calls.cc). Threads of a
+/// run are fibers of the thread that called run(), so no other thread acts between two such calls:
+/// atomics change at once, and all see memory in one order.
 namespace infeed::schedules {
 
-/// Where there was something to choose.
+/// A place with a choice.
 struct Decision {
   enum class Kind { who_goes_on, who_is_woken };
 
   Kind kind = Kind::who_goes_on;
-  /// The threads to choose from; the first one is what happens by default: the running thread goes on,
-  /// or the one behind it in turn; of those that wait, the one that came first.
+  /// The threads to choose from; the first one is the default: the running thread goes on, or the
+  /// one behind it in turn; among waiting threads, the one that came first.
   std::vector<int> threads;
-  std::size_t surprises = 0;  ///< so many of them, the last ones, are woken for nothing
+  std::size_t surprises = 0;  ///< number of threads, the last ones, that would wake for nothing
   std::size_t chosen = 0;
 };
 
@@ -44,11 +44,11 @@ struct RunOptions {
   std::uint64_t steps_max = 20'000;
   std::uint64_t surprises_max =
       0;  ///< waits that end for nothing, or by their time while others run
-  /// It is a finding where nobody can go on before a wait ends by its time: whoever is waited for should have
-  /// woken it.
+  /// True: it is a finding if nobody can go on before a wait ends by its time, since another thread
+  /// should have woken it.
   bool timeouts_are_findings = false;
-  /// Threads share nothing but what locks guard: then nobody can tell what happens right behind an unlock
-  /// or a start from what happens before the next lock, and there are fewer schedules.
+  /// True: threads share only what locks guard. Then the steps right behind an unlock or a start
+  /// can't be told from those before the next lock, and there are fewer schedules.
   bool locks_guard_all = false;
   std::int64_t clock_step_ns = 1000;
   bool threads_seem_to_wait = false;
@@ -58,20 +58,20 @@ struct RunOptions {
 /// The outcome of one schedule.
 struct RunResult {
   std::vector<Decision> decisions;
-  std::optional<std::string> finding;  ///< deadlock, endless, what was thrown, a check that failed
+  std::optional<std::string> finding;  ///< deadlock, endless, an exception, a failed check
   std::uint64_t steps = 0;
-  std::uint64_t timeouts = 0;  ///< waits that ended by their time, since nobody else could go on
+  std::uint64_t timeouts = 0;  ///< waits that ended by their time, since no thread could go on
   std::vector<std::string> trace;
 };
 
-/// Runs `body` as thread 0, and all the threads that it starts. Where there is a finding, what is left
-/// of them is never gone on with.
+/// Runs `body` as thread 0, and all the threads that it starts. After a finding the remaining
+/// threads are never continued.
 RunResult run(const std::function<void()>& body, Chooser& chooser, const RunOptions& options);
 
-/// In a run: a finding unless it holds.
+/// Reports a finding, in a run, unless `holds`.
 void check(bool holds, const std::string& what);
 
-/// While it lives the thread goes on as long as it can, without choices: for what a model must set up.
+/// While it lives the thread goes on as long as it can, without choices: for the set-up of a model.
 class Undisturbed {
  public:
   Undisturbed();
@@ -80,10 +80,10 @@ class Undisturbed {
   Undisturbed& operator=(const Undisturbed&) = delete;
 };
 
-/// Calls of one run; those of pthreads, in the words of this file.
+/// The calls of one run: those of pthreads, in the words of this file.
 class Scheduler {
  public:
-  /// Null unless the caller is a thread of a run.
+  /// Returns null unless the caller is a thread of a run.
   static Scheduler* active();
 
   Scheduler(Chooser& chooser, const RunOptions& options);
@@ -96,13 +96,14 @@ class Scheduler {
 
   void lock(const void* mutex);
   void unlock(const void* mutex);
-  /// False when the time ran out. Without a mutex where `mutex` is null.
+  /// Returns false when the time ran out. A null `mutex` means a wait without one.
   bool wait(const void* place, const void* mutex, std::optional<std::int64_t> deadline_ns);
-  /// Returns how many it woke.
+  /// Returns how many threads it woke.
   int wake(const void* place, int count_max);
-  /// Makes one that goes on when it is chosen: at the caller's next step, which is to be point().
+  /// Makes a thread that goes on when it is chosen: at the caller's next step, which must be
+  /// point().
   Thread* start(std::function<void()> routine);
-  /// Others may go on here, as the caller shows what it did by a lock or otherwise.
+  /// Lets others go on here, since the caller has shown its work by a lock or otherwise.
   void point() {
     if (!options_.locks_guard_all) decide(/*yields=*/false);
   }
@@ -142,7 +143,7 @@ class Scheduler {
     const Thread* owner;
   };
   std::vector<Held> held_;
-  std::vector<const void*> known_;  ///< objects, in the order in which they were seen first
+  std::vector<const void*> known_;  ///< objects, in the order in which they were first seen
   bool is_undisturbed_ = false;
   std::uint64_t surprises_ = 0;
   std::uint64_t waits_begun_ = 0;

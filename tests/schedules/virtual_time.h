@@ -4,14 +4,14 @@
 
 namespace infeed::schedules {
 
-/// The clocks of a run, which go on by a fixed step each time that somebody looks at one, so that a
-/// schedule that is run again sees the same times.
+/// The clocks of a run, which go on by a fixed step at each look, so that a repeated schedule sees
+/// the same times.
 ///
-/// The engine reads the processor's counter where there is one; while a run is under way, these
+/// The engine reads the processor's counter if there is one. While a run is under way, these
 /// instructions trap and get the run's time.
 struct VirtualTime {
   std::int64_t step_ns = 1000;
-  /// The processor time of threads stands still, as if all they do were to wait.
+  /// The processor time of threads stands still, as if they only waited.
   bool threads_seem_to_wait = false;
   std::int64_t now_ns = 1'000'000'000;
   std::int64_t looks = 0;
@@ -30,7 +30,7 @@ class CounterShows {
   CounterShows(const CounterShows&) = delete;
   CounterShows& operator=(const CounterShows&) = delete;
 
-  /// False where the system can't: times then differ from run to run.
+  /// Returns false if the system can't: times then differ from run to run.
   static bool is_possible();
 };
 

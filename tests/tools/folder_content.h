@@ -13,7 +13,7 @@ inline std::string read_bytes(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Every file below `folder`, hidden ones too, by its path in it.
+/// Returns every file below `folder`, hidden ones too, by its path in it.
 inline std::map<std::string, std::string> folder_content(const std::string& folder) {
   std::map<std::string, std::string> content;
   std::error_code ignored;
@@ -25,7 +25,7 @@ inline std::map<std::string, std::string> folder_content(const std::string& fold
   return content;
 }
 
-/// What differs, for a message: the contents themselves are no reading.
+/// Returns the difference for a message, without the contents themselves.
 inline std::string difference(const std::map<std::string, std::string>& expected,
                               const std::map<std::string, std::string>& found) {
   std::string text;

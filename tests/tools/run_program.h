@@ -14,21 +14,21 @@ struct ProgramResult {
   int status = -1;  ///< exit status; 128 + signal when it was killed
   std::string out;
   std::string err;
-  double seconds_after_signal = 0;  ///< from the signal that was sent to the end
+  double seconds_after_signal = 0;  ///< from sending the signal to the end
 };
 
 struct ProgramOptions {
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< added
   std::string stdout_file = {};  ///< instead of ProgramResult::out
-  bool as_nobody = false;        ///< only when we are root: drops all rights before it starts
-  /// Asked every few milliseconds; once it is true, `signal` is sent.
+  bool as_nobody = false;        ///< only if we are root: drops all rights before it starts
+  /// Asked every few milliseconds; once it returns true, `signal` is sent.
   std::function<bool()> send_signal_when = {};
   int signal = 0;
   std::string program = INFEED_COMMAND;
   std::chrono::seconds time_limit{60};
 };
 
-/// `infeed ARGUMENTS...`. Past its time limit the program is killed (status 137).
+/// Runs `infeed ARGUMENTS...`. Past its time limit the program is killed (status 137).
 ProgramResult run_infeed(const std::vector<std::string>& arguments,
                          const ProgramOptions& options = {});
 

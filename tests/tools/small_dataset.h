@@ -29,8 +29,8 @@ inline void write_labels(const std::string& file, const std::string& labels) {
       << labels;
 }
 
-/// 28x28 images that a classifier can learn: class c is bright in rows 2c and 2c+1, noise
-/// elsewhere. Written as the files of one half of a dataset ("train" or "t10k").
+/// Writes 28x28 images that a classifier can learn: class c is bright in rows 2c and 2c+1, noise
+/// elsewhere. They are the files of one half of a dataset ("train" or "t10k").
 inline void write_half(const std::string& folder, const std::string& prefix, std::uint32_t count,
                        std::uint32_t seed) {
   std::mt19937 random(seed);

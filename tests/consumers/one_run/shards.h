@@ -6,7 +6,8 @@
 
 #include <infeed/infeed.h>
 
-/// Four shards of 1,024 records: an image of 8 x 8 pixels with one bright line, whose place is its label.
+/// Writes four shards of 1,024 records: an image of 8 x 8 pixels with one bright line, whose place
+/// is its label.
 inline void write_shards(const std::string& prefix) {
   infeed::Philox random(1, 0);
   for (int shard = 0; shard < 4; ++shard) {

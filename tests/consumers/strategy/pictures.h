@@ -9,7 +9,8 @@
 #include <infeed/device/strategy.h>
 #include <infeed/infeed.h>
 
-/// Pictures of 8 x 8 pixels with one bright line each, whose place is the label: eight classes.
+/// Returns pictures of 8 x 8 pixels with one bright line each, whose place is the label: eight
+/// classes.
 inline infeed::ColumnBatch pictures(std::int64_t rows, std::uint64_t seed) {
   infeed::Tensor pixels(infeed::DType::float32, {rows, 64});
   infeed::Tensor labels(infeed::DType::int64, {rows});
@@ -43,14 +44,14 @@ inline infeed::Cluster initialised(const char* slice) {
   return cluster;
 }
 
-/// Ends the program when what it shows doesn't hold.
+/// Ends the program unless `holds`.
 inline void require(bool holds, const std::string& what) {
   if (holds) return;
   std::fprintf(stderr, "doesn't hold: %s\n", what.c_str());
   std::exit(1);
 }
 
-/// The message of the Error that `call` throws; its text must have `text` in it.
+/// Returns the message of the Error that `call` throws, which must contain `text`.
 template <class Call>
 void require_error(const std::string& text, const Call& call) {
   try {

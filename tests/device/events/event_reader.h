@@ -11,7 +11,7 @@
 
 namespace infeed {
 
-/// Reads the events of a file, behind the event with its version.
+/// Returns the events of a file, without the first, which has the version.
 inline std::vector<events::Event> events_of(const std::string& file) {
   RecordReader reader(file);
   std::vector<events::Event> all;
@@ -26,7 +26,7 @@ inline std::vector<events::Event> events_of(const std::string& file) {
   return all;
 }
 
-/// The event files of a folder in the order in which TensorBoard reads them.
+/// Returns the event files of a folder in the order in which TensorBoard reads them.
 inline std::vector<std::string> event_files_in(const std::string& folder) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -36,7 +36,7 @@ inline std::vector<std::string> event_files_in(const std::string& folder) {
   return files;
 }
 
-/// The tags of all values, in their order.
+/// Returns the tags of all values, in their order.
 inline std::vector<std::string> tags_of(const std::vector<events::Event>& all) {
   std::vector<std::string> tags;
   for (const events::Event& event : all) {

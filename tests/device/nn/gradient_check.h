@@ -14,11 +14,11 @@ namespace infeed {
 
 using Model = std::function<TapeValue(Tape&, const std::vector<TapeValue>&)>;
 
-/// Whether the model reads more than the variables it is given.
+/// Whether the model reads variables besides those given.
 enum class OtherVariables : std::uint8_t { none, not_checked };
 
-/// Compares every gradient of sum(tanh(model(variables))) with the numerical one; every variable is
-/// a random one of the given shapes.
+/// Compares every gradient of sum(tanh(model(variables))) with the numerical one. The variables are
+/// random, of the given shapes.
 inline void expect_gradients(const std::vector<Shape>& shapes, const Model& model,
                              OtherVariables others = OtherVariables::none) {
   Scope scope({.seed = 5});

@@ -10,8 +10,8 @@
 #include <infeed/pipeline/sequence_batch.h>
 #include <infeed/records/column_batch.h>
 
-/// Rows that stand for a number, with a column of each kind, for tests of what takes batches apart
-/// and puts them together.
+/// Rows that stand for a number, with a column of each kind, for tests of stages that take batches
+/// apart and put them together.
 namespace infeed::test {
 
 struct SuiteRow {
@@ -27,7 +27,7 @@ inline SuiteRow row_of_number(std::int64_t number) {
   return row;
 }
 
-/// What the row stands for, once it is what row_of_number() made.
+/// Returns the number of a row, after checking that row_of_number() makes the same row.
 inline std::int64_t number_of_row(const SuiteRow& row) {
   const SuiteRow expected = row_of_number(row.number);
   EXPECT_EQ(row.tokens, expected.tokens);
@@ -44,7 +44,7 @@ std::vector<std::int64_t> numbers_of_rows(const SequenceBatch<SuiteRow, Sequence
   return numbers;
 }
 
-/// The same row as a batch of one.
+/// Returns the same row as a batch of one.
 inline ColumnBatch columns_of_number(std::int64_t number) {
   const SuiteRow row = row_of_number(number);
   std::vector<std::string_view> words(row.words.begin(), row.words.end());

@@ -17,12 +17,12 @@
 
 namespace infeed::test {
 
-/// Folders for caches that nobody has used yet.
+/// New folders for caches.
 class FileCache : public ::testing::Test {
  protected:
   std::string fresh() { return folder_.file("cache" + std::to_string(count_++)); }
 
-  /// Options that note what happens in kinds_ and elements_.
+  /// Returns options that note events in kinds_ and elements_.
   FileCacheOptions noting(const std::string& path) {
     FileCacheOptions options{.path = path, .shard_bytes = 400};
     options.on_event = [this](const StoreEvent& event) {
@@ -35,7 +35,7 @@ class FileCache : public ::testing::Test {
   }
   std::vector<StoreEvent::Kind> kinds() { return std::exchange(kinds_, {}); }
 
-  /// 0, 2, 4, ..., counting in calls_ how many were made.
+  /// Gives 0, 2, 4, ..., and counts the calls in calls_.
   auto doubles(std::int64_t count) {
     return range(count) | map([this](std::int64_t x) {
              ++calls_;

@@ -9,9 +9,9 @@
 
 namespace infeed::test {
 
-/// Goes through the stream one element an iterator, each of a dataset that was described anew, as the
-/// next process does. The first checkpoint is that of an iteration behind full caches, after
-/// `first_step` elements: what no element before it has drawn from is drawn anew.
+/// Goes through the stream one element an iterator, each of a dataset that was described anew, as
+/// the next process does. The first checkpoint comes from an iteration behind full caches, after
+/// `first_step` elements: stages from which no earlier element was drawn draw anew.
 inline void expect_goes_on_when_described_anew(const auto& describe, std::size_t first_step = 0) {
   const auto dataset = describe();
   const Stream whole = stream_of(dataset, {.epoch = 0});
@@ -24,7 +24,7 @@ inline void expect_goes_on_when_described_anew(const auto& describe, std::size_t
     const Stream next = take_stream(iterator, 1);
     ASSERT_EQ(next, step < whole.size() ? Stream{whole[step]} : Stream()) << "step " << step;
     saved = iterator.checkpoint().to_text();
-    // From one place to the end, too.
+    // Also goes from one place to the end.
     if (step % 7 == 0) {
       const Stream rest(whole.begin() + static_cast<std::ptrdiff_t>(step), whole.end());
       ASSERT_EQ(stream_of(describe(), resumed), rest) << "from step " << step;

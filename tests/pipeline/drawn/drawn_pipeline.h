@@ -7,11 +7,11 @@
 
 #include "pipeline/suite/random_seed.h"
 
-/// Random pipelines as plain data, apart from who runs them: our builder
-/// (drawn_pipeline_builder.h), a slow obvious model (drawn_pipeline_model.h), or another process
-/// (TensorFlow's tf.data, say) that reads the JSON.
+/// Random pipelines as plain data. Our builder (drawn_pipeline_builder.h), a slow obvious model
+/// (drawn_pipeline_model.h), or another process (TensorFlow's tf.data, say) that reads the JSON can
+/// run them.
 ///
-/// All elements are integers. The first stage is a source; what each one does with x, an element:
+/// All elements are integers. The first stage is a source. Each stage's result for an element x:
 ///
 ///   range(count, start, step)        start, start + step, ...
 ///   failing_range(count, modulus, residue)  0, 1, ... of which those fail with x % modulus ==
@@ -52,7 +52,7 @@ struct DrawnPipeline {
   std::string to_json() const;
 };
 
-/// A source and up to `stages_max` stages.
+/// Draws a source and up to `stages_max` stages.
 DrawnPipeline draw_pipeline(RandomSource& random, int stages_max);
 
 /// Names of all operations that can be drawn.

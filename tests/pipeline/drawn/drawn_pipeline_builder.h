@@ -6,11 +6,11 @@
 
 namespace infeed::test {
 
-/// The pipeline made of our stages. With `recut_seed` other than 0, stages that cut chunks at
+/// Builds the pipeline of our stages. With `recut_seed` other than 0, stages that cut chunks at
 /// random stand between them.
 Dataset<std::int64_t> build_pipeline(const DrawnPipeline& drawn, std::uint64_t recut_seed = 0);
 
-/// The same stages, but for the source, behind `dataset`.
+/// Builds the same stages, without the source, behind `dataset`.
 Dataset<std::int64_t> extend_pipeline(Dataset<std::int64_t> dataset, const DrawnPipeline& drawn,
                                       std::uint64_t recut_seed = 0);
 

@@ -8,8 +8,8 @@
 #include "pipeline/suite/executors.h"
 #include "pipeline/suite/stream.h"
 
-/// What a drawn pipeline is asked without any other side to compare it with: its stream is a list,
-/// and what is behind it must make of it what it would make of the list.
+/// Checks of a drawn pipeline that need no second implementation: its stream is a list, and a stage
+/// behind it must treat it like that list.
 namespace infeed::test {
 
 /// A drawn pipeline and three iterations of it.
@@ -18,7 +18,7 @@ struct Case {
   std::vector<Stream> streams;
 };
 
-/// One that has streams (model_unless_all_fails), none longer than `elements_max`.
+/// Draws a pipeline that has streams (model_unless_all_fails), none longer than `elements_max`.
 Case draw_case(RandomSource& random, std::size_t elements_max);
 
 struct Difference {
@@ -27,8 +27,9 @@ struct Difference {
   Stream expected;
 };
 
-/// skip, take, shard, cache (twice), repeat and resume (in a dataset described anew; behind caches
-/// that are full and empty) of the pipeline, whose first iteration is `list`. Empty: all agree.
+/// Compares skip, take, shard, cache (twice), repeat and resume (in a dataset described anew;
+/// behind full and empty caches) of the pipeline with its first iteration, `list`. Empty: all
+/// agree.
 std::vector<Difference> differences_from_list(const DrawnPipeline& drawn, const Stream& list,
                                               const Executors& executors, RandomSource& random);
 

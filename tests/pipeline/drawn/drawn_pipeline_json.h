@@ -6,7 +6,7 @@
 
 namespace infeed::test {
 
-/// What DrawnPipeline::to_json() wrote.
+/// Reads the text of DrawnPipeline::to_json().
 DrawnPipeline pipeline_from(const nlohmann::json& json);
 
 }  // namespace infeed::test

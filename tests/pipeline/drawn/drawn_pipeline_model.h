@@ -7,14 +7,14 @@
 
 namespace infeed::test {
 
-/// What iteration `epoch` of the pipeline gives: each stage as a loop over the whole list of what
-/// the stage before gives. Nothing of infeed's engine but Philox, which has known answers.
+/// Returns iteration `epoch` of the pipeline: each stage is a loop over the whole output list of
+/// the stage before. It uses nothing of infeed's engine but Philox, which has known answers.
 Stream model_of_pipeline(const DrawnPipeline& drawn, std::uint64_t epoch);
 
-/// The same, but nothing where a skip_errors finds nothing but errors in a pass: it fails for good.
+/// The same, but nothing if a skip_errors meets only errors in a pass: then it fails for good.
 std::optional<Stream> model_unless_all_fails(const DrawnPipeline& drawn, std::uint64_t epoch);
 
-/// Whether two passes over it may differ: a shuffle may draw anew.
+/// True if two passes may differ: a shuffle may draw anew.
 bool reshuffles(const DrawnPipeline& drawn);
 
 }  // namespace infeed::test

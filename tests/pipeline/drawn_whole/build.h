@@ -5,15 +5,15 @@
 #include "pipeline/drawn_whole/kinds.h"
 #include "pipeline/drawn_whole/plan.h"
 
-/// Makes the pipeline that a plan describes.
+/// Builds the pipeline of a plan.
 namespace infeed::test {
 
-/// All that the same plan may be built in several ways by: none of them changes the elements.
+/// Ways to build the same plan, none of which changes the elements.
 struct Surroundings {
-  std::string folder = {};        ///< of the sources' files
-  std::string cache_folder = {};  ///< of caches in files and snapshots
-  bool is_serial = false;         ///< parallelism 1 and no thread anywhere
-  /// Looks at each stage's elements for largest_element_bytes().
+  std::string folder = {};        ///< for the sources' files
+  std::string cache_folder = {};  ///< for caches in files and snapshots
+  bool is_serial = false;         ///< true: parallelism 1 and no thread anywhere
+  /// True: looks at each stage's elements for largest_element_bytes().
   bool is_measured = false;
 
   int parallelism(const Step& step) const {
@@ -21,29 +21,29 @@ struct Surroundings {
   }
 };
 
-/// Throws infeed::Error where the library refuses the description, and std::logic_error where the
-/// steps don't fit together.
+/// Throws infeed::Error if the library refuses the description, and std::logic_error if the steps
+/// don't fit together.
 AnyDataset build(const Plan& plan, const Surroundings& surroundings);
-/// The steps behind the first, behind `dataset`.
+/// Adds the steps behind the first to `dataset`.
 AnyDataset extend(AnyDataset dataset, const Plan& plan, const Surroundings& surroundings);
 
-/// The most bytes that an element of a measured pipeline had since the last call.
+/// Returns the most bytes of an element of a measured pipeline since the last call.
 std::uint64_t take_largest_element_bytes();
 void note_element_bytes(std::uint64_t bytes);
 
-// One function for each group of stages, each in a file of its own.
+// One function for each group of stages, each in its own file.
 
-/// Whether the step is a source.
+/// True if the step is a source.
 bool is_source(const Step& step);
 AnyDataset build_source(const Step& step, const Surroundings& surroundings);
-/// Stages that lead from one kind of elements to another.
+/// True for stages that lead from one kind of elements to another.
 bool is_conversion(const Step& step);
 AnyDataset add_conversion(const AnyDataset& dataset, const Step& step,
                           const Surroundings& surroundings);
 bool is_batching(const Step& step);
 AnyDataset add_batching(const AnyDataset& dataset, const Step& step,
                         const Surroundings& surroundings);
-/// Stages that take and give any kind of elements.
+/// True for stages that take and give any kind of elements.
 template <class T>
 Dataset<T> add_generic(const Dataset<T>& dataset, const Step& step,
                        const Surroundings& surroundings);

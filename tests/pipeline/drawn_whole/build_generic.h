@@ -9,19 +9,19 @@
 
 #include "pipeline/drawn_whole/build.h"
 
-/// add_generic() for one kind of elements; each kind is instantiated in a file of its own, as they
+/// add_generic() for one kind of elements. Each kind is instantiated in its own file, since they
 /// take long to compile.
 namespace infeed::test {
 namespace generic {
 
-/// A few microseconds of work for some elements, so that threads overtake each other.
+/// Works for a few microseconds on some elements, so that threads overtake each other.
 inline void work(std::int64_t microseconds, std::uint64_t content) {
   if (microseconds == 0 || content % 5 != 0) return;
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
   while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
 
-/// Another element, which depends on both; of kinds that can't be changed it is the element itself.
+/// Returns an element that depends on both; for kinds that can't be changed, the element itself.
 template <class T>
 T altered(T element, std::uint64_t by) {
   if constexpr (std::is_same_v<T, std::int64_t>) {
@@ -179,7 +179,7 @@ Dataset<T> add_windows(const Dataset<T>& input, const Step& step) {
   return input | group_by_window(key, reduce, step.at("size"));
 }
 
-/// The dataset that an outer element stands for: a few elements that are made of it.
+/// Returns the dataset of an outer element: a few elements made from it.
 template <class T>
 Dataset<T> inner_source(const T& outer, std::int64_t modulus) {
   const auto count =

@@ -10,15 +10,15 @@
 
 namespace infeed::test {
 
-/// One thing that isn't as it must be.
+/// A violation.
 struct Finding {
   std::string check;    ///< which check, with its settings
-  std::string differs;  ///< what was found, what was expected
+  std::string differs;  ///< what was found, and what was expected
 };
 
-/// All that a drawn pipeline must fulfil, whatever it is made of: its stream is the same in its serial
-/// form, in parallel, from a second iteration, for several consumers, described anew, in another
-/// process, behind any checkpoint, and up to where something ended it early.
+/// Checks of any drawn pipeline: its stream is the same in its serial form, in parallel, from a
+/// second iteration, for several consumers, described anew, in another process, behind any
+/// checkpoint, and up to an early end.
 class Checks {
  public:
   Checks(DrawnCase& drawn, const CaseOptions& options, HangWatch& watch)
@@ -26,7 +26,7 @@ class Checks {
 
   /// Empty: all is well.
   std::vector<Finding> run();
-  /// Why the library refused the description; such a pipeline has no checks.
+  /// Returns why the library refused the description; such a pipeline has no checks.
   const std::string& refused() const { return refused_; }
   const Stream& expected() const { return expected_; }
 
@@ -46,9 +46,9 @@ class Checks {
   void check_allocator();
   void check_refusals();
 
-  /// A dataset that must give the expected stream, perhaps described for this.
+  /// Returns a dataset that must give the expected stream, perhaps described for this.
   AnyDataset any_dataset();
-  /// One that must go on from a checkpoint of this pipeline.
+  /// Returns one that must go on from a checkpoint of this pipeline.
   AnyDataset any_description(std::size_t place);
   std::size_t any_place() { return words_.below(expected_.size() + 1); }
   Settings settings() { return draw_settings(words_, *executors_, drawn_.epoch); }
@@ -57,7 +57,7 @@ class Checks {
   void expect_stream(const Stream& got, std::size_t from);
   /// Goes on from the checkpoint's text, with a few crashes on the way, to the end.
   void expect_rest(Checkpoint checkpoint, std::uint64_t order_hash);
-  /// To the end, or until something ends it; says what ended it.
+  /// Runs to the end, or until something ends it; returns the error that did.
   std::optional<ErrorCode> run_until_stopped(Run& run, Manner manner, ErrorCode allowed);
   void expect_rest_behind(Run& run, const Stream& got);
   void expect_account_empty(const Run& run);
@@ -68,7 +68,7 @@ class Checks {
   const CaseOptions& options_;
   HangWatch& watch_;
   std::optional<SharedExecutors> executors_;
-  std::optional<AnyDataset> shared_;  ///< that all iterations of it share
+  std::optional<AnyDataset> shared_;  ///< shared by all its iterations
   Stream expected_;
   bool is_cut_ = false;  ///< expected_ is only the stream's begin
   bool has_errors_ = false;

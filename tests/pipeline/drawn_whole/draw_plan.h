@@ -6,16 +6,16 @@
 
 namespace infeed::test {
 
-/// What may be drawn.
+/// Limits of the drawing.
 struct DrawOptions {
   std::int64_t elements_max = 1500;
   int stages_max = 8;
-  /// Whether each stage that draws is given a seed; else they draw their own when they are
+  /// True: each stage that draws is given a seed. False: stages draw their own when they are
   /// described, and only a checkpoint brings the same order again.
   bool has_seeds = true;
-  /// Whether elements of up to a megabyte come.
+  /// True: some elements have up to a megabyte.
   bool is_fat = false;
-  /// Whether stages may give their elements as they are ready; then only their set is known.
+  /// True: stages may give their elements as they are ready; then only their set is known.
   bool may_be_unordered = false;
 };
 
@@ -24,10 +24,10 @@ struct DrawnPlan {
   bool is_unordered = false;
 };
 
-/// A source and stages behind it, each of which takes the elements that the one before gives.
+/// Draws a source and stages behind it, each of which takes the elements of the one before.
 DrawnPlan draw_plan(Words& words, const DrawOptions& options);
 
-/// The names of all that can be drawn.
+/// Returns the names of all operations that can be drawn.
 std::vector<std::string> drawable_operations();
 
 }  // namespace infeed::test

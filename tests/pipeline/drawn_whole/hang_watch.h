@@ -11,14 +11,15 @@
 
 namespace infeed::test {
 
-/// What a process ends with that hung; whoever started it goes on behind that pipeline.
+/// Exit status of a process that hung; the process that started it goes on with the next pipeline.
 inline constexpr int kHungStatus = 99;
-/// A watchdog of a pipeline, a retry or a tuner sleep much shorter.
+/// Far longer than a pipeline's watchdog, retry or tuner sleeps.
 inline constexpr int kAsleepSeconds = 10;
 
 /// Ends the process when one check of a pipeline takes longer than a limit, or when all its threads
-/// have slept for kAsleepSeconds, and says which check, with the figures of the iterators that were at
-/// work: a wait without end has no other sign. (On a busy machine a thread that is to run is not asleep.)
+/// have slept for kAsleepSeconds: an endless wait has no other sign. Names the check, with the
+/// figures of the working iterators. (On a busy machine a thread that is ready to run is not
+/// asleep.)
 ///
 /// Thread-safety: any thread.
 class HangWatch {
@@ -28,9 +29,9 @@ class HangWatch {
   HangWatch(const HangWatch&) = delete;
   HangWatch& operator=(const HangWatch&) = delete;
 
-  /// What is printed in front, and at the end, of a report.
+  /// Sets the texts in front and at the end of a report.
   void begin(std::string description, std::string command);
-  /// A check begins, from when on the time counts. `may_sleep`: it waits for another process.
+  /// Begins a check, whose time counts from now on. `may_sleep`: it waits for another process.
   void check(std::string what, bool may_sleep = false);
   void end();
 
@@ -62,7 +63,7 @@ class HangWatch {
   bool may_sleep_ = false;
   bool is_over_ = false;
   int seconds_asleep_ = 0;
-  std::int64_t cpu_ticks_ = 0;  ///< of the process, when it was last looked at
+  std::int64_t cpu_ticks_ = 0;  ///< the process's, at the last look
   std::chrono::steady_clock::time_point begun_;
   std::vector<const Run*> runs_;
   std::thread thread_;

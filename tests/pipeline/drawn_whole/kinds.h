@@ -13,8 +13,8 @@
 #include <infeed/records/column_batch.h>
 #include <infeed/records/record.h>
 
-/// The kinds of elements that a drawn pipeline goes through. Every stage that takes any element takes
-/// all of them; the others lead from one kind to another.
+/// The kinds of elements that a drawn pipeline goes through. Every stage that takes any element
+/// takes all of them; the others lead from one kind to another.
 namespace infeed::test {
 
 struct Sentence {
@@ -53,7 +53,7 @@ static_assert(std::variant_size_v<AnyDataset> == kKinds);
 
 inline Kind kind_of(const AnyDataset& dataset) { return static_cast<Kind>(dataset.index()); }
 
-/// A number that stands for all that is in the element.
+/// Returns a number that depends on the whole content of the element.
 template <class T>
 std::uint64_t content_of(const T& element) {
   static_assert(detail::has_content<T>());
@@ -62,7 +62,7 @@ std::uint64_t content_of(const T& element) {
   return hash.value();
 }
 
-/// Whether the element is one that a drawn function treats otherwise than most.
+/// True if a drawn function treats the element otherwise than most.
 template <class T>
 bool is_special(const T& element, std::int64_t modulus, std::int64_t residue) {
   return content_of(element) % static_cast<std::uint64_t>(modulus) ==

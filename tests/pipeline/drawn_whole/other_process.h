@@ -7,17 +7,17 @@
 
 namespace infeed::test {
 
-/// The stream of the same drawn pipeline in a process that is started for it, which describes it anew:
-/// the whole one, or what comes behind a checkpoint's text.
+/// Returns the stream of the same drawn pipeline from a new process, which describes it anew: the
+/// whole stream, or the part behind a checkpoint's text.
 Stream stream_of_other_process(const CaseOptions& options, const DrawnCase& drawn,
                                const std::string& checkpoint_text);
-/// What that process does: writes the stream to `out_file`, a line an element. An empty
-/// `checkpoint_file`: from the begin.
+/// Writes the stream to `out_file`, a line an element, in that process. An empty `checkpoint_file`:
+/// from the beginning.
 void write_stream(DrawnCase& drawn, const std::string& checkpoint_file,
                   const std::string& out_file);
 
 enum class Output { shown, none };
-/// Starts this program with other arguments; gives what it ended with, or 128 + its signal.
+/// Starts this program with other arguments. Returns its exit status, or 128 + its signal.
 int run_self(const std::vector<std::string>& arguments, Output output = Output::shown);
 
 }  // namespace infeed::test

@@ -10,16 +10,16 @@
 
 #include "pipeline/drawn_whole/kinds.h"
 
-/// An iterator of a drawn pipeline, whatever its elements are, and what comes of it as text.
+/// An iterator of a drawn pipeline, whatever its elements are, and its stream as text.
 namespace infeed::test {
 
-/// A text an element, "! ..." for an error in an element's place, "!! ..." for a terminal one, which is
-/// the last.
+/// A text an element, "! ..." for an error in an element's place, "!! ..." for a terminal error,
+/// which is the last.
 using Stream = std::vector<std::string>;
 
 inline bool is_terminal(const std::string& text) { return text.starts_with("!! "); }
 
-/// How a consumer asks for elements.
+/// The way in which a consumer asks for elements.
 enum class Manner { next, poll, peek };
 inline constexpr int kManners = 3;
 
@@ -27,7 +27,7 @@ class Run {
  public:
   virtual ~Run() = default;
 
-  /// The next element, its error or the terminal error; none at the end.
+  /// Returns the next element, its error or the terminal error; none at the end.
   virtual std::optional<std::string> next(Manner manner) = 0;
   virtual std::uint64_t position() const = 0;
   virtual std::uint64_t order_hash() const = 0;
@@ -38,14 +38,14 @@ class Run {
   virtual void freeze_tuning() = 0;
   virtual const MemoryAccount& memory() const = 0;
   virtual void set_memory_limit(std::uint64_t bytes) = 0;
-  /// The code of the terminal error; none before it.
+  /// Returns the code of the terminal error; none before it.
   virtual std::optional<ErrorCode> ended_by() const = 0;
-  /// The most bytes that one of the elements had.
+  /// Returns the most bytes of one element.
   virtual std::uint64_t largest_element_bytes() const = 0;
 };
 
-/// `shows_places`: errors with the file and record that they name, which elements that come from a
-/// cache in files don't keep.
+/// `shows_places`: errors show their file and record, which elements from a cache in files don't
+/// keep.
 std::unique_ptr<Run> start(const AnyDataset& dataset, IterateOptions options,
                            bool shows_places = true);
 Cardinality cardinality_of(const AnyDataset& dataset);

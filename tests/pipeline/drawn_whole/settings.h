@@ -11,7 +11,7 @@
 
 namespace infeed::test {
 
-/// How one iteration of a drawn pipeline is carried out; nothing of it changes the elements.
+/// Settings of one iteration of a drawn pipeline, none of which changes the elements.
 struct Settings {
   IterateOptions options = {};
   Manner manner = Manner::next;

@@ -4,8 +4,8 @@
 
 namespace infeed::test {
 
-/// A smaller plan that still fails, found by leaving out stages and making numbers simple, each tried
-/// with `tries` different draws of all else in a process of its own.
+/// Returns a smaller plan that still fails, found by leaving out stages and making numbers simple.
+/// Each is tried with `tries` different draws of everything else in a separate process.
 Plan shrunk(const CaseOptions& options, const DrawnCase& failing, int tries);
 
 }  // namespace infeed::test

@@ -14,7 +14,7 @@ namespace infeed::test {
 
 using Drawn = std::map<std::string, std::int64_t>;
 
-/// All that the function of a stage may draw from and change.
+/// The state from which the function of a stage draws, and which it changes.
 struct Draw {
   Words& words;
   const DrawOptions& options;
@@ -35,7 +35,7 @@ struct Draw {
     if (numbers["parallelism"] != 1) state.is_indexable = false;
     return numbers;
   }
-  /// A map, which may give its results as they are ready.
+  /// Returns a map, which may give its results as they are ready.
   Drawn mapped(Drawn numbers) const {
     numbers = parallel(std::move(numbers));
     if (words.chance(0.3)) numbers["work_us"] = words.between(1, 30);
@@ -62,17 +62,17 @@ struct Draw {
 };
 
 using DrawNumbers = std::function<Drawn(const Draw&)>;
-/// Which elements a stage takes.
+/// The set of elements that a stage takes.
 using Takes = std::uint32_t;
 constexpr Takes only(Kind kind) { return Takes{1} << static_cast<unsigned>(kind); }
 
-/// When a stage may stand behind those before.
+/// Conditions for a stage on the stages before it.
 enum Needs : unsigned {
   anything = 0,
   an_end = 1,      ///< an input that ends
   order = 2,       ///< an input whose order is known
   an_index = 4,    ///< one that is indexable
-  room = 8,        ///< few elements, as it makes more of them
+  room = 8,        ///< few elements, since it makes more of them
   not_inner = 16,  ///< not inside a flat_map or interleave
 };
 

@@ -6,7 +6,8 @@
 
 namespace infeed::test {
 
-/// The randomness of one drawn pipeline, which is a function of the seed and the pipeline's number.
+/// The random numbers of one drawn pipeline, which depend only on the seed and the pipeline's
+/// number.
 class Words {
  public:
   Words(std::uint64_t seed, std::uint64_t number)
@@ -15,9 +16,9 @@ class Words {
   }
 
   std::uint64_t operator()() { return words_(); }
-  /// 0 .. bound-1.
+  /// Draws from 0 .. bound-1.
   std::uint64_t below(std::uint64_t bound) { return words_() % bound; }
-  /// low .. high, both included.
+  /// Draws from low .. high, both included.
   std::int64_t between(std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low + 1)));
   }
@@ -28,7 +29,7 @@ class Words {
   const T& any(const std::vector<T>& values) {
     return values[below(values.size())];
   }
-  /// Small numbers most of the time: 0 .. bound-1, each magnitude as likely.
+  /// Draws mostly small numbers: 0 .. bound-1, each magnitude as likely.
   std::int64_t rather_small(std::int64_t bound) {
     std::int64_t limit = 1;
     while (limit < bound && chance(0.75)) limit *= 2;

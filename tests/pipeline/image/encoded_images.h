@@ -12,7 +12,7 @@
 
 namespace infeed::testing {
 
-/// A picture whose left half is white.
+/// Returns a picture whose left half is white.
 inline std::vector<std::uint8_t> half_white(std::size_t side) {
   std::vector<std::uint8_t> rgb;
   for (std::size_t i = 0; i < side * side; ++i) {
@@ -62,8 +62,8 @@ inline std::string as_jpeg(std::size_t side) {
 struct JpegKind {
   int quality = 100;
   bool is_progressive = false;
-  int sampling = 2;              ///< of brightness, each way, against the colours
-  bool has_adobe_marker = true;  ///< of CMYK
+  int sampling = 2;              ///< of brightness against the colours, each way
+  bool has_adobe_marker = true;  ///< for CMYK
   int restart_rows = 0;
   bool is_arithmetic = false;
 };
@@ -101,7 +101,8 @@ inline std::string jpeg_of(int components, unsigned width, unsigned height,
   return result;
 }
 
-/// A picture with gradients, edges and some noise, so that every mistake of a decoder shows.
+/// Returns a picture with gradients, edges and some noise, so that every mistake of a decoder
+/// shows.
 inline image::Image drawn_image(std::size_t width, std::size_t height, std::size_t channels,
                                 std::uint32_t seed = 1) {
   image::Image image{width, height, channels, {}};
@@ -138,8 +139,8 @@ inline std::string png_of(png_uint_32 format, png_uint_32 width, png_uint_32 hei
   return bytes;
 }
 
-/// `bits` 1 to 16 of each channel, of which there are as libpng's colour type says; `rows` are as they
-/// go into the file.
+/// Encodes `bits` 1 to 16 of each channel of libpng's colour type; `rows` go into the file
+/// unchanged.
 inline std::string raw_png(unsigned width, unsigned height, int bits, int colour_type,
                            bool is_interlaced, std::string rows) {
   std::string file;
@@ -167,7 +168,8 @@ inline std::string raw_png(unsigned width, unsigned height, int bits, int colour
   return file;
 }
 
-/// The JPEG image with an Exif segment that says how it lies, in the byte order of either processor.
+/// Returns the JPEG image with an Exif segment of its orientation, in the byte order of either
+/// processor.
 inline std::string with_orientation(const std::string& jpeg, int orientation,
                                     bool is_big_endian = false) {
   const auto number = [&](unsigned value, std::size_t size) {

@@ -16,20 +16,20 @@
 namespace infeed::test {
 
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-/// For threads, chunks, readers' blocks and what else has no size worth counting.
+/// For threads, chunks, readers' blocks and other small things.
 inline constexpr std::uint64_t kSlackBytes = 16 * kMiB;
 /// Bytes that libraries take once, and keep.
 inline constexpr std::uint64_t kLeftoverBytes = kMiB / 4;
-/// The least change of memory that is progress: asking for statistics takes memory, too.
+/// The least change of memory that counts as progress: asking for statistics takes memory, too.
 inline constexpr std::uint64_t kNoticedBytes = 64 << 10;
 
 struct LimitedRun {
   std::uint64_t limit_bytes;
   /// One result of each call that may be under way.
   std::uint64_t on_top_bytes = 0;
-  /// In the account alone: a stage keeps the room for its next batch while one is on its way.
+  /// Only in the account: a stage keeps the room for its next batch while one is on its way.
   std::uint64_t next_batch_bytes = 0;
-  /// Bytes that the dataset holds when the iterator has gone, by its contract.
+  /// Bytes that the dataset holds when the iterator is gone, by its contract.
   std::uint64_t kept_bytes = 0;
   /// One of its elements is larger than the limit, so that it may end with resource_exhausted.
   bool may_refuse = false;
@@ -45,7 +45,7 @@ std::uint64_t progress_of(const Iterator<T>& iterator) {
   return progress;
 }
 
-/// Returns when nothing has been made for a while: all queues are full.
+/// Returns when nothing was made for a while: all queues are full.
 template <class T>
 void wait_until_still(const Iterator<T>& iterator) {
   std::uint64_t before = UINT64_MAX;
@@ -55,8 +55,8 @@ void wait_until_still(const Iterator<T>& iterator) {
   }
 }
 
-/// Takes all elements, of which it holds none; now and then it waits until the iterator has made what
-/// it can.
+/// Takes all elements and keeps none; now and then it waits until the iterator has made all that it
+/// can.
 template <class T>
 void take_slowly(Iterator<T>& iterator) {
   std::uint64_t taken = 0;
@@ -68,8 +68,8 @@ void take_slowly(Iterator<T>& iterator) {
   }
 }
 
-/// The allocator sees no more than the limit, what may come on top, and 16 MiB; nor more than that
-/// beside what the account says. Nothing is held afterwards.
+/// Checks that the allocator sees no more than the limit, the bytes on top, and 16 MiB, and no more
+/// than the account's figure and these. Nothing is held afterwards.
 template <class T>
 void expect_limit_kept(const Dataset<T>& dataset, const LimitedRun& run) {
   const CountedMemory memory;

@@ -7,8 +7,8 @@
 
 #include <infeed/pipeline/philox.h>
 
-/// tf.data's shuffle word for word as its reference page tells it, one element at a time: slow and
-/// obvious, to hold the real one against.
+/// tf.data's shuffle, word for word as on its reference page, one element at a time: slow and
+/// obvious, to compare the real one with.
 namespace infeed::test {
 
 template <class T>
@@ -30,7 +30,7 @@ std::vector<T> reference_shuffle(const std::vector<T>& input, std::uint64_t buff
     }
     // 2. Nothing there: the end.
     if (start == end) return output;
-    // 4. One word an element, the last one too.
+    // 4. One word an element, also for the last.
     const std::uint64_t offset = generator() % (end - start);
     const std::uint64_t i = (start + offset) % slots;
     const std::uint64_t j = start % slots;
@@ -40,7 +40,8 @@ std::vector<T> reference_shuffle(const std::vector<T>& input, std::uint64_t buff
   }
 }
 
-/// The generator of pass `epoch`: words 2k and 2k+1 of the dataset's, or the dataset's seeds.
+/// Returns the generator of pass `epoch`: words 2k and 2k+1 of the dataset's, or the dataset's
+/// seeds.
 inline Philox reference_generator(std::uint64_t seed, std::uint64_t seed2, std::uint64_t epoch,
                                   bool reshuffle_each_iteration) {
   if (!reshuffle_each_iteration) return Philox(seed, seed2);

@@ -7,7 +7,7 @@
 
 namespace infeed {
 
-/// A record of these tests holds a number.
+/// Returns the number that a record of these tests holds.
 inline std::int64_t value_of(const Record& record) {
   return std::stoll(std::string(record.bytes()));
 }

@@ -8,13 +8,13 @@
 
 namespace infeed::test {
 
-/// No sleep, which may take a thousand times as long.
+/// Spins, since a sleep may take a thousand times as long.
 inline void be_busy_for(std::chrono::microseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
 
-/// So much time on a core, however often others have it meanwhile.
+/// Computes for so much time on a core, however often others have it meanwhile.
 inline void compute_for(std::chrono::microseconds time) {
   const auto now = [] {
     timespec spent{};

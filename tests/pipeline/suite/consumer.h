@@ -11,9 +11,9 @@
 
 namespace infeed::test {
 
-/// Takes a whole stream in a thread of its own, so that the test can look on while it is blocked.
+/// Takes a whole stream in a separate thread, so that the test can look on while it is blocked.
 ///
-/// Thread-safety: the iterator is the consumer's, but for cancel().
+/// Thread-safety: only the consumer uses the iterator, but for cancel().
 template <class T>
 class Consumer {
  public:
@@ -29,7 +29,7 @@ class Consumer {
 
   void cancel() { iterator_.cancel(); }
 
-  /// Waits until `count` elements have come; false when they don't within half a minute.
+  /// Waits until `count` elements have come. Returns false if they don't within half a minute.
   bool wait_for(std::size_t count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(30), [&] {
@@ -42,7 +42,7 @@ class Consumer {
     const std::lock_guard lock(mutex_);
     return stream_;
   }
-  /// After join(): whether it ended with Error(cancelled) rather than the stream's end.
+  /// Call it after join(): true if it ended with Error(cancelled) instead of the stream's end.
   bool was_cancelled() const { return was_cancelled_; }
   const Iterator<T>& iterator() const { return iterator_; }
 
@@ -58,7 +58,7 @@ class Consumer {
         changed_.notify_all();
         if (last) break;
       }
-    } catch (const Error&) {  // take_stream lets only cancellations through
+    } catch (const Error&) {  // take_stream throws only cancellations
       was_cancelled_ = true;
     }
     {

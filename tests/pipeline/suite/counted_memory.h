@@ -5,18 +5,17 @@
 #include "sanitizers.h"
 
 /// Why: a memory account that counts itself proves nothing. A program that links counted_memory.cc
-/// counts every byte that its allocator hands out, whoever asked for it: malloc, new, aligned
-/// memory. Files that are mapped and stacks of threads aren't among them.
+/// counts every byte that its allocator hands out: malloc, new, aligned memory. Mapped files and
+/// stacks of threads don't count.
 ///
 ///     CountedMemory memory;                        // begins to count from here
 ///     { auto iterator = dataset.iterate({.memory_bytes_max = limit}); ... }
 ///     EXPECT_LE(memory.peak_bytes(), limit + kAllowedBytes);
 ///     EXPECT_LE(memory.held_bytes(), kNothingBytes);
 ///
-/// Memory that is aligned to pages counts with the bytes that were asked for, other memory with those
-/// that the allocator gave. It works with glibc and with AddressSanitizer's allocator. Elsewhere, and
-/// with ThreadSanitizer's (which tells nobody of aligned memory), kMemoryIsCounted is false and all
-/// figures are 0.
+/// Memory aligned to pages counts with the requested bytes, other memory with the allocated ones.
+/// It works with glibc and with AddressSanitizer's allocator. Elsewhere, and with ThreadSanitizer's
+/// (which doesn't report aligned memory), kMemoryIsCounted is false and all figures are 0.
 namespace infeed::test {
 
 #if defined(__GLIBC__)
@@ -25,13 +24,13 @@ inline constexpr bool kMemoryIsCounted = !testing::kThreadSanitizer;
 inline constexpr bool kMemoryIsCounted = testing::kAddressSanitizer;
 #endif
 
-/// Bytes that the process has from its allocator at this moment.
+/// Returns the bytes that the process has from its allocator now.
 std::uint64_t counted_bytes();
-/// The most of them since restart_counted_peak().
+/// Returns the most of them since restart_counted_peak().
 std::uint64_t counted_peak_bytes();
 void restart_counted_peak();
 
-/// What the process has had beyond what it had when this was made. One at a time, as there is one
+/// The memory of the process beyond that at construction. One object at a time, as there is one
 /// peak for all.
 class CountedMemory {
  public:
@@ -39,7 +38,7 @@ class CountedMemory {
 
   std::uint64_t held_bytes() const { return beyond_base(counted_bytes()); }
   std::uint64_t peak_bytes() const { return beyond_base(counted_peak_bytes()); }
-  /// The peak is what is held now; the base stays.
+  /// Sets the peak to the bytes held now; the base stays.
   static void restart_peak() { restart_counted_peak(); }
 
  private:

@@ -13,8 +13,8 @@
 #include <infeed/pipeline/batch.h>
 
 /// Kinds of elements that every stage must carry. Each stands for an integer: make_element<T>(7),
-/// value_of(element) == 7, show(element) == "7"; so what a stage makes of them doesn't depend on
-/// their type and one list of texts is what is expected of all.
+/// value_of(element) == 7, show(element) == "7". So a stage's result doesn't depend on the type,
+/// and one list of texts is expected for all.
 namespace infeed::test {
 
 /// 64 bytes, moved by memcpy.
@@ -24,7 +24,7 @@ struct Wide {
 };
 static_assert(sizeof(Wide) == 64);
 
-/// Can be copied, and notices when it lies at a wrong address.
+/// Can be copied, and notices a wrongly aligned address.
 class alignas(128) OverAligned {
  public:
   explicit OverAligned(std::int64_t value) : value_(value) { look(); }
@@ -44,7 +44,7 @@ class alignas(128) OverAligned {
   std::int64_t value_;
 };
 
-/// Over-aligned; can only be moved, and only by its move constructor; counts how many there are.
+/// Over-aligned; can only be moved, and only by its move constructor; counts its objects.
 class alignas(128) Tracked {
  public:
   explicit Tracked(std::int64_t value) : value_(value), self_(this) { ++live; }

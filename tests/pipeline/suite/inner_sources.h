@@ -64,20 +64,19 @@ Dataset<T> unopenable(std::string message) {
   return Dataset<T>(std::make_shared<internal::UnopenableNode<T>>(std::move(message)));
 }
 
-/// Gives its input and then, instead of the end, throws: a stage's own failure, which is terminal.
+/// Gives its input and then throws instead of ending: a stage's own failure, which is terminal.
 template <class T>
 Dataset<T> breaking(const Dataset<T>& input) {
   return Dataset<T>(std::make_shared<internal::BreakingNode<T>>(input.node()));
 }
 
-/// What a function of an outer element gives, in all the ways that it can go well or wrong for that
-/// element.
+/// The result of a function of an outer element, in all the ways in which it can succeed or fail.
 struct Inner {
   enum class Kind { listed, throws, unopenable } kind = Kind::listed;
   Slots slots;
 };
 
-/// Inner datasets of different lengths, 0 among them, some with errors, some impossible.
+/// Returns inner datasets of different lengths, 0 among them, some with errors, some impossible.
 inline Inner inner_of(std::int64_t outer) {
   Inner inner;
   if (outer % 13 == 5) inner.kind = Inner::Kind::throws;
@@ -98,7 +97,7 @@ Dataset<T> make_inner(std::int64_t outer) {
   return listed<T>(std::move(inner.slots), cut);
 }
 
-/// The elements of an inner dataset; a single error (with `opened` false) when there is none.
+/// Returns the elements of an inner dataset; a single error (with `opened` false) if there is none.
 inline Stream stream_of_inner(const Slot& outer, bool& opened) {
   opened = false;
   if (outer.fails) return {show(outer)};

@@ -12,8 +12,8 @@
 #include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
 
-/// Stages that a tested stage is set behind and in front of: those that leave errors out, keep
-/// them, or work ahead in threads. But for skip_errors none changes the stream.
+/// Stages that stand behind and in front of a tested stage: those that leave errors out, keep them,
+/// or work ahead in threads. Only skip_errors changes the stream.
 namespace infeed::test {
 
 enum class Neighbour { none, skip_errors, cache, prefetch, parallel_map };
@@ -34,7 +34,7 @@ inline std::string name_of(Neighbour neighbour) {
   return {};
 }
 
-/// One that elements of type T can pass; a cache only where there is room for one.
+/// Draws one that elements of type T can pass; a cache only if there is room for one.
 template <class T>
 Neighbour draw_neighbour(RandomSource& random, bool caches) {
   const auto drawn = static_cast<Neighbour>(random.below(5));
@@ -69,7 +69,7 @@ inline Slots without_errors(Slots slots) {
   return slots;
 }
 
-/// A terminal error stays one.
+/// True if all elements are errors; a terminal error is no element.
 inline bool all_fail(const Stream& stream) {
   return !stream.empty() && std::all_of(stream.begin(), stream.end(), [](const std::string& text) {
     return text.starts_with("! ");

@@ -10,7 +10,7 @@
 
 namespace infeed::test {
 
-/// Sets every knob to something else each time it is asked.
+/// Sets every knob to another value each time it is asked.
 class RandomKnobs final : public TuningPolicy {
  public:
   explicit RandomKnobs(std::uint64_t seed) : words_(seed) {}
@@ -30,7 +30,7 @@ class RandomKnobs final : public TuningPolicy {
   std::mt19937_64 words_;
 };
 
-/// A tuner that drives the knobs at random, once a millisecond.
+/// Returns a tuner that drives the knobs at random, once a millisecond.
 inline TunerOptions random_knobs(std::uint64_t seed) {
   return {.look_every = std::chrono::milliseconds(1),
           .policy = std::make_shared<RandomKnobs>(seed)};

@@ -8,14 +8,14 @@
 
 namespace infeed::test {
 
-/// The seed of a random test: fixed, or INFEED_TEST_SEED. Printed with a failure (see
-/// RandomSource), so that the same run can be had again.
+/// Returns the seed of a random test: fixed, or INFEED_TEST_SEED. A failure prints it (see
+/// RandomSource), so that the run can be repeated.
 inline std::uint64_t test_seed() {
   const char* const given = std::getenv("INFEED_TEST_SEED");
   return given != nullptr ? std::stoull(given) : 20'240'511;
 }
 
-/// Randomness of one test, whose failures say the seed.
+/// Randomness of one test, whose failures print the seed.
 class RandomSource {
  public:
   explicit RandomSource(std::uint64_t salt = 0)
@@ -23,9 +23,9 @@ class RandomSource {
         words_(test_seed() + salt) {}
 
   std::uint64_t operator()() { return words_(); }
-  /// 0 .. bound-1.
+  /// Draws from 0 .. bound-1.
   std::uint64_t below(std::uint64_t bound) { return words_() % bound; }
-  /// low .. high, both included.
+  /// Draws from low .. high, both included.
   std::int64_t between(std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low + 1)));
   }

@@ -7,8 +7,8 @@
 
 #include "pipeline/suite/elements.h"
 
-/// What the tests of padded, ragged and bucketed batches have in common: the element n as a
-/// sequence of (5 n) mod 7 numbers n, and batches as vectors of rows, which show() can show.
+/// The common part of the tests of padded, ragged and bucketed batches: the element n as a sequence
+/// of (5 n) mod 7 numbers n, and batches as vectors of rows, which show() can show.
 namespace infeed::test {
 
 using Sequence = std::vector<std::int64_t>;

@@ -15,8 +15,8 @@
 #include "pipeline/suite/neighbours.h"
 #include "pipeline/suite/stream_check.h"
 
-/// The tests that every stage passes. A stage's own test file says how the stage is built and, in
-/// the slowest and most obvious way, what it makes of a list of elements and errors:
+/// The tests that every stage passes. A stage's own test file gives its construction and, in the
+/// slowest and most obvious way, its result for a list of elements and errors:
 ///
 ///     TEST(Take, Suite) {
 ///       run_stage_suite([](auto dataset) { return dataset | infeed::take(5); },
@@ -49,11 +49,11 @@ namespace internal {
 
 using Model = std::function<Stream(const Slots&)>;
 
-/// How many elements of its output are certain once the first `count` inputs are known: those that
-/// are the same whatever comes behind.
+/// Returns how many outputs are certain once the first `count` inputs are known: those that are the
+/// same whatever follows.
 std::size_t known_outputs(const Model& model, const Slots& slots, std::size_t count);
 
-/// Inputs of one length: without errors, and with errors in the places where stages trip.
+/// Returns inputs of one length: without errors, and with errors in the places where stages trip.
 std::vector<Slots> inputs_of(std::size_t size, RandomSource& random);
 
 std::string describe(const Slots& slots, std::string_view type_name);
@@ -121,9 +121,9 @@ class StageSuite {
     check_among_neighbours(slots);
   }
 
-  /// Behind skip_errors and a source that gives one element at a time: a checkpoint knows of the
-  /// errors that were seen, and a stage that passes over more elements than it had read passes
-  /// over errors as if they were elements.
+  /// Checks a stage behind skip_errors and a source that gives one element at a time. A checkpoint
+  /// knows the errors that were seen; a stage that skips more elements than it had read skips
+  /// errors as if they were elements.
   void check_resume_in_front_of_errors(const Slots& slots) {
     if (all_fail(slots) || without_errors(slots).size() == slots.size()) return;
     SCOPED_TRACE("behind skip_errors, one element at a time");
@@ -134,15 +134,15 @@ class StageSuite {
         .resume_at_every_step();
   }
 
-  /// Behind and in front of a random one of the stages that know of errors or work ahead; stopped
-  /// in all the ways that there are.
+  /// Checks a stage behind and in front of a random one of the stages that know of errors or work
+  /// ahead, stopped in all possible ways.
   void check_among_neighbours(const Slots& slots) {
-    // A cache holds all that there is, for which a stage's own small limit has no room.
+    // A cache holds everything, for which a stage's own small limit has no room.
     const bool caches = options_.memory_bytes_max == 0;
     const Neighbour before = draw_neighbour<T>(random_, caches);
     const Neighbour behind = draw_neighbour<Out>(random_, caches);
     SCOPED_TRACE("behind " + name_of(before) + ", in front of " + name_of(behind));
-    // skip_errors itself fails where nothing but errors came.
+    // skip_errors itself fails after nothing but errors.
     if (before == Neighbour::skip_errors && all_fail(slots)) return;
     const Stream alone = model_(before == Neighbour::skip_errors ? without_errors(slots) : slots);
     if (behind == Neighbour::skip_errors && all_fail(alone)) return;
@@ -261,7 +261,7 @@ void run_stage_suite(const Build& build, const std::function<Stream(const Slots&
   run(std::type_identity<Tracked>());
 }
 
-/// The suite for a source: `make()` describes it anew each time.
+/// The suite for a source, which `make()` describes anew each time.
 template <class Make>
 void run_source_suite(const Make& make, const Stream& expected,
                       const StageSuiteOptions& options = {}) {

@@ -10,8 +10,8 @@
 
 #include "pipeline/suite/elements.h"
 
-/// What streams are compared by: a text an element, "! message" for an error in an element's place,
-/// "!! message" for a terminal one, which is the last.
+/// The form in which streams are compared: a text an element, "! message" for an error in an
+/// element's place, "!! message" for a terminal one, which is the last.
 namespace infeed::test {
 
 using Stream = std::vector<std::string>;
@@ -35,7 +35,7 @@ inline Stream show_all(const Slots& slots) {
   return stream;
 }
 
-/// Of two passes.
+/// Shows two passes.
 inline Stream show_twice(const Slots& slots) {
   Stream stream = show_all(slots);
   const Stream once = stream;
@@ -46,12 +46,12 @@ inline Stream show_twice(const Slots& slots) {
 inline constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 inline bool is_terminal(const std::string& text) { return text.starts_with("!! "); }
-/// Elements, errors included, without the terminal error at the end.
+/// Returns the number of elements, errors included, without the terminal error at the end.
 inline std::size_t elements_of(const Stream& stream) {
   return stream.size() - (!stream.empty() && is_terminal(stream.back()) ? 1 : 0);
 }
 
-/// Takes up to `count` elements. A cancellation is thrown on: it is no element.
+/// Takes up to `count` elements. Rethrows a cancellation, which is no element.
 template <class T>
 Stream take_stream(Iterator<T>& iterator, std::size_t count = kAll) {
   Stream stream;
@@ -69,7 +69,7 @@ Stream take_stream(Iterator<T>& iterator, std::size_t count = kAll) {
   return stream;
 }
 
-/// The same by a consumer that never waits for long, to the end.
+/// Takes the stream to the end as a consumer that never waits for long.
 template <class T>
 Stream poll_stream(Iterator<T>& iterator) {
   Stream stream;

@@ -21,15 +21,15 @@
 #include "pipeline/suite/terminal.h"
 #include "pipeline/suite/test_sources.h"
 
-/// What the stage suite (stage_suite.h) asks of one way to make a pipeline.
+/// The stage suite's (stage_suite.h) checks of one way to make a pipeline.
 namespace infeed::test {
 
 struct StageSuiteOptions {
   bool ordered = true;  ///< false: the same elements, in any order
-  /// False for what legitimately keeps an element until more come although it could be known.
+  /// False for a stage that rightly keeps an element until more come although it could be known.
   bool hands_over_early = true;
-  /// Elements that the stage must have seen beyond those that an output could be foreseen from: a
-  /// shuffle's buffer.
+  /// Elements that the stage must have seen beyond those that determine an output: a shuffle's
+  /// buffer.
   std::size_t lookahead = 0;
   /// Lengths of the inputs.
   std::vector<std::size_t> sizes = {0, 1, 2, 5, 33, 300};
@@ -58,7 +58,7 @@ class StreamCheck {
     EXPECT_EQ(iterator.memory().in_use_bytes(), 0) << "bytes in the account after the end";
   }
 
-  /// With a few threads of its own, or none, by a consumer that asks again and again.
+  /// With few threads, or none, by a consumer that asks again and again.
   void run_on_few_threads() const {
     IterateOptions options;
     options.memory_bytes_max = options_.memory_bytes_max;
@@ -69,7 +69,7 @@ class StreamCheck {
     EXPECT_EQ(iterator.memory().in_use_bytes(), 0) << "bytes in the account after the end";
   }
 
-  /// At each step a checkpoint of an iterator that was itself resumed one step before.
+  /// At each step takes a checkpoint of an iterator that was itself resumed one step before.
   void resume_at_every_step() const {
     Iterator<Out> straight = make_().iterate(options_for(any_executor()));
     Checkpoint checkpoint = straight.checkpoint();
@@ -120,8 +120,8 @@ class StreamCheck {
     take(iterator, random_.below(expected_.size() + 1));
   }
 
-  /// Goes on in a dataset described anew, from a checkpoint of a second iteration, whose cache the
-  /// first one filled and which therefore never saw the input; and in the same dataset.
+  /// Goes on from a checkpoint of a second iteration, whose cache the first one filled and which
+  /// therefore never saw the input: in a dataset described anew, and in the same dataset.
   void resume_behind_a_full_cache() const {
     if constexpr (detail::kIsCopyable<Out>) {
       const Dataset<Out> dataset = make_() | cache();
@@ -139,8 +139,8 @@ class StreamCheck {
   /// Bytes that calls under way may hold on top of a limit: stretches of the input, and samples of 300 KB.
   static constexpr std::uint64_t kOnTopBytes = 512 * 1024;
 
-  /// From 32 bytes to 2 MiB: refused at the start, ended by a terminal error from where it goes on
-  /// without a limit, or as it is without.
+  /// Runs under limits from 32 bytes to 2 MiB: refused at the start, ended by a terminal error from
+  /// where it goes on without a limit, or as without one.
   void run_under_a_limit() const {
     IterateOptions options = options_for(any_executor());
     options.memory_bytes_max = (std::uint64_t{32} << random_.below(16)) + random_.below(32);
@@ -157,7 +157,7 @@ class StreamCheck {
     EXPECT_LE(iterator->memory().peak_bytes(), limit + kOnTopBytes);
   }
 
-  /// From another thread, at a random moment.
+  /// Cancels from another thread, at a random moment.
   void cancel_anywhere() const {
     Iterator<Out> iterator = make_().iterate(options_for(any_executor()));
     const auto pause = std::chrono::microseconds(random_.below(200));
@@ -168,7 +168,7 @@ class StreamCheck {
     run_until_stopped(iterator, ErrorCode::cancelled);
   }
 
-  /// `stalled` gives the same stream, but at some place its source stops for ever.
+  /// `stalled` gives the same stream, but its source stops for ever at some place.
   void time_out(const Dataset<Out>& stalled) const {
     IterateOptions options = options_for(any_executor());
     options.watchdog = std::chrono::milliseconds(random_.between(1, 5));
@@ -183,7 +183,7 @@ class StreamCheck {
     IterateOptions options;
     options.executor = executor.executor;
     options.memory_bytes_max = options_.memory_bytes_max;
-    // Whatever the tuner does, nothing of this may depend on it.
+    // Nothing checked here may depend on the tuner.
     if (random_.chance(0.5)) options.tuner = random_knobs(random_());
     return options;
   }
@@ -209,14 +209,14 @@ class StreamCheck {
     EXPECT_EQ(iterator.memory().in_use_bytes(), 0) << "bytes in the account after the end";
   }
 
-  /// Behind its last element a stream ends, or fails in the same way, for ever.
+  /// Checks that a stream, behind its last element, ends or fails in the same way for ever.
   void expect_over(Iterator<Out>& iterator) const {
     const bool failed = elements_of(expected_) < expected_.size();
     EXPECT_EQ(take(iterator, 1), failed ? Stream{expected_.back()} : Stream()) << "after the end";
   }
 
-  /// To the end, or to a terminal error with that code: what came is what was expected, and from
-  /// there the rest comes in an iteration that nobody stops.
+  /// Runs to the end, or to a terminal error with that code. Then an unlimited iteration from there
+  /// must give the rest of the expected stream.
   void run_until_stopped(Iterator<Out>& iterator, ErrorCode code) const {
     Stream got;
     const std::uint64_t limit = expected_.size() + 5;
@@ -241,7 +241,7 @@ class StreamCheck {
     EXPECT_EQ(iterator.memory().in_use_bytes(), 0);
   }
 
-  /// A stage's own terminal error, which comes in any case.
+  /// True for a stage's own terminal error, which comes in any case.
   bool is_expected_last(const Error& error) const {
     return !expected_.empty() && expected_.back() == "!! " + error.message();
   }
@@ -267,7 +267,7 @@ class StreamCheck {
     EXPECT_EQ(a.signature, b.signature);
   }
 
-  /// A few more than expected, so that a stage that doesn't end is a failure, not a hang.
+  /// Takes a few more than expected, so that a stage that doesn't end is a failure, not a hang.
   Stream take(Iterator<Out>& iterator, std::size_t count = kAll) const {
     return take_stream(iterator, std::min(count, expected_.size() + 5));
   }

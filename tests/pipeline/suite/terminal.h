@@ -9,7 +9,7 @@
 
 #include "pipeline/suite/stream.h"
 
-/// What the tests of terminal errors have in common: such an error takes no element's place, so the
+/// The common part of the tests of terminal errors. Such an error takes no element's place, so the
 /// iterator's position stays, and it comes at every later call, too.
 namespace infeed::test {
 
@@ -25,7 +25,7 @@ inline void expect_same_error(const Error& found, const Error& expected) {
   EXPECT_EQ(found.message(), expected.message());
 }
 
-/// The terminal error must come again at each further call.
+/// Checks that the terminal error comes again at each further call.
 template <class T>
 void expect_sticky(Iterator<T>& iterator, const Error& expected) {
   const std::uint64_t place = iterator.position();
@@ -43,8 +43,8 @@ void expect_sticky(Iterator<T>& iterator, const Error& expected) {
   EXPECT_TRUE(expected.is_terminal());
 }
 
-/// Takes elements, errors among them, until a terminal error comes; fails the test when the stream
-/// ends instead.
+/// Takes elements, errors among them, until a terminal error; fails the test if the stream ends
+/// instead.
 template <class T>
 Failed take_until_terminal(Iterator<T>& iterator, std::size_t elements_max = 1'000'000) {
   Failed failed;
@@ -73,7 +73,7 @@ Failed take_until_terminal(Iterator<T>& iterator, std::size_t elements_max = 1'0
 }
 
 /// Takes `make()` under `options` until its terminal error, then goes on from there in a dataset
-/// described anew and without a limit: both parts together must be `expected`.
+/// described anew and without a limit. Both parts together must be `expected`.
 template <class Make>
 Error expect_terminal_and_the_rest(const Make& make, IterateOptions options,
                                    const Stream& expected) {

@@ -13,11 +13,11 @@
 #include "pipeline/suite/elements.h"
 #include "pipeline/suite/stream.h"
 
-/// Sources and stages that only tests need: they cut chunks in nasty ways, fail where they are
-/// told to, and wait until the test lets them go on.
+/// Sources and stages that only tests need: they cut chunks in nasty ways, fail where they are told
+/// to, and wait until the test lets them go on.
 namespace infeed::test {
 
-/// How a source cuts its chunks: nobody's result may depend on it.
+/// The way in which a source cuts its chunks: no result may depend on it.
 struct Cut {
   enum class Kind { as_asked, single, random } kind = Kind::as_asked;
   std::uint64_t seed = 0;
@@ -39,13 +39,13 @@ class Gate {
   void wait_until_asked();
   /// Ends wait_until_asked() for good: nobody will ask any more.
   void consumer_is_done();
-  /// Stages of a gated source that are alive.
+  /// Returns the number of living stages of gated sources.
   int stages() const;
 
   // For the source:
-  /// Waits until element `position` may pass; false when the iterator was cancelled.
+  /// Waits until element `position` may pass. Returns false if the iterator was cancelled.
   bool wait_for(std::uint64_t position, const IteratorContext& run);
-  /// Elements that have been let pass so far.
+  /// Returns the number of elements that may pass so far.
   std::uint64_t released() const;
   void wake();
   void count_stage(int change);
@@ -61,7 +61,7 @@ class Gate {
 
 namespace internal {
 
-/// What all listed sources have in common: where they are and how much they give at a time.
+/// The common part of listed sources: their place and how much they give at a time.
 class ListedStage : public Stage {
  public:
   ListedStage(const StageContext& context, std::shared_ptr<const Slots> slots, const Cut& cut,
@@ -117,7 +117,7 @@ NodePointer make_recut(std::uint64_t seed, NodePointer input);
 
 }  // namespace internal
 
-/// The listed elements and errors.
+/// Gives the listed elements and errors.
 template <class T>
 Dataset<T> listed(Slots slots, const Cut& cut = {}) {
   return Dataset<T>(std::make_shared<internal::ListedNode<T>>(std::move(slots), cut, nullptr));
@@ -136,7 +136,7 @@ inline Slots plain_slots(std::size_t count) {
   return slots;
 }
 
-/// 0 .. count-1, of which those fail for which `fails(i)`.
+/// Returns 0 .. count-1, with errors where `fails(i)`.
 template <class Fails>
 Slots failing_slots(std::size_t count, Fails fails) {
   Slots slots = plain_slots(count);

@@ -19,7 +19,7 @@ class SimulatedRun {
   double consumer_ns = 100;
   double cores = 2;
   double cores_of_others = 0;
-  /// What each element costs that is handed from thread to thread.
+  /// Cost of an element that is handed from thread to thread.
   double hand_over_ns = 0;
   bool waits = false;
   std::int64_t workers = 2;
@@ -27,7 +27,7 @@ class SimulatedRun {
   std::int64_t driver = 1;
   std::int64_t depth = 2;
   std::int64_t depth_low = 0;
-  /// What the buffers hold where nobody bounds it, and the rest of the control group.
+  /// Bytes in unbounded buffers and in the rest of the control group.
   std::uint64_t ready_bytes = 0;
   std::uint64_t group_others_bytes = 0;
   std::uint64_t group_limit_bytes = 0;
@@ -98,8 +98,8 @@ class SimulatedRun {
     ready_bytes_max = decision.ready_bytes_max.value_or(ready_bytes_max);
   }
 
-  /// All that a tuner did in that time. What it is shown may be altered by `show`, and the machine by
-  /// `then`, behind each of its decisions.
+  /// Returns a tuner's changes in that time. `show` may alter the window that the tuner sees, and
+  /// `then` the machine after each of its decisions.
   std::vector<TuningChange> run(
       TuningPolicy& policy, double seconds, const std::function<void()>& then = [] {},
       const std::function<void(TuningObservation&)>& show = [](TuningObservation&) {}) {

@@ -7,7 +7,7 @@
 #include <vector>
 #include <zlib.h>
 
-/// NumPy's files as its own code writes them.
+/// NumPy's files as NumPy writes them.
 namespace infeed::testing {
 
 inline std::string npy_with_header(std::string header, const std::string& bytes) {
@@ -49,7 +49,7 @@ inline std::string deflated_bytes(const std::string& bytes) {
   return packed;
 }
 
-/// A zip file; with `has_zip64` sizes and places stand in ZIP64's fields.
+/// Returns a zip file; with `has_zip64`, sizes and places are in ZIP64's fields.
 inline std::string zip_of(const std::vector<std::pair<std::string, std::string>>& members,
                           bool is_deflated = false, bool has_zip64 = false) {
   std::string file;

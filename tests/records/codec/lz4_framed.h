@@ -31,7 +31,7 @@ inline std::string lz4_compressed(const std::string& bytes) {
   return out;
 }
 
-/// One block for each piece of a stream; `records` is what each claims to hold.
+/// Makes one block for each piece of a stream; `records` is the claimed content of each.
 inline std::string lz4_file(const std::vector<std::string>& pieces,
                             const std::vector<std::size_t>& records) {
   std::string file = with_masked_crc("INFEEDL4" + little(std::uint32_t{1}));

@@ -10,7 +10,7 @@
 
 #include <infeed/records/column.h>
 
-/// Columns made at random, and what they hold in another form than their own.
+/// Columns made at random, and their content in another form.
 namespace infeed::testing {
 
 inline Tensor int64s(std::initializer_list<std::int64_t> values) {
@@ -41,7 +41,7 @@ inline Shape draw_row_shape(std::mt19937_64& random) {
   return Shape(std::span<const std::int64_t>(extents));
 }
 
-/// Splits of `rows` rows; the last of them is how many items there are.
+/// Draws splits of `rows` rows; the last one is the number of items.
 inline Tensor draw_splits(std::mt19937_64& random, std::int64_t rows) {
   Tensor splits(DType::int64, {rows + 1});
   std::int64_t end = 0;
@@ -116,7 +116,7 @@ inline Column deep_copy(const Column& column) {
   return Column::ragged_bytes(std::move(partitions), std::move(offsets), std::move(values));
 }
 
-/// What row i holds, as text: brackets for rows of splits, hexadecimal for the bytes of an item.
+/// Returns row i as text: brackets for rows of splits, hexadecimal for the bytes of an item.
 inline std::string row_text(const Column& column, std::int64_t row) {
   std::vector<std::span<const std::int64_t>> splits;
   for (std::size_t level = 0; level < column.levels(); ++level) {

@@ -10,11 +10,11 @@
 #include <infeed/records/column_schema.h>
 #include <infeed/records/example.h>
 
-/// What a column's rows must hold, value by value: the reference that ColumnParser is tested with.
-/// A View is a FeatureView, or has its members as far as they are used here.
+/// The values that a column's rows must hold: the reference for ColumnParser. A View is a
+/// FeatureView, or has those of its members that are used here.
 namespace infeed::testing {
 
-/// A row in another form: its items one by one, as bytes; and where inner sequences end.
+/// A row in another form: its items one by one, as bytes, and the ends of inner sequences.
 struct PlainRow {
   std::vector<std::string> items;
   std::vector<std::size_t> ends;
@@ -29,7 +29,7 @@ std::string bytes_of_value(T value) {
   return bytes;
 }
 
-/// Nothing: no value of the type.
+/// Converts a value; nothing if the type can't hold it.
 inline std::optional<std::string> integer_as(DType dtype, std::int64_t value) {
   const auto narrow = [value]<class T>(T) -> std::optional<std::string> {
     if (!std::in_range<T>(value)) return std::nullopt;
@@ -71,12 +71,12 @@ inline std::string float_as(DType dtype, float value) {
   }
 }
 
-/// The feature's values in the column's type; nothing when it can't hold them.
+/// Returns the feature's values in the column's type; nothing if it can't hold them.
 template <class View>
 std::optional<std::vector<std::string>> plain_values(const ColumnType& type, const View& view) {
   std::vector<std::string> values;
   if (!view.is_present()) return values;
-  // Of items with a shape an empty list of any kind makes none, as of a vector of arrays.
+  // For items with a shape, an empty list of any kind makes no items, like a vector of arrays.
   const bool may_be_any_kind = type.kind != Column::Kind::dense && type.shape.rank() != 0 &&
                                (type.dtype != DType::uint8 || view.kind() == FeatureKind::integers);
   if (may_be_any_kind && view.count() == 0) return values;
@@ -111,7 +111,8 @@ std::optional<std::vector<std::string>> plain_values(const ColumnType& type, con
   return values;
 }
 
-/// Where the inner sequences of `items` items end, as `partition` cuts them; nothing when it can't.
+/// Returns the ends of the inner sequences of `items` items that `partition` cuts; nothing if it
+/// can't.
 template <class View>
 std::optional<std::vector<std::size_t>> plain_ends(const View& partition, bool has_splits,
                                                    std::size_t items) {
@@ -137,7 +138,7 @@ std::optional<std::vector<std::size_t>> plain_ends(const View& partition, bool h
   return ends;
 }
 
-/// What stands in for a row that is missing.
+/// Returns the default of a missing row.
 inline std::vector<std::string> plain_default(const ColumnType& type) {
   std::vector<std::string> values;
   std::visit(
@@ -159,8 +160,8 @@ inline std::vector<std::string> plain_default(const ColumnType& type) {
   return values;
 }
 
-/// What the row must become; nothing when it must be refused. `partition` is of the feature that
-/// cuts the values, or null.
+/// Returns the expected row; nothing if it must be refused. `partition` is the feature that cuts
+/// the values, or null.
 template <class View>
 std::optional<PlainRow> plain_row(const ColumnType& type, const View& view,
                                   const View* partition = nullptr) {
@@ -210,7 +211,7 @@ std::optional<PlainRow> plain_row(const ColumnType& type, const View& view,
   return row;
 }
 
-/// The same of a column from a feature list: `steps` are its Views, or nothing where it is missing.
+/// The same for a column from a feature list: `steps` are its Views, or nothing if it is missing.
 template <class View>
 std::optional<PlainRow> plain_row_of_steps(const ColumnType& type,
                                            const std::optional<std::vector<View>>& steps) {
@@ -248,8 +249,8 @@ std::optional<PlainRow> plain_row_of_steps(const ColumnType& type,
   return joined;
 }
 
-/// Row `row` of what was parsed. The padding of a padded row is checked, and left out: another one
-/// is an item more.
+/// Returns row `row` of the parsed column. Padding is checked and left out; wrong padding becomes
+/// one more item.
 inline PlainRow row_of_column(const ColumnType& type, const Column& column, std::int64_t row) {
   PlainRow plain;
   std::int64_t begin = row;

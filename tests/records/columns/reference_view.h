@@ -13,7 +13,7 @@
 #include "example.pb.h"
 #include "records/columns/plain_rows.h"
 
-/// Records as libprotobuf reads them, in the form that plain_rows.h looks at.
+/// Records as libprotobuf reads them, in the form that plain_rows.h takes.
 namespace infeed::testing {
 
 class ReferenceView {
@@ -50,7 +50,7 @@ class ReferenceView {
   const reference::Feature* feature_ = nullptr;
 };
 
-/// A record; not valid where libprotobuf refuses its bytes.
+/// A record; not valid if libprotobuf refuses its bytes.
 class ReferenceRecord {
  public:
   enum class Message { example, sequence_example };
@@ -64,13 +64,13 @@ class ReferenceRecord {
   ReferenceRecord& operator=(const ReferenceRecord&) = delete;
 
   bool is_valid() const { return is_valid_; }
-  /// Not present where there is none of the name; the record outlives it.
+  /// Returns the feature, not present if there is none of the name; the record outlives it.
   ReferenceView feature(const std::string& name) const {
     const auto found = features_.feature().find(name);
     if (found == features_.feature().end()) return {};
     return ReferenceView(found->second);
   }
-  /// Nothing where there is no list of the name.
+  /// Returns nothing if there is no list of the name.
   std::optional<std::vector<ReferenceView>> steps(const std::string& name) const {
     const auto& lists = sequence_.feature_lists().feature_list();
     const auto found = lists.find(name);
@@ -87,7 +87,7 @@ class ReferenceRecord {
   const reference::Features& features_;
 };
 
-/// What libprotobuf makes of a record, or nothing where the schema refuses it.
+/// Returns libprotobuf's row for a record, or nothing if the schema refuses it.
 inline std::optional<std::vector<PlainRow>> reference_row(const ColumnSchema& schema,
                                                           const ReferenceRecord& record) {
   std::vector<PlainRow> row;
@@ -108,7 +108,7 @@ inline std::optional<std::vector<PlainRow>> reference_row(const ColumnSchema& sc
   return row;
 }
 
-/// What it has to be parsed as.
+/// Returns the message type for the schema's records.
 inline ReferenceRecord::Message message_of_schema(const ColumnSchema& schema) {
   const bool has_lists =
       std::any_of(schema.columns().begin(), schema.columns().end(),

@@ -12,10 +12,10 @@
 
 #include "example.pb.h"
 
-/// Our Example parser beside libprotobuf's: for tests and for the fuzzer.
+/// Our Example parser compared with libprotobuf's: for tests and for the fuzzer.
 namespace infeed::testing {
 
-/// What differs in one feature; empty when nothing does.
+/// Returns the difference in one feature; empty if there is none.
 inline std::string difference_in_feature(const reference::Feature& expected,
                                          const FeatureView& view) {
   if (expected.kind_case() == reference::Feature::KIND_NOT_SET) {
@@ -53,7 +53,7 @@ struct Comparison {
   std::string difference;  ///< empty when there is none
 };
 
-/// The names in a map of a message, and one that is in none.
+/// Returns the names in a map of a message, and one that is in none.
 template <class Map>
 std::vector<std::string> names_and_another(const Map& map) {
   std::vector<std::string> names = {"not there"};
@@ -63,7 +63,7 @@ std::vector<std::string> names_and_another(const Map& map) {
   return names;
 }
 
-/// What differs in a feature map, of which `views` are what we found by `names`.
+/// Returns the difference in a feature map; `views` are our results for `names`.
 inline std::string difference_in_features(const reference::Features& expected,
                                           const std::vector<std::string>& names,
                                           const std::vector<FeatureView>& views) {
@@ -95,7 +95,7 @@ inline std::string difference_in_list(const reference::FeatureList* expected,
   return steps.next(step) ? "a step too many" : "";
 }
 
-/// What we do with bytes that libprotobuf refuses: take them or say that they are no Example.
+/// Reads bytes that libprotobuf refuses: we may take them or report that they are no Example.
 template <class Read>
 Comparison compare_refused(Read&& read) {
   try {
@@ -106,8 +106,8 @@ Comparison compare_refused(Read&& read) {
   return {};
 }
 
-/// What libprotobuf takes we must take, with the same values. (We may take more: what nobody asks
-/// for is not looked into.)
+/// Checks that we take all that libprotobuf takes, with the same values. (We may take more:
+/// features that nobody asks for aren't checked.)
 inline Comparison compare_with_protobuf(std::string_view bytes) {
   reference::Example message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {

@@ -10,7 +10,7 @@
 
 namespace infeed::testing {
 
-/// Draws Examples and SequenceExamples as protobuf allows them to be written, however oddly.
+/// Draws Examples and SequenceExamples in all forms that protobuf allows, however odd.
 class WildExamples {
  public:
   explicit WildExamples(std::uint64_t seed) : random_(seed) {}

@@ -8,7 +8,7 @@
 
 namespace infeed::test {
 
-/// The queue of hand_off.h's example, with room for so many.
+/// The queue of hand_off.h's example, with limited room.
 class NumbersQueue {
  public:
   explicit NumbersQueue(std::size_t numbers_max) : numbers_max_(numbers_max) {}

@@ -14,7 +14,7 @@
 
 #include "records/temporary_files.h"
 
-/// Whether ParallelRecordReader gives what RecordReader gives.
+/// Checks that ParallelRecordReader gives the same records as RecordReader.
 namespace infeed::testing {
 
 struct Outcome {
@@ -53,7 +53,7 @@ Outcome read_all(
   return outcome;
 }
 
-/// Before one record in four there are to be other threads than before, or none.
+/// Changes the number of threads, perhaps to none, before one record in four.
 inline Outcome read_all_as_threads_come_and_go(const std::string& file,
                                                ParallelRecordReaderOptions options) {
   std::mt19937_64 random{test_seed()};

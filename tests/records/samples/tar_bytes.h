@@ -7,7 +7,7 @@
 
 namespace infeed::testing {
 
-/// A ustar header and what it stands before, filled up to whole blocks.
+/// Returns a ustar header and the member's content, filled up to whole blocks.
 inline std::string tar_member(const std::string& name, const std::string& content,
                               char kind = '0') {
   std::string header(512, '\0');

@@ -33,7 +33,7 @@ inline std::string frame(const std::vector<std::string>& payloads) {
   return bytes;
 }
 
-/// zlib's own compressor: window bits 15 for a zlib stream, 31 for gzip.
+/// Compresses with zlib: window bits 15 for a zlib stream, 31 for gzip.
 inline std::string deflate_with(std::string_view bytes, int window_bits) {
   z_stream stream{};
   if (deflateInit2(&stream, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY) != Z_OK) {

@@ -16,10 +16,10 @@
 #include "temporary_folder.h"
 #include "tools/small_dataset.h"
 
-/// Inputs whose examples follow from their numbers.
+/// Inputs whose examples depend only on their numbers.
 namespace infeed::testing {
 
-/// `count` images of 2x2, whose pixels and label follow from their number.
+/// Returns `count` images of 2x2, whose pixels and label depend only on their number.
 inline std::unique_ptr<ExampleInput> numbered_input(const TemporaryFolder& folder,
                                                     std::uint32_t count) {
   std::vector<std::string> images;

@@ -18,23 +18,23 @@
 #include "profile/profile_report.h"
 
 /// Stalls of known kinds at known records, and whether the profiler names them: for the tests named
-/// Blame and for benchmarks/blame.sh, which runs many more of them.
+/// Blame and for benchmarks/blame.sh, which runs many more.
 namespace infeed::testing {
 
 using StallClock = std::chrono::steady_clock;
 using Place = std::pair<std::string, std::uint64_t>;  // file, record
 
-/// Nothing but computing, for so much of the thread's CPU time: longer on a core that others use, too.
+/// Only computes, for so much of the thread's CPU time: longer on a core that others use, too.
 void compute_for(std::chrono::nanoseconds time);
 
-/// One that really was.
+/// A stall that really happened.
 struct Stall {
   StallClock::time_point begin;
   StallClock::time_point end;
   std::optional<Place> place = std::nullopt;
 };
 
-/// What was planted, written down where it happens. Any thread.
+/// The planted stalls, written down where they happen. Any thread.
 class StallLog {
  public:
   void add(Stall stall);
@@ -45,7 +45,7 @@ class StallLog {
   std::vector<Stall> stalls_;
 };
 
-/// Record files of which each record says where it stands; some of the records are slow.
+/// Record files in which each record holds its own place; some of the records are slow.
 class PlantedRecords {
  public:
   struct Shape {
@@ -57,18 +57,19 @@ class PlantedRecords {
 
   const std::vector<std::string>& files() const { return files_; }
   const Shape& shape() const { return shape_; }
-  /// In a file, with its frame: all have the same size.
+  /// Bytes in the file, with the frame: all records have the same size.
   std::uint64_t framed_bytes() const { return framed_bytes_; }
 
-  /// From `first` on each `every`th record of each file.
+  /// Plants a stall at `first` and each `every`th record after it, in each file.
   void plant_every(std::uint64_t first, std::uint64_t every);
-  /// Each record with this probability.
+  /// Plants a stall at each record with this probability.
   void plant(double share, std::uint64_t seed);
   void clear() { slow_.clear(); }
   const std::set<Place>& slow() const { return slow_; }
   bool is_slow(const tools::RecordedPlace& place) const;
 
-  /// For map(): computes a little, and stalls at the slow ones, which `log` is told if there is one.
+  /// For map(): computes a little, and stalls at the slow records, which go into `log` if there is
+  /// one.
   template <class Do>
   auto slow_function(Do stall, StallLog* log = nullptr) const {
     return [slow = slow_, stall, log](const Record& record) {
@@ -93,20 +94,20 @@ class PlantedRecords {
   std::set<Place> slow_;
 };
 
-/// A run that was recorded, and what the profiler says of it.
+/// A recorded run, and the profiler's explanation.
 struct ExplainedRun {
   tools::RecordedRun run;
   tools::ProfileReport report;
-  StallClock::time_point begin;  ///< of the run's own time
+  StallClock::time_point begin;  ///< of the run's time
 };
-/// `first_step`: when its first step began. What an iterator needs before its time begins varies by half
-/// a millisecond.
+/// `first_step`: when its first step began. The iterator's start before its time begins varies by
+/// half a millisecond.
 ExplainedRun explained_run(const std::string& file, StallClock::time_point first_step);
 
 struct LoopShape {
   int steps_max = 400;
   std::chrono::microseconds step{2000};
-  /// Between two steps.
+  /// Called between two steps.
   std::function<void(int step)> between = {};
   IterateOptions iterate = {};
 };
@@ -131,29 +132,29 @@ ExplainedRun run_recorded(const Dataset<T>& dataset, const std::string& file,
   return explained_run(file, first_step);
 }
 
-/// Whether none of the pipeline's stages is said to be the cause. On a machine that is shared the core
-/// may go away for milliseconds at any place, in a step and between two of them.
+/// True if none of the pipeline's stages is named as the cause. On a shared machine the core may go
+/// away for milliseconds at any place, in a step and between two.
 bool is_not_of_pipeline(const tools::LateStep& late);
 
 struct Judgement {
   int injected = 0;        ///< late steps that a planted stall made late
-  int blamed_right = 0;    ///< of them
-  int false_blame = 0;     ///< other late steps of which the pipeline is said to be the cause
-  int of_machine = 0;      ///< other late steps that are said to be none of the pipeline's fault
-  std::string wrong = {};  ///< a line for each that is blamed wrongly
+  int blamed_right = 0;    ///< late steps among these that are blamed rightly
+  int false_blame = 0;     ///< other late steps for which the pipeline is blamed
+  int of_machine = 0;      ///< other late steps for which no stage is blamed
+  std::string wrong = {};  ///< a line for each wrongly blamed step
 
   Judgement& operator+=(const Judgement& other);
 };
 
-/// Of a late step that waited because of this stall. `call` is null where none is blamed.
+/// Judges a late step that waited because of this stall. `call` is null if none is blamed.
 using IsRight =
     std::function<bool(const tools::LateStep&, const tools::SlowCall* call, const Stall&)>;
 
-/// What of a step a stall can make longer.
+/// The part of a step that a stall can make longer.
 enum class Lengthens { wait, whole_step };
 
-/// A late step is the planted stalls' when they lie within its wait (or all of it) for at least half
-/// of what the step was late. It is blamed right when that is so for one of them.
+/// A late step belongs to the planted stalls if they lie within its wait (or the whole step) for at
+/// least half of its lateness. It is blamed right if one of them is named.
 Judgement judge(const ExplainedRun& explained, const std::vector<Stall>& stalls,
                 const IsRight& is_right, Lengthens lengthens = Lengthens::wait);
 

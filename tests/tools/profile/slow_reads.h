@@ -7,23 +7,23 @@
 #include <string_view>
 #include <vector>
 
-/// Reads of this program that take long, as from storage that has a bad moment: pread() is one of
-/// our own. With a sanitizer, which has its own, there are none (kCanSlowReads).
+/// Slow reads of this program, as from storage in a bad moment: pread() is replaced by one of our
+/// own. Sanitizers have their own, so there are none with them (kCanSlowReads).
 namespace infeed::testing {
 
 extern const bool kCanSlowReads;
 
 struct SlowRead {
-  std::string file_end;  ///< what the file's path ends with
+  std::string file_end;  ///< end of the file's path
   std::uint64_t begin;   ///< reads that touch these bytes
   std::uint64_t end;
   std::chrono::milliseconds takes;
 };
 
-/// While it lives; one at a time.
+/// Works while it lives; one object at a time.
 class SlowReads {
  public:
-  /// `on_delayed` is told each that was: which of them, and from when on.
+  /// `on_delayed` is told of each delayed read: its number, and when it began.
   using OnDelayed =
       std::function<void(const SlowRead&, std::chrono::steady_clock::time_point begin)>;
   explicit SlowReads(std::vector<SlowRead> reads, OnDelayed on_delayed = {});
@@ -31,7 +31,7 @@ class SlowReads {
   SlowReads(const SlowReads&) = delete;
   SlowReads& operator=(const SlowReads&) = delete;
 
-  /// For pread() itself.
+  /// Called by pread() itself.
   void delay(std::string_view file, std::uint64_t begin, std::uint64_t end) const;
 
  private:

@@ -6,13 +6,13 @@
 #include "profile/profile_report.h"
 #include "profile/recorded_run.h"
 
-/// A run that no machine had, with figures that are easy to check, and the report that explains it.
+/// A made-up run with figures that are easy to check, and the report that explains it.
 namespace infeed::testing {
 
 struct SyntheticOptions {
   std::uint64_t steps = 400;
   std::uint64_t first_step = 1000;
-  /// Every such step waits for a slow read or a slow element, by turns, or compiles anew.
+  /// One in so many steps waits for a slow read or a slow element, by turns, or compiles anew.
   std::uint64_t late_every = 40;
   std::string file = "data/train-00003-of-00016.tfrecord";
   std::string function = "augment";  ///< the name that the user gave to the map

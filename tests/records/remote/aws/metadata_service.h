@@ -4,7 +4,7 @@
 
 #include "records/remote/http/http_server.h"
 
-/// What a machine of a cloud answers to those who ask for its credentials.
+/// The answers of a cloud's machine to requests for its credentials.
 namespace infeed::testing {
 
 inline constexpr const char* kFarAway = "2999-12-31T00:00:00Z";
@@ -15,7 +15,7 @@ inline std::string lent_json(const std::string& id, const std::string& expiratio
          R"("})";
 }
 
-/// Of a machine's metadata service, version 2, which lends `answer`.
+/// Answers as a machine's metadata service, version 2, which lends `answer`.
 inline HttpReply metadata(const HttpRequestSeen& request, const std::string& answer) {
   const std::string roles = "/latest/meta-data/iam/security-credentials/";
   if (request.method == "PUT" && request.path == "/latest/api/token" &&

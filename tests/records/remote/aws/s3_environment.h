@@ -8,8 +8,7 @@
 
 namespace infeed::testing {
 
-/// The variables for a store at `endpoint`, while it lives; nothing of the user's own shines
-/// through.
+/// Sets the variables for a store at `endpoint`, while it lives, and hides the user's own.
 class S3Environment {
  public:
   enum class Credentials { some, none };

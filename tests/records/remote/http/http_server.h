@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-/// A web server inside the test that fails as it is told to.
+/// A web server inside the test that fails on demand.
 namespace infeed::testing {
 
 struct HttpRequestSeen {
@@ -23,7 +23,7 @@ struct HttpRequestSeen {
   std::map<std::string, std::string> headers;                    ///< names in lower case
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range;  ///< first and last byte
   std::string body = {};
-  std::size_t number = 0;  ///< of all that came, from 0
+  std::size_t number = 0;  ///< among all requests, from 0
 
   std::string header(const std::string& name) const {
     const auto found = headers.find(name);
@@ -37,15 +37,15 @@ struct HttpReply {
   std::string body = {};
   /// The connection is cut after so many bytes of the body.
   std::optional<std::size_t> cut_after = std::nullopt;
-  /// Nothing more comes after so many, until the server ends.
+  /// The server hangs after so many bytes, until it ends.
   std::optional<std::size_t> hang_after = std::nullopt;
-  /// Instead of the length of the body.
+  /// Sent instead of the length of the body.
   std::optional<std::string> content_length = std::nullopt;
-  /// The answer waits until this is true.
+  /// The answer waits until this returns true.
   std::function<bool()> until = {};
 };
 
-/// Serves 127.0.0.1 on a free port, each connection by a thread of its own.
+/// Serves 127.0.0.1 on a free port, each connection in its own thread.
 ///
 /// Thread-safety: the handler is called by several threads at once, but under a mutex of the
 /// server.
@@ -77,13 +77,13 @@ class HttpServer {
   int listener_ = -1;
   int port_ = 0;
   std::atomic<bool> stopped_{false};
-  mutable std::mutex mutex_;  ///< of what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   std::vector<HttpRequestSeen> seen_;
   std::deque<Connection> connections_;
   std::thread acceptor_;
 };
 
-/// What a good server answers to a request for (a part of) `body`.
+/// Returns a good server's answer to a request for (a part of) `body`.
 HttpReply serve_bytes(const HttpRequestSeen& request, std::string_view body,
                       const std::string& etag = "\"one\"");
 

@@ -8,7 +8,7 @@
 
 namespace infeed::testing {
 
-/// A real nginx with a configuration and a certificate of its own, which serves a temporary folder.
+/// A real nginx with its own configuration and certificate, which serves a temporary folder.
 class NginxServer {
  public:
   NginxServer();
@@ -16,17 +16,17 @@ class NginxServer {
   NginxServer(const NginxServer&) = delete;
   NginxServer& operator=(const NginxServer&) = delete;
 
-  /// A file below "http://127.0.0.1:PORT/", there from now on (or changed).
+  /// Puts (or changes) a file below "http://127.0.0.1:PORT/".
   void put(std::string_view name, std::string_view bytes) const;
-  /// /NAME is a file; /forbidden, /broken, /moved/NAME and /insecure/NAME answer 403, 503, a
-  /// redirect to /NAME, and one from https to http.
+  /// Returns a URL. /NAME is a file; /forbidden, /broken, /moved/NAME and /insecure/NAME answer
+  /// 403, 503, a redirect to /NAME, and one from https to http.
   std::string http(std::string_view path) const;
   std::string https(std::string_view path) const;
-  /// The authority of the certificate.
+  /// Returns the file of the certificate's authority.
   std::string ca_file() const { return folder_.file("certificate.pem"); }
 
   void stop();
-  /// Again at the same ports.
+  /// Starts it again at the same ports.
   void start();
 
  private:

@@ -6,7 +6,7 @@
 
 namespace infeed::testing {
 
-/// As by default, but a test does not wait.
+/// Returns the default retries, but without waiting.
 inline UrlOptions quick_retries() {
   using std::chrono::milliseconds;
   return {.retry_delay = milliseconds(1), .retry_delay_max = milliseconds(2)};

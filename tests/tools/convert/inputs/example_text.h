@@ -9,7 +9,7 @@
 
 namespace infeed::testing {
 
-/// A record as one line: "age=[3] name=['Ann']", sorted by name.
+/// Returns a record as one line: "age=[3] name=['Ann']", sorted by name.
 inline std::string example_text(std::string_view example) {
   std::string text;
   for (const FeatureSummary& feature : summarise_example(example)) {

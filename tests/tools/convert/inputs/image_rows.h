@@ -9,7 +9,7 @@
 
 namespace infeed::testing {
 
-/// What `infeed convert` makes of an IDX pair.
+/// A record that `infeed convert` makes of an IDX pair.
 struct Row {
   std::string image;
   std::int64_t label;
