@@ -1,4 +1,4 @@
-// Which elements a stage takes; run.py says how to read this.
+// Elements that a stage takes; run.py explains the format of this file.
 #include <memory>
 #include <string>
 #include <vector>

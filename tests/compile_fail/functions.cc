@@ -1,4 +1,4 @@
-// What a user's function must look like; run.py says how to read this.
+// Requirements of a user's function; run.py explains the format of this file.
 #include <memory>
 #include <string>
 #include <vector>

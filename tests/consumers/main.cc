@@ -1,5 +1,4 @@
-// What somebody else's program looks like: something of every module, and nothing but infeed's
-// headers.
+// Another project's program: uses something of every module, and only infeed's headers.
 #include <cstdint>
 #include <cstdio>
 

@@ -33,7 +33,7 @@ TEST(SplitOverReplicas, ColumnsAndBytesAreCutInOrderAndNothingIsLost) {
   DeviceBatch batch = device_batch(columns);
   EXPECT_EQ(batch.examples, 7);
   EXPECT_EQ(batch.bytes, 7 * (3 * 4 + 4));
-  batch.bytes = 101;  // which no share has evenly
+  batch.bytes = 101;  // not divisible by the shares
   for (const std::int32_t replicas : {1, 2, 3, 4, 7, 9}) {
     std::int64_t examples = 0, bytes = 0;
     for (const DeviceBatch& share : split_over_replicas(batch, replicas)) {

@@ -10,8 +10,8 @@
 #include "fuzz.h"
 #include "remote/aws/xml.h"
 
-/// Answers of object stores: whatever the heads say, no byte is put where it was not asked for, and
-/// none of another object is taken; a list of names in XML is taken apart and comes to an end.
+/// Answers of object stores. Whatever the heads claim, no byte is put where it was not asked for,
+/// and none of another object is taken. A list of names in XML is parsed and comes to an end.
 namespace infeed::fuzz {
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include "fuzz.h"
 
-/// Lists of a bucket's keys in XML, of any text: as many keys as there is room for in the text, and
-/// any key comes back as it was.
+/// Lists of a bucket's keys in XML, of any text: no more keys than the text has room for, and any
+/// key survives a round trip.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace infeed;
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -9,7 +9,7 @@
 
 namespace {
 
-/// Whether rows of the schema's columns fit into memory, with their defaults.
+/// True if rows of the schema's columns fit into memory, with their defaults.
 bool is_small(const infeed::ColumnSchema& schema) {
   constexpr std::int64_t kItemsMax = 1 << 16;
   return std::all_of(
@@ -20,8 +20,8 @@ bool is_small(const infeed::ColumnSchema& schema) {
 
 }  // namespace
 
-/// Schemas in JSON: whatever stands there, it is a schema or an Error that says why not, and a
-/// schema comes back as it was.
+/// Schemas in JSON: any text is a schema or an Error with the reason, and a schema survives a round
+/// trip.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using infeed::ColumnSchema;
   using infeed::fuzz::require;

@@ -12,9 +12,9 @@
 #include "records/columns/plain_rows.h"
 #include "records/columns/reference_view.h"
 
-/// A drawn schema, and any bytes as records: what libprotobuf takes becomes the rows that the
-/// values make one by one, or is refused where those don't fit; and the quick way of reading gives
-/// the batch, or the error, that the general one does.
+/// A drawn schema, and any bytes as records. A record that libprotobuf takes becomes the rows that
+/// its values make one by one, or is refused if they don't fit. The quick way of reading gives the
+/// same batch, or the same error, as the general one.
 namespace infeed::fuzz {
 namespace {
 
@@ -24,7 +24,7 @@ using testing::ReferenceRecord;
 constexpr std::array<const char*, 6> kNames = {"a", "b", "image", "label", "text", ""};
 constexpr std::array<const char*, 6> kPartitions = {"ca", "cb", "cimage", "clabel", "ctext", "c"};
 
-/// A byte says which kind, one which type and shape, one what is optional.
+/// One byte decides the kind, one the type and shape, one what is optional.
 ColumnType take_type(Input& input, std::size_t number) {
   const std::uint8_t kind = input.byte();
   const std::uint8_t dtype = input.byte();
@@ -80,7 +80,7 @@ ColumnSchema take_schema(Input& input) {
   return schema;
 }
 
-/// Empty where the record became a row.
+/// Empty if the record became a row.
 std::string parse(const ColumnParser& parser, std::string_view record, std::size_t row,
                   ColumnRows& rows) {
   try {
@@ -105,7 +105,7 @@ void check(Input input) {
   for (int i = 0; i < 6 && !input.is_empty() && expected.size() < kRowsMax; ++i) {
     const std::size_t size = input.two_bytes();
     const std::string record(input.bytes(size));
-    // A field that nobody knows is passed over, but not by who expects the usual form.
+    // An unknown field is skipped, but the quick way, which expects the usual form, gives up.
     const std::string unusual = std::string("\x78\x00", 2) + record;
     const std::string error = parse(parser, record, expected.size(), quick);
     const std::string other_error = parse(parser, unusual, expected.size(), general);

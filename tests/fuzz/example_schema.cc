@@ -11,8 +11,8 @@
 
 #include "fuzz.h"
 
-/// Any bytes as a struct, as a row of growing columns and as a row of run-time columns: they say the
-/// same, whether the record is read the quick way or the general one.
+/// Any bytes as a struct, as a row of growing columns and as a row of run-time columns: all agree,
+/// whether the record is read the quick way or the general one.
 namespace infeed::fuzz {
 namespace {
 
@@ -90,7 +90,7 @@ void append_texts(std::string& out, const auto& texts) {
   for (const auto& text : texts) append_bytes(out, text.data(), text.size());
 }
 
-// What a row holds, the same text for each of the three forms.
+// shown() gives the content of a row, the same text for each of the three forms.
 
 std::string shown(const Row& row) {
   std::string out;
@@ -156,7 +156,7 @@ std::string shown(const ColumnBatch& batch) {
   return out;
 }
 
-/// What it holds, or why it doesn't.
+/// Returns the content, or why there is none.
 template <class Make>
 std::string outcome(Make&& make) {
   try {
@@ -192,7 +192,7 @@ std::string as_columns(const std::string& record) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace infeed::fuzz;
   const std::string record(reinterpret_cast<const char*>(data), size);
-  // A field that nobody knows is passed over, but not by who expects the usual form.
+  // An unknown field is skipped, but the quick way, which expects the usual form, gives up.
   const std::string unusual = std::string("\x78\x00", 2) + record;
   const std::string expected = as_struct(unusual);
   const bool is_refused = expected.starts_with("refused");
@@ -201,8 +201,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(growing == as_growing(unusual), "both ways give the same growing row");
   const std::string columns = as_columns(record);
   require(columns == as_columns(unusual), "both ways give the same columns");
-  // Of several things that are wrong each form may tell another, and only columns take integers
-  // for the bytes of an image.
+  // With several errors each form may report another one, and only columns take integers for the
+  // bytes of an image.
   require(growing == expected || (is_refused && growing.starts_with("refused")),
           "a row holds what the struct does");
   const bool is_image = expected.find("feature 'image'") != std::string::npos;

@@ -8,8 +8,8 @@
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
 
-/// Files of flush points of any bytes beside a good gzip file: its records come, all of them and
-/// nothing else, in whatever way.
+/// Files of flush points of any bytes beside a good gzip file: reading gives all of its records and
+/// nothing else.
 namespace infeed::fuzz {
 namespace {
 
@@ -17,7 +17,7 @@ struct Data {
   testing::TemporaryFolder folder{testing::memory_folder()};
   std::string file = folder.file("x");
   std::vector<std::string> payloads;
-  std::string ends;  // what binds the points to the file
+  std::string ends;  // binds the points to the file
 
   Data() {
     for (std::size_t i = 0; i < 40; ++i)

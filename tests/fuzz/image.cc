@@ -11,19 +11,19 @@
 
 #include "fuzz.h"
 
-/// JPEG and PNG files of any bytes: refused with an Error, or an image of the size that its header
-/// says; and a crop of it is that part of the whole, decoded alone or on its way into a batch.
+/// JPEG and PNG files of any bytes: refused with an Error, or an image of the size in its header. A
+/// crop of it is that part of the whole, decoded alone or on its way into a batch.
 namespace infeed::fuzz {
 namespace {
 
 using image::Image;
 
-/// Small: what is larger takes longer and finds nothing else.
+/// Small: larger images take longer and find nothing else.
 constexpr image::DecodeLimits kLimits{
     .pixels_max = 1 << 14, .memory_bytes_max = 1 << 22, .scans_max = 12};
 
-/// A PNG's chunks with the checksums that they should have: without them nothing behind a changed
-/// byte would be looked at.
+/// Corrects the checksums of a PNG's chunks: without them nothing behind a changed byte would be
+/// looked at.
 std::string with_checksums(std::string_view bytes) {
   std::string png(bytes);
   if (image::format_of(bytes) != image::ImageFormat::png) return png;

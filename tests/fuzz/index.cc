@@ -8,7 +8,7 @@
 #include "records/tfrecord/framed.h"
 
 /// Index files of any bytes: refused with an Error, or good, and then they survive being written
-/// again; and whatever they say about a data file, only its real records come out.
+/// again. Whatever they claim about a data file, only its real records come out.
 namespace infeed::fuzz {
 namespace {
 

@@ -6,8 +6,8 @@
 #include "convert/manifest.h"
 #include "fuzz.h"
 
-/// Journals of conversions, of any bytes and of lines with right checksums: lines come back as they
-/// were written, up to the first that is damaged, and none names a shard outside of the folder.
+/// Journals of conversions, of any bytes and of lines with right checksums: lines come back
+/// unchanged, up to the first damaged one, and none names a shard outside of the folder.
 namespace infeed::fuzz {
 namespace {
 

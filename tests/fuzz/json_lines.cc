@@ -7,11 +7,11 @@
 
 namespace {
 
-/// What this takes for JSON is JSON, and the other way, but for how deep it may be and for numbers
-/// that no double holds.
+/// Our parser takes exactly what another JSON parser takes, apart from depth and numbers that no
+/// double holds.
 void check_grammar(std::string_view text) {
   if (text.find('\n') != text.npos || text.find('\0') != text.npos) return;
-  if (text.starts_with("\xef\xbb\xbf")) return;  // a file's mark, which the other passes over
+  if (text.starts_with("\xef\xbb\xbf")) return;  // a byte order mark, which the other parser skips
   const std::string padded = std::string(text) + "\n" + std::string(64, '"');
   infeed::detail::JsonCursor cursor(padded.data());
   const bool is_good = cursor.skip_value(0) && cursor.peek() == '\n';

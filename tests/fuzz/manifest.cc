@@ -7,8 +7,8 @@
 
 #include "fuzz.h"
 
-/// Manifests of any text, with a right checksum, too: refused as what they are, or one whose shards
-/// are files of its own folder, which is the same when it was written again.
+/// Manifests of any text, with a right checksum, too: refused, or good, with shards in their own
+/// folder, and the same after being written again.
 namespace infeed::fuzz {
 namespace {
 

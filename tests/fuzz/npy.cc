@@ -7,8 +7,8 @@
 #include "fuzz.h"
 #include "records/arrays/npy_bytes.h"
 
-/// NPY and NPZ files of any bytes: refused with an Error, or arrays whose rows can all be read, alike
-/// mapped and copied; and headers alone say what the whole files do.
+/// NPY and NPZ files of any bytes: refused with an Error, or arrays whose rows can all be read,
+/// mapped or copied with the same result. Headers alone agree with the whole files.
 namespace infeed::fuzz {
 namespace {
 
@@ -68,7 +68,7 @@ void check(Input input) {
       return check_npy(input.rest());
     case 1:
       return check_npz(input.rest());
-    case 2:  // a header of any text, which doesn't have to say how long it is
+    case 2:  // a header of any text, without its length
       return check_npy(testing::npy_with_header(std::string(input.bytes(input.byte())),
                                                 std::string(input.rest())));
     default: {  // a member of any content, with a right checksum

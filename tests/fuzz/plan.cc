@@ -3,8 +3,8 @@
 #include "convert/conversion_plan.h"
 #include "fuzz.h"
 
-/// Plans of conversions that somebody else has begun, of any text: how they differ from ours is said
-/// in a few words, and a number of shards in them is believed within limits only.
+/// Plans of conversions begun by others, of any text: the difference from ours is reported in a few
+/// words, and a number of shards in them is believed only within limits.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace infeed;
   constexpr std::string_view kOurs =

@@ -8,14 +8,14 @@
 #include "fuzz.h"
 #include "records/codec/lz4_framed.h"
 
-/// RecordReader on any bytes: it never crashes, the policies agree with each other, and what is not
-/// handed out is noted, to the byte.
+/// RecordReader on any bytes: it never crashes, the policies agree with each other, and all bytes
+/// that it doesn't deliver are noted.
 namespace infeed::fuzz {
 namespace {
 
 using Payloads = std::vector<std::string>;
 
-/// Random bytes hardly ever hold a valid checksum, so an input is a recipe: a byte for the
+/// Random bytes hardly ever hold a valid checksum. So an input is a recipe: a byte for the
 /// wrapping, then pieces of a file, then changes to it.
 std::string assemble(Input& input) {
   const std::uint8_t mode = input.byte();
@@ -74,7 +74,7 @@ std::string assemble(Input& input) {
 
 struct Outcome {
   Payloads payloads;
-  std::vector<std::uint64_t> begins;  // of records
+  std::vector<std::uint64_t> begins;  // begins of the records
   std::optional<Error> error;
   std::vector<DamagedRange> damaged;
   Compression compression = Compression::none;
@@ -111,7 +111,7 @@ bool begins_with(const Payloads& all, const Payloads& first) {
   return first.size() <= all.size() && std::equal(first.begin(), first.end(), all.begin());
 }
 
-/// Records and damaged ranges lie side by side and leave nothing out. Returns where they end.
+/// Checks that records and damaged ranges lie side by side without gaps. Returns where they end.
 std::uint64_t require_gapless(const Outcome& outcome) {
   std::uint64_t at = 0;
   std::size_t range = 0;
@@ -130,7 +130,7 @@ std::uint64_t require_gapless(const Outcome& outcome) {
   return at;
 }
 
-/// The format's definition, read off as slowly as can be.
+/// Reads by the format's definition, as slowly as can be.
 Payloads read_by_definition(std::string_view bytes) {
   Payloads payloads;
   while (bytes.size() >= 16) {
@@ -159,7 +159,7 @@ void require_same(const Outcome& one, const Outcome& other) {
           "the same damage");
 }
 
-/// What follows the first half of the records of `alone` is the same when they were skipped.
+/// Checks that skipping the first half of the records of `alone` leaves the same rest.
 void require_same_behind_skip(const std::string& file, const ParallelRecordReaderOptions& options,
                               const Outcome& alone) {
   ParallelRecordReader reader(file, options);

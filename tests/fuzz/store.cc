@@ -9,8 +9,8 @@
 #include "fuzz.h"
 #include "records/temporary_files.h"
 
-/// Folders of a snapshot or file cache whose journal says anything, with right checksums, too: the
-/// reader comes to an end, gives no more elements than the journal says, and reads nothing outside.
+/// Folders of a snapshot or file cache with any journal, with right checksums, too: the reader
+/// comes to an end, gives no more elements than the journal lists, and reads nothing outside.
 namespace infeed::fuzz {
 namespace {
 
@@ -74,7 +74,7 @@ void check(Input input) {
     detail::StoreContent cut = *content;
     cut.cut(cut.intact_shards(store.folder.path().string()));
     read_all(store, cut, skipped);
-    // Written anew it says the same.
+    // Written again, the journal is the same.
     store.folder.write("elements.journal", detail::journal_of(cut));
     const auto again = detail::read_journal(store.folder.path().string());
     require(again && again->values() == cut.values(), "it can be written and read");

@@ -6,14 +6,14 @@
 
 #include "fuzz.h"
 
-/// Tar files of any bytes: what reading gives, skipping counts; both tell of the same members as the
-/// list does, and end.
+/// Tar files of any bytes: skipping counts as many members as reading gives, the list has the same
+/// members, and all end.
 namespace infeed::fuzz {
 namespace {
 
 constexpr int kElementsMax = 100'000;
 
-/// Headers' checksums are made right, so that what lies behind them is reached.
+/// Corrects the headers' checksums, so that the bytes behind them are reached.
 std::string with_sums(std::string bytes) {
   for (std::size_t at = 0; at + 512 <= bytes.size(); at += 512) {
     std::string_view block(bytes.data() + at, 512);

@@ -7,8 +7,9 @@
 #include "fuzz.h"
 #include "records/temporary_files.h"
 
-/// Training checkpoints of any manifest, with a right checksum, too, and any files beside it: refused
-/// as damage, in memory of the files' size, or a state that is the same when it was saved again.
+/// Training checkpoints of any manifest, with a right checksum, too, and any files beside it:
+/// refused as damage, in memory of the files' size, or a state that is the same after being saved
+/// again.
 namespace infeed::fuzz {
 namespace {
 

@@ -26,7 +26,7 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-/// Nothing for an error.
+/// Returns nothing for an error.
 std::optional<Block> unpack(UnpackBlock unpack_block, const char* begin) {
   std::array<std::uint64_t, kVarintBlockBytes> values;
   const char* at = begin;
@@ -38,7 +38,7 @@ std::optional<Block> unpack(UnpackBlock unpack_block, const char* begin) {
   }
 }
 
-/// What begins and ends in the first block.
+/// Decodes the varints that begin and end in the first block.
 std::optional<Block> unpack_one_by_one(const char* begin) {
   Block block;
   WireReader reader({begin, static_cast<std::size_t>(kVarintBlockBytes)});

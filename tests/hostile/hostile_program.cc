@@ -15,8 +15,9 @@
 #include <infeed/records/line_journal.h>
 #include <infeed/records/output_file.h>
 
-/// What no command reads and programs do: snapshots, checkpoints that go to other hosts, and of trainings.
-/// hostile.py runs it as it runs the commands; exit status 3 where a result is wrong.
+/// Reads what only programs read, no command: snapshots, checkpoints that go to other hosts, and
+/// training checkpoints. hostile.py runs it as it runs the commands; exit status 3 means a wrong
+/// result.
 ///
 ///     snapshot FOLDER LINE...   reads it with these lines in its journal, with right checksums
 ///     reshard POSITION HOSTS ROWS HOSTS ROWS

@@ -20,7 +20,7 @@ namespace {
 
 std::atomic<int> living{0};
 
-/// Memory of which the test sees whether it is alive.
+/// Memory whose lifetime the test can see.
 struct Watched {
   explicit Watched(std::size_t bytes)
       : memory(std::make_unique<std::byte[]>(bytes + 64)),
@@ -169,7 +169,8 @@ void infeed_arrow_stream(int fails_at, ArrowArrayStream* stream) {
       stream);
 }
 
-/// All rows of an array, or of an archive's arrays as columns; as infeed_read_text() says why not.
+/// Reads all rows of an array, or of an archive's arrays as columns; errors as with
+/// infeed_read_text().
 const char* infeed_read_arrays(const char* file, int is_archive, ArrowSchema* schema,
                                ArrowArray* array) {
   static std::string message;
@@ -192,15 +193,15 @@ const char* infeed_read_arrays(const char* file, int is_archive, ArrowSchema* sc
   }
 }
 
-/// All rows of a table or of JSON lines (delimiter 0) as one batch; the message when it is refused,
-/// which is valid until the next call, or null.
+/// Reads all rows of a table or of JSON lines (delimiter 0) as one batch. Returns null, or the
+/// message of the error, valid until the next call.
 const char* infeed_read_text(const char* file, const char* schema_json, char delimiter,
                              int has_quotes, ArrowSchema* schema, ArrowArray* array) {
   static std::string message;
   try {
     const auto columns = ColumnSchema::from_json(schema_json);
     std::unique_ptr<ColumnBatch> batch;
-    // An error that ends the file stands behind the rows before it.
+    // An error that ends the file comes behind the rows before it.
     const auto read_all = [&batch](auto reader) {
       batch = reader.read(1'000'000);
       if (batch != nullptr) reader.read(1);

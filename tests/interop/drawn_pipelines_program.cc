@@ -18,7 +18,7 @@
 namespace infeed::test {
 namespace {
 
-/// Three iterations of one dataset, each on an executor of its own.
+/// Takes three iterations of one dataset, each on its own executor.
 nlohmann::json run(const DrawnPipeline& drawn, const Executors& executors, RandomSource& random) {
   const auto dataset = build_pipeline(drawn, random.chance(0.5) ? random() | 1 : 0);
   nlohmann::json streams;
@@ -28,7 +28,7 @@ nlohmann::json run(const DrawnPipeline& drawn, const Executors& executors, Rando
   return streams;
 }
 
-/// What a list would give, and what the pipeline gives.
+/// Compares the results of a list with those of the pipeline.
 nlohmann::json self_checks(const DrawnPipeline& drawn, const Stream& list,
                            const Executors& executors, RandomSource& random) {
   nlohmann::json differences = nlohmann::json::array();
@@ -43,7 +43,7 @@ void print_pipelines(std::uint64_t seed, std::uint64_t count, std::size_t elemen
   RandomSource random(seed);
   const Executors executors;
   for (; count > 0; --count) {
-    // The model is asked first: a drawn pipeline may be very long.
+    // The model runs first: a drawn pipeline may be very long.
     const DrawnPipeline drawn = draw_case(random, elements_max).drawn;
     const nlohmann::json streams = run(drawn, executors, random);
     const nlohmann::json line = {

@@ -14,7 +14,8 @@ namespace {
 
 std::string last_error;
 
-/// Height, width and channels into `shape`, the pixels into `out`; the error's text, or null.
+/// Writes height, width and channels to `shape`, the pixels to `out`. Returns the error's text, or
+/// null.
 template <class Make>
 const char* hand_out(Make make, std::int64_t* shape, std::uint8_t* out, std::size_t capacity) {
   try {

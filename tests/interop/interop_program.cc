@@ -13,8 +13,8 @@
 #include <infeed/records/record_writer.h>
 #include <infeed/records/sequence_example.h>
 
-// What infeed reads and writes, in a form that the Python tests can compare with what TensorFlow
-// reads and writes. Values are hexadecimal where JSON would change them.
+// Reads and writes in a form that the Python tests can compare with TensorFlow's. Values are
+// hexadecimal where JSON would change them.
 //
 //   infeed_interop read FILE                    a JSON object a record: its size, its CRC and,
 //                                               when it is an Example, its features

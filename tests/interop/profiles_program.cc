@@ -27,7 +27,7 @@ SyntheticOptions options_of(std::string_view kind) {
   return {};
 }
 
-/// Its shuffle becomes a zip of the records and of files that are interleaved, with a few stages more.
+/// Replaces its shuffle by a zip of the records and of interleaved files, with a few more stages.
 void branch(infeed::testing::SyntheticProfile& profile) {
   auto& stages = profile.run.stages;
   stages[3].name = stages[3].label = "zip";

@@ -14,7 +14,7 @@
 namespace infeed::schedules {
 namespace {
 
-/// Chooses what happens by default, but for some decisions.
+/// Makes the default choice, except in some decisions.
 class Changed final : public Chooser {
  public:
   explicit Changed(const Changes& changes) : changes_(changes) {}
@@ -93,7 +93,7 @@ class Exploration {
 
   Explored run() {
     const auto begin = std::chrono::steady_clock::now();
-    // A process does some things once, such as to measure a tick: they are to be part of no schedule.
+    // A process does some things once, such as measuring a tick: no schedule shall contain them.
     replay(body_, {}, options_.run);
     explore_by_changes();
     if (!explored_.finding && !explored_.is_complete) explore_at_random();
@@ -103,7 +103,7 @@ class Exploration {
   }
 
  private:
-  /// False where there is nothing more to do.
+  /// Returns false if there is nothing more to do.
   bool note(const RunResult& result) {
     explored_.steps_most = std::max(explored_.steps_most, result.steps);
     explored_.decisions_most =
@@ -138,7 +138,7 @@ class Exploration {
     explored_.is_complete = level.empty() && !is_sampled_;
   }
 
-  /// Puts those with one change more into `next`.
+  /// Puts schedules with one change more into `next`.
   bool try_one(const Changes& changes, std::vector<Changes>& next) {
     Changed chooser(changes);
     const RunResult result = schedules::run(body_, chooser, options_.run);
@@ -154,7 +154,7 @@ class Exploration {
     return true;
   }
 
-  /// Keeps a fair sample where there are more than will be tried.
+  /// Keeps a fair sample if there are more than will be tried.
   void add(Change change, const Changes& before, std::vector<Changes>& next) {
     ++offered_;
     if (next.empty()) offered_ = 1;
@@ -181,7 +181,7 @@ class Exploration {
   const std::function<void()>& body_;
   const ExploreOptions& options_;
   std::mt19937_64 random_;
-  std::uint64_t offered_ = 0;  ///< to the level that is being filled
+  std::uint64_t offered_ = 0;  ///< distance to the level that is being filled
   bool is_sampled_ = false;
   Explored explored_;
 };
@@ -210,7 +210,7 @@ void print(const std::vector<std::string>& trace) {
   for (const std::string& line : trace) fmt::print("{}\n", line);
 }
 
-/// "name@changes", or nothing.
+/// Returns "name@changes", or nothing.
 std::string_view asked_for() {
   const char* const given = std::getenv("INFEED_SCHEDULE");
   return given != nullptr ? given : std::string_view();
@@ -225,7 +225,7 @@ void run_asked_for(const std::function<void()>& body, RunOptions options) {
   options.is_traced = true;
   measure_ticks_once();
   const std::string_view given = asked_for();
-  replay(body, {}, options);  // as explore() does
+  replay(body, {}, options);  // as in explore()
   const RunResult result = replay(body, parsed(given.substr(given.find('@') + 1)), options);
   print(result.trace);
   EXPECT_FALSE(result.finding) << *result.finding;

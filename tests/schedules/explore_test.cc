@@ -11,11 +11,11 @@
 #include <string>
 #include <thread>
 
-// The scheduler finds the faults of programs that have some, and tries all schedules there are.
+// The scheduler finds the faults of faulty programs, and tries all schedules.
 namespace infeed::schedules {
 namespace {
 
-/// Looks for a finding in it, by changes alone.
+/// Looks for a finding, by changes alone.
 Finding found_in(const std::function<void()>& body) {
   const Explored explored = explore(body, {.random = 0});
   EXPECT_TRUE(explored.finding) << explored.text();
@@ -23,7 +23,8 @@ Finding found_in(const std::function<void()>& body) {
 }
 
 TEST(Explore, TriesAllInterleavingsOnce) {
-  // Each of two threads takes the lock twice: of the four, those of one thread keep their order.
+  // Each of two threads takes the lock twice: of the four times, those of one thread keep their
+  // order.
   std::set<std::string> orders;
   const auto body = [&orders] {
     std::mutex mutex;
@@ -63,7 +64,7 @@ TEST(Explore, FindsLocksTakenInTwoOrders) {
   EXPECT_EQ(found.changes.size(), 1U) << found.schedule();
 }
 
-/// One that waits only when it looks, without the lock, before the other one is done.
+/// A program that waits only if it looks, without the lock, before the other thread is done.
 void wait_without_looking_again() {
   std::mutex mutex;
   std::condition_variable done;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 constexpr std::size_t kGuardBytes = 4096;
 
-/// The running thread's block of the program's thread_local variables, and what it begins with.
+/// The running thread's block of the program's thread_local variables, and its initial content.
 struct ThreadLocals {
   std::span<std::byte> block;
   std::span<const std::byte> begins_with;
@@ -32,7 +32,7 @@ ThreadLocals thread_locals_of_program() {
           {static_cast<std::byte*>(info->dlpi_tls_data), header.p_memsz},
           {reinterpret_cast<const std::byte*>(info->dlpi_addr + header.p_vaddr), header.p_filesz}};
     }
-    return 1;  // the program is the first; libraries keep theirs
+    return 1;  // the program comes first; libraries keep theirs
   };
   dl_iterate_phdr(look, &found);
   return found;

@@ -20,14 +20,14 @@ detail::Failure failure(const std::string& text) {
   return std::make_shared<const Error>(ErrorCode::data_loss, text);
 }
 
-/// Many, of programs that share nothing without a lock.
+/// Many schedules, for programs that share nothing without a lock.
 ExploreOptions many(std::uint64_t surprises_max = 0) {
   return {.schedules_max = 12'000,
           .random = 2'000,
           .run = {.surprises_max = surprises_max, .locks_guard_all = true}};
 }
 
-/// The numbers that a consumer got, and the message of the error behind it.
+/// The numbers that a consumer got, and the message of the error behind them.
 struct Got {
   std::vector<int> numbers;
   std::string error;
@@ -43,7 +43,7 @@ Got all_of(NumbersQueue& queue) {
   return got;
 }
 
-/// Pushes first, first + 1 and so on while somebody wants them; false when it ends before all.
+/// Pushes first, first + 1 and so on while they are wanted. Returns false if it ends before all.
 bool push_some(NumbersQueue& queue, int first, int count) {
   try {
     for (int number = first; number < first + count; ++number) {

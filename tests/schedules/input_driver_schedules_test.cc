@@ -10,11 +10,11 @@
 #include "schedules/explore.h"
 #include "schedules/pipeline_run.h"
 
-// Whose turn it is to pull the input, the thread's or the consumer's, while the form changes.
+// The turn to pull the input, the thread's or the consumer's, while the form changes.
 namespace infeed::schedules {
 namespace {
 
-/// Gives its input's elements one by one, and finds out whether two threads pull it at the same time.
+/// Gives its input's elements one by one, and notices if two threads pull it at the same time.
 class OneThreadStage final : public Stage {
  public:
   OneThreadStage(const StageContext& context, std::unique_ptr<Stage> input)
@@ -51,7 +51,7 @@ Dataset<std::int64_t> numbers_of_one_thread(std::int64_t count) {
 
 constexpr std::uint64_t kThreads = 0;  // the knob of both: 0 is the serial form
 
-/// All elements come in order, while somebody does something else.
+/// All elements come in order, while another thread interferes.
 template <class Meanwhile>
 void expect_all(const Dataset<std::int64_t>& dataset, std::int64_t first, Meanwhile meanwhile) {
   std::optional<PipelineRun> run;

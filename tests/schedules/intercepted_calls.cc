@@ -1,5 +1,5 @@
-// The calls by which the C++ library takes locks, waits and starts threads. Since the program defines
-// them, they are found before those of the C library, which get them outside of runs.
+// The calls by which the C++ library takes locks, waits and starts threads. Since the program
+// defines them, they are found before those of the C library, which get the calls outside of runs.
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace {
 
 using infeed::schedules::Scheduler;
 
-/// The C library's function, looked up when it is called first.
+/// The C library's function, looked up at the first call.
 template <class Function>
 class Real {
  public:
@@ -117,8 +117,8 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) {
   return 0;
 }
 
-// It waits for the lock. Whoever tries in a run, and the only one is HandOff::lock_again(), tries 200 times
-// and then waits: one step instead of 201 that nobody can tell apart.
+// Waits for the lock. The only caller in a run, HandOff::lock_again(), tries 200 times and then
+// waits: one step replaces 201 that can't be told apart.
 int pthread_mutex_trylock(pthread_mutex_t* mutex) {
   Scheduler* const scheduler = Scheduler::active();
   if (scheduler == nullptr) return real_mutex_trylock(mutex);
@@ -230,7 +230,7 @@ int getrusage(__rusage_who_t who, rusage* usage) noexcept {
   Scheduler* const scheduler = Scheduler::active();
   if (scheduler == nullptr) return real_getrusage(who, usage);
   *usage = {};
-  usage->ru_nvcsw = scheduler->time().looks;  // it has waited since it was asked last
+  usage->ru_nvcsw = scheduler->time().looks;  // it has waited since it was last asked
   return 0;
 }
 

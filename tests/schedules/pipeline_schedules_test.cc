@@ -22,7 +22,7 @@
 #include "schedules/explore.h"
 #include "schedules/pipeline_run.h"
 
-// The real stages, while a tuner sets their knobs and the consumer or somebody else ends them.
+// The real stages, while a tuner sets their knobs and the consumer or another thread ends them.
 namespace infeed::schedules {
 namespace {
 
@@ -41,7 +41,7 @@ std::int64_t number_of(const Large& element) { return element.number; }
 std::int64_t same(std::int64_t x) { return x; }
 Large same_large(const Large& element) { return element; }
 
-/// How a run ends.
+/// The way in which a run ends.
 enum class End {
   reached,
   cancelled,  ///< by another thread, at any moment
@@ -55,7 +55,7 @@ struct Behaviour {
   End end = End::reached;
   bool is_ordered = true;
   std::uint64_t memory_bytes_max = 0;
-  /// Its only thread does something else until the pipeline has ended.
+  /// An executor whose only thread is busy until the pipeline has ended.
   bool executor_is_busy = false;
 };
 
@@ -80,7 +80,8 @@ class BusyExecutor {
   std::shared_ptr<Executor> executor_ = Executor::threads(1);  // last: its thread uses the others
 };
 
-/// In each schedule the elements of the serial form come: all, or the first ones where it ended before.
+/// In each schedule the elements of the serial form come: all, or the first ones if it ended
+/// before.
 class Model {
  public:
   Model(Dataset<std::int64_t> dataset, Behaviour behaviour)
@@ -122,7 +123,8 @@ class Model {
     }
     check(has_failed == (behaviour_.end == End::failed), "it doesn't fail");
     if (behaviour_.end != End::cancelled) check(pulled != Pull::cancelled, "it was cancelled");
-    // Elements before a failure are handed over first; without an order, nothing says which these are.
+    // Elements before a failure are handed over first; without an order it isn't known which these
+    // are.
     const bool is_whole = pulled == Pull::end && (!has_failed || behaviour_.is_ordered);
     std::vector<std::int64_t> values = run.values();
     check(!is_whole || values.size() == expected_.size(), "too few elements, or too many");
@@ -149,7 +151,7 @@ class Model {
   const std::vector<std::int64_t> expected_;
 };
 
-// Times by which jobs and reads seem long, and functions seem to wait.
+// Times that make jobs and reads seem long, and functions seem to wait.
 constexpr RunOptions kQuick{.timeouts_are_findings = true};
 constexpr RunOptions kSlow{.timeouts_are_findings = true, .clock_step_ns = 300'000};
 constexpr RunOptions kWaits{
@@ -269,8 +271,8 @@ TEST_P(InterleaveSchedules, EndsBefore) {
   expect_elements("failed", failing(range(3), 2) | interleave(&inner, options()), behaviour);
 }
 
-/// An inner dataset that is refused memory makes all those that are ahead rest. What they close for that
-/// takes part in the cancellation behind the failure.
+/// An inner dataset that is refused memory stops all those that are ahead. Their closing takes part
+/// in the cancellation behind the failure.
 TEST_P(InterleaveSchedules, FailsForWantOfMemory) {
   const auto inner = [](std::int64_t x) {
     const auto numbers = range(3 * x, 3 * x + 2) | prefetch(1);

@@ -10,11 +10,11 @@
 namespace infeed::schedules {
 namespace {
 
-// Nothing happens any more but that waits end by their time.
+// Nothing happens any more, except that waits end by their time.
 constexpr std::uint64_t kTimeoutsInARowMax = 200;
 
 Scheduler* running = nullptr;
-// There may be threads of the system beside the run's; each has an errno of its own.
+// The system may have threads beside the run's; each has its own errno.
 const int* system_thread = nullptr;
 
 [[noreturn]] void terminate_run() {
@@ -42,11 +42,11 @@ struct Scheduler::Thread {
   bool has_ended = false;
   // The object that it waits for, if any:
   const void* place = nullptr;     ///< a wake-up
-  const void* mutex = nullptr;     ///< to have it, then
-  const Thread* joined = nullptr;  ///< that this one ends
+  const void* mutex = nullptr;     ///< the lock, to hold it
+  const Thread* joined = nullptr;  ///< the end of this thread
   std::optional<std::int64_t> deadline_ns;
   bool ran_out = false;           ///< the last wait ended by its time
-  std::uint64_t waits_since = 0;  ///< the order of those who wait
+  std::uint64_t waits_since = 0;  ///< the order of the waiting threads
   Fiber fiber;
 };
 
@@ -63,7 +63,7 @@ Scheduler::Scheduler(Chooser& chooser, const RunOptions& options)
 Scheduler::~Scheduler() = default;
 
 RunResult Scheduler::run(const std::function<void()>& body) {
-  // The C++ library leaves out what one thread alone doesn't need, and sees but one.
+  // The C++ library leaves out what a single thread doesn't need, and sees only one.
   __libc_single_threaded = 0;
   running = this;
   system_thread = &errno;
@@ -79,7 +79,7 @@ RunResult Scheduler::run(const std::function<void()>& body) {
   for (const auto& thread : threads_) {
     if (thread->has_ended) continue;
     thread->fiber.abandon();
-    // Threads that were left behind may use what it was given.
+    // Abandoned threads may use the objects that they were given.
     (void)new std::function<void()>(std::move(thread->routine));
   }
   return std::move(result_);
@@ -97,7 +97,7 @@ void Scheduler::thread_main() {
   self.has_ended = true;
   scheduler.note("ends");
   scheduler.decide(/*yields=*/false);
-  std::abort();  // nobody goes on with it
+  std::abort();  // it is never continued
 }
 
 void Scheduler::fail(std::string finding) {
@@ -117,7 +117,7 @@ const Scheduler::Thread* Scheduler::owner_of(const void* mutex) const {
   return found == held_.end() ? nullptr : found->owner;
 }
 
-/// Who could go on now: the running thread first, then the others in turn.
+/// Returns the threads that could go on now: the running thread first, then the others in turn.
 Decision Scheduler::options(bool yields) const {
   Decision decision;
   if (!yields && is_able(*current_)) decision.threads.push_back(current_->id);
@@ -142,7 +142,7 @@ std::size_t Scheduler::choose(Decision decision) {
   return result_.decisions.back().chosen;
 }
 
-/// Lets somebody go on; returns when the caller's turn has come again, which may be at once.
+/// Lets a thread go on; returns when the caller's turn has come again, which may be at once.
 void Scheduler::decide(bool yields) {
   if (++result_.steps > options_.steps_max) {
     fail(fmt::format("goes on for more than {} steps\n{}", options_.steps_max,
@@ -172,7 +172,7 @@ void Scheduler::switch_to(Thread& thread) {
   self.fiber.switch_to(thread.fiber);
 }
 
-/// Nobody can go on: whose time comes first wakes up. The run ends where nobody is left.
+/// No thread can go on: the one whose time comes first wakes up. The run ends if none is left.
 void Scheduler::pass_time() {
   Thread* first = nullptr;
   bool has_any = false;
@@ -247,7 +247,7 @@ bool Scheduler::wait(const void* place, const void* mutex,
 }
 
 int Scheduler::wake(const void* place, int count_max) {
-  // With a lock held nobody comes between: those who would change what this one has seen need the lock.
+  // While a lock is held no other thread interferes: changes of the state seen need the lock.
   const bool holds_a_lock =
       std::ranges::any_of(held_, [this](const Held& held) { return held.owner == current_; });
   if (!holds_a_lock) decide(/*yields=*/false);

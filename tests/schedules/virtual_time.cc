@@ -12,7 +12,7 @@ namespace {
 VirtualTime* shown = nullptr;
 struct sigaction former_action;
 
-/// Puts the time where rdtsc or rdtscp would; anything else is a fault as ever.
+/// Puts the time where rdtsc or rdtscp would; any other fault stays one.
 void on_fault(int, siginfo_t*, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto* const code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);

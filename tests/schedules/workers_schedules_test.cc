@@ -17,7 +17,7 @@ using detail::HandOff;
 using detail::WaitPoint;
 using detail::Workers;
 
-/// Pieces of work that workers do, and who waits for them.
+/// Pieces of work that workers do, and the threads that wait for them.
 class Pieces {
  public:
   explicit Pieces(int workers) : done_by_(8) {
@@ -38,12 +38,12 @@ class Pieces {
     if (!hand_off_.stopped()) workers_.set_count(count);
   }
   void stop() { hand_off_.stop(); }
-  /// The next that is done throws.
+  /// The next piece that is done throws.
   void break_one() {
     const auto lock = hand_off_.lock();
     breaks_ = true;
   }
-  /// Until so many have been done; false when stopped.
+  /// Waits until so many have been done. Returns false when stopped.
   bool wait_for(int count) {
     auto lock = hand_off_.lock();
     return done_point_.wait(lock, [&] { return done_ == count; });
@@ -164,7 +164,7 @@ TEST(WorkersSchedules, WhatOneThrowsReachesWhoWaits) {
       many());
 }
 
-/// Workers as they once were: who leaves keeps the wake-up that reached it.
+/// Workers as they once were: a leaving worker keeps the wake-up that reached it.
 class ForgetfulWorkers {
  public:
   explicit ForgetfulWorkers(int workers) : count_(workers) {

@@ -87,7 +87,7 @@ TEST_F(HostileNames, ALatin1HeaderIsKeptAndVerified) {
   EXPECT_EQ(inspected.status, 0) << inspected.err;
   EXPECT_THAT(inspected.out, HasSubstr("gr\\xf6n"));
   EXPECT_EQ(json()["columns"][0]["name"], "gr\\xf6n");
-  // The same again is complete already: the plan is found and is the same.
+  // The same conversion again is complete already: the plan is found and is the same.
   EXPECT_THAT(convert(folder_.file("in.csv")).out, HasSubstr("complete already"));
 }
 
@@ -139,7 +139,7 @@ TEST_F(HostileNames, NothingOfDataActsOnATerminal) {
   is_clean(missing.out + missing.err);
   const ProgramResult header = convert(write("in.csv", bad + "\nx\n"));
   is_clean(header.out + header.err + read_bytes(json_file()));
-  EXPECT_EQ(json()["sets"][0]["columns"][0]["name"], bad);  // JSON has its own way to escape
+  EXPECT_EQ(json()["sets"][0]["columns"][0]["name"], bad);  // JSON has its own escapes
   const ProgramResult lines = run_infeed(
       {"convert", write("in.jsonl", "{\"" + bad + "\": \n"), "-o", folder_.file("lines")});
   is_clean(lines.out + lines.err);

@@ -8,7 +8,7 @@
 #include "tools/run_program.h"
 #include "tools/small_dataset.h"
 
-/// A folder that was downloaded and unpacked may hold links at the names that the commands use.
+/// A downloaded and unpacked folder may hold links at the names that the commands use.
 namespace infeed::testing {
 namespace {
 

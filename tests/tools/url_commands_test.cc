@@ -44,7 +44,7 @@ class UrlCommands : public ::testing::Test {
     arguments.insert(arguments.end(), inputs.begin(), inputs.end());
     return run(arguments);
   }
-  /// As SetUp's dataset has them.
+  /// Encodes them as in SetUp's dataset.
   void expect_same_shards(const std::string& output) const {
     for (const std::string& shard : match_files(folder_.file("data/data-*-of-00004.tfrecord"))) {
       const std::string name = std::filesystem::path(shard).filename().string();
@@ -81,7 +81,7 @@ TEST_F(UrlCommands, VerifyChecksShardsAndManifest) {
               HasSubstr(server_.url("/data-00002-of-00004.tfrecord") + ": it is missing"));
 }
 
-// It read the local file that the manifest of another machine named.
+// It read the local file that another machine's manifest named.
 TEST_F(UrlCommands, AManifestByUrlReadsNoLocalFile) {
   const std::string shard = to_json(ManifestShard{folder_.file("t.csv"), {5, 1}, 1, std::nullopt});
   serve("x.manifest.json", seal_manifest("{\"shards\":[" + shard + "]}"));

@@ -1,4 +1,5 @@
-// Shards -> pipeline -> slice -> fit(): with a source that takes 30 ms a batch, and as it is.
+// Shards -> pipeline -> slice -> fit(): with a source that takes 30 ms a batch, and without the
+// delay.
 #include <thread>
 
 #include <infeed/device/fit.h>

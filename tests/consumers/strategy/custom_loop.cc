@@ -1,4 +1,4 @@
-// A loop of one's own: distributed input, steps on the replicas, values reduced over them.
+// Your own loop: distributed input, steps on the replicas, values reduced over them.
 #include "pictures.h"
 
 int main() {

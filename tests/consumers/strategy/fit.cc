@@ -1,4 +1,4 @@
-// fit(): epochs, validation, callbacks, a checkpoint folder, going on where it was.
+// fit(): epochs, validation, callbacks, a checkpoint folder, resuming from it.
 #include <filesystem>
 
 #include <infeed/device/fit.h>

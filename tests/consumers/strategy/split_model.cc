@@ -26,7 +26,7 @@ int main() {
   std::printf("accuracy %.4f\n", accuracy);
   require(accuracy > 0.99, "it has learnt the lines");
 
-  // What it is for: a model that is too large for one device.
+  // Its purpose: a model that is too large for one device.
   const infeed::Slice slice = infeed::Slice::parse("v3-8");
   const infeed::Workload gpt = infeed::workload("gpt2-1.5b");
   require(!infeed::hbm_need(gpt, slice, 8).fits(), "a core of a v3 chip can't hold it");

@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Whether it says that this build has no remote reading, how to get it, and for which file.
+/// True if the error says that this build has no remote reading, how to get it, and for which file.
 template <class Use>
 bool is_refused(const Use& use) {
   try {
@@ -36,7 +36,7 @@ int main() {
   if (!is_refused([](const char* url) { infeed::examine_url(url); })) return 5;
   if (infeed::share_credentials() != nullptr) return 6;
 
-  // Files are read as ever.
+  // Local files are read as usual.
   const std::string name = "consumer.tfrecord";
   infeed::RecordWriter writer(name, {.existing = infeed::ExistingFile::replace});
   writer.write("a record");

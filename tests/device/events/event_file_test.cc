@@ -57,7 +57,7 @@ TEST(EventFile, AScalarIsTheseBytes) {
   EXPECT_EQ(records_of(events.path()).at(1), expected);
 }
 
-/// The value of the one event that `write` appends.
+/// Returns the value of the only event that `write` appends.
 template <class Write>
 events::Summary::Value written_value(const Write& write) {
   const TemporaryFolder folder;
@@ -90,14 +90,14 @@ TEST(EventFile, AHistogramCountsEveryValueInItsBucket) {
     const auto expected =
         std::ranges::count_if(values, [&](double item) { return item >= left && item < right; });
     EXPECT_EQ(histogram.bucket(i), static_cast<double>(expected)) << left << " to " << right;
-    // A bucket reaches a tenth further than the one before; empty ones are put together.
+    // A bucket reaches a tenth further than the one before; adjacent empty ones are merged.
     if (expected > 0 && left > 0 && right < 1e20) {
       EXPECT_NEAR(right / left, 1.1, 1e-9);
     }
     left = right;
   }
   EXPECT_EQ(left, std::numeric_limits<double>::max());
-  // The outer ones aren't empty, or the data server would show them inside out.
+  // The outer buckets aren't empty, or the data server would show them inside out.
   EXPECT_EQ(histogram.bucket(0), 1);
   EXPECT_EQ(histogram.bucket_size(), 7);
 }
@@ -221,7 +221,7 @@ TEST(EventFile, AFileThatGoesOnSaysFromWhichStep) {
   EXPECT_EQ(all[0].session_log().status(), events::SessionLog::START);
 }
 
-/// Also those of one second, whatever host and process number are in their names.
+/// File names sort in order also within a second, whatever host and process number they contain.
 TEST(EventFile, ANewFileComesBehindThoseThatAreThere) {
   const TemporaryFolder folder;
   std::vector<std::string> in_order;
@@ -232,7 +232,7 @@ TEST(EventFile, ANewFileComesBehindThoseThatAreThere) {
   write_whole(later, "");
   const std::string behind = EventFileWriter(folder.path()).path();
   EXPECT_THAT(behind, testing::HasSubstr("tfevents.9000000001."));
-  // Such names are nobody's time.
+  // Times in such names don't count.
   for (const char* const name : {"events.out.tfevents.99999999999999999999.a", "other.9100000000",
                                  "events.out.tfevents.-5.a", "events.out.tfevents."}) {
     write_whole(folder.file(name), "");
@@ -263,8 +263,8 @@ TEST(EventFile, AFolderThatCannotBeMadeSaysSo) {
   }
 }
 
-/// While it lives, no file of this process grows beyond so many bytes: write() writes up to there, then
-/// fails, as on a disk that is full.
+/// While it lives, no file of this process grows beyond so many bytes: write() writes up to that
+/// size, then fails, as on a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(std::uintmax_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {

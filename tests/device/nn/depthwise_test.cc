@@ -18,7 +18,8 @@ namespace {
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 
-/// Whole numbers -subtract, ..., modulo - 1 - subtract, as the TensorFlow program below drew them.
+/// Returns whole numbers -subtract, ..., modulo - 1 - subtract, as the TensorFlow program below
+/// drew them.
 Tensor whole_numbers(const Shape& shape, std::int64_t factor, std::int64_t modulo,
                      std::int64_t subtract) {
   Tensor tensor(DType::float32, shape);
@@ -40,7 +41,7 @@ struct DepthwiseStep {
   std::vector<float> kernel;  ///< gradient
 };
 
-/// `loss` of what a depthwise convolution makes, and its gradients.
+/// Returns `loss` of a depthwise convolution's output, and its gradients.
 template <class Loss>
 DepthwiseStep depthwise_step(const Tensor& images, const Tensor& kernel,
                              nn::ConvolutionOptions options, const TapeOptions& tape_options,

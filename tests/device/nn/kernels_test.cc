@@ -28,7 +28,7 @@ std::vector<float> drawn_values(std::mt19937_64& random, std::int64_t count) {
   return values;
 }
 
-/// The definition: one fused multiply-add after the other, k upwards.
+/// Multiplies by the definition: one fused multiply-add after the other, k upwards.
 std::vector<float> defined_product(std::int64_t m, std::int64_t n, std::int64_t k,
                                    const std::vector<float>& a, const std::vector<float>& b,
                                    std::vector<float> c) {
@@ -144,7 +144,7 @@ TEST(SameBits, OfExp) { expect_function(&Kernels::exp, std::exp, 2); }
 TEST(SameBits, OfTanh) { expect_function(&Kernels::tanh, std::tanh, 3); }
 TEST(SameBits, OfErf) { expect_function(&Kernels::erf, std::erf, 3); }
 
-/// All float32 of some upper halves, and what lies beside each tie.
+/// Tests all float32 of some upper halves, and the neighbours of each tie.
 TEST(SameBits, OfRoundingAsTheTypesRound) {
   std::vector<float> x;
   for (std::uint32_t upper = 0; upper < 0x10000; upper += 3) {

@@ -16,7 +16,7 @@
 namespace infeed {
 namespace {
 
-/// Four classes that differ by where their bright rows lie.
+/// Four classes, which the places of their bright rows tell apart.
 struct Pictures {
   explicit Pictures(std::int64_t count) : count_of_examples(count) {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -132,7 +132,7 @@ TEST(Models, TheResnetKeepsItsStatisticsUnderTheirNames) {
   EXPECT_LT(variance, 1.1F);
 }
 
-/// Adds up what replicas on threads of their own bring.
+/// Adds up the values of replicas on separate threads.
 class ThreadedSum : public Collective {
  public:
   explicit ThreadedSum(std::size_t replicas)
@@ -159,12 +159,12 @@ class ThreadedSum : public Collective {
 
 struct Normalised {
   std::vector<float> y;
-  std::vector<float> gradients;  ///< of all variables, added up over the replicas
+  std::vector<float> gradients;  ///< over all variables, added up over the replicas
   std::vector<float> inputs;     ///< gradients
   std::vector<float> updates;
 };
 
-/// A batch norm of six examples of two features, given to replicas in these shares.
+/// Runs a batch norm of six examples of two features, given to replicas in these shares.
 Normalised normalised_over(const std::vector<std::int64_t>& shares) {
   std::vector<float> x;
   for (int i = 0; i < 12; ++i) x.push_back(static_cast<float>(i * i % 7) + 20.0F);

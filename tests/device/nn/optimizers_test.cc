@@ -42,7 +42,7 @@ struct Drill {
   Variable bias = scope.variable("dense/bias", {1}, Initializer::zeros);
 };
 
-/// The same in double, item by item: update(w, g, t, is of the kernel).
+/// Computes the same in double, item by item: update(w, g, t, is of the kernel).
 template <class Update>
 std::vector<double> three_steps(Update update) {
   std::vector<double> w = {0.5, -2.0, 1.0};
@@ -173,7 +173,7 @@ TEST(Optimizers, ClippingBoundsNormAndItems) {
   EXPECT_EQ(nn::clip_by_global_norm(gradients, 1), 5);
   EXPECT_THAT(gradients[0].second.values<float>(), ElementsAre(FloatEq(0.6F), 0));
   EXPECT_THAT(gradients[1].second.values<float>(), ElementsAre(FloatEq(-0.8F)));
-  EXPECT_EQ(shared[1].second.values<float>()[0], -4);  // somebody else's stay
+  EXPECT_EQ(shared[1].second.values<float>()[0], -4);  // variables of others stay
   nn::clip_by_value(gradients, 0.7);
   EXPECT_THAT(gradients[0].second.values<float>(), ElementsAre(FloatEq(0.6F), 0));
   EXPECT_THAT(gradients[1].second.values<float>(), ElementsAre(-0.7F));
@@ -211,7 +211,7 @@ TEST(Schedules, ScaleTheRateWithTheBatchAndWarmUp) {
   nn::ScaledRate options{.base_rate = 0.1, .global_batch = 4096, .warm_up_steps = 500};
   EXPECT_EQ(nn::scaled_rate(options), 1.6);
   const nn::Schedule linear = nn::scaled_with_batch(options);
-  EXPECT_EQ(linear(0), 0.1);  // as the smaller batch has it
+  EXPECT_EQ(linear(0), 0.1);  // the smaller batch's rate
   EXPECT_THAT(linear(250), DoubleNear(0.85, 1e-15));
   EXPECT_THAT(linear(499), DoubleNear(1.597, 1e-15));
   EXPECT_EQ(linear(500), 1.6);
@@ -227,7 +227,7 @@ TEST(Schedules, ScaleTheRateWithTheBatchAndWarmUp) {
   EXPECT_THAT(nn::scaled_with_batch(options)(250), DoubleNear(0.25, 1e-15));
   options.warm_up_steps = 0;
   EXPECT_EQ(nn::scaled_with_batch(options)(0), 0.4);
-  // One that falls must not begin above its peak.
+  // A rate that falls must not begin above its peak.
   options = {.base_rate = 0.1, .global_batch = 64, .warm_up_steps = 10};
   EXPECT_EQ(nn::scaled_with_batch(options)(0), 0.025);
   EXPECT_EQ(nn::scaled_with_batch(options)(10), 0.025);
@@ -342,7 +342,8 @@ TEST(Precision, VariablesStayFloat32AndProductsAreRounded) {
     Tape tape({.training = true, .precision = Precision::mixed_bfloat16});
     const TapeValue x = tape.constant(Tensor::copy_of({1, 1}, {-1.0F}));
     const TapeValue y = nn::matrix_product(tape, x, tape.read(weight));
-    // A bfloat16 has 2^-7 above 1: the product sees the steps when they have added up to half of it.
+    // The next bfloat16 above 1 is 2^-7 larger: the product sees the steps when they have added up
+    // to half of it.
     EXPECT_EQ(y.item(), step <= 4 ? -1 : -1.0078125F) << step;
     const Gradients gradients = tape.gradients(nn::sum(tape, y));
     sgd.apply(gradients);

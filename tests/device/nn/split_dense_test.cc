@@ -42,7 +42,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
   return largest;
 }
 
-/// What a network of two layers gives, and how its kernels change by one step.
+/// Returns the output of a network of two layers, and the change of its kernels by one step.
 struct Outcome {
   std::vector<float> outputs;
   std::vector<float> hidden;
@@ -70,7 +70,7 @@ Outcome whole() {
   });
 }
 
-/// Puts the parts of a layer's "kernel" or "bias" together again, as Dense has them.
+/// Joins the parts of a layer's "kernel" or "bias" as Dense has them.
 Tensor joined(const Scope& scope, const std::string& layer, const std::string& name, Split split) {
   Tape tape;
   std::vector<TapeValue> parts;
@@ -117,7 +117,7 @@ TEST(SplitDense, ByColumnsGivesWhatDenseGives) {
   EXPECT_EQ(items(split_dense.apply(tape, x).tensor()), items(dense.apply(tape, x).tensor()));
   EXPECT_EQ(items(joined(two, "", "kernel", Split::columns)), items(one.variables()[0].value()));
   EXPECT_EQ(items(joined(two, "", "bias", Split::columns)), std::vector<float>(kHidden, 0));
-  // What is drawn behind them is the same, too.
+  // Later draws are the same, too.
   EXPECT_EQ(items(one.draw({3}, Initializer::he_normal)),
             items(two.draw({3}, Initializer::he_normal)));
 }

@@ -32,7 +32,7 @@ Numbers numbers_of(const ColumnBatch& batch) {
   return {values.begin(), values.end()};
 }
 
-/// `file` stands for rows 100 * file, ..., of which there are `rows`.
+/// Returns the numbers of the files: 100 * file, ..., as many as `rows` for each.
 Numbers rows_of(const std::vector<std::string>& files, std::int64_t rows) {
   Numbers all;
   for (const std::string& file : files) {

@@ -141,7 +141,7 @@ TEST(Strategy, NamesAVariableMadeOutsideItsScope) {
       testing::MatchesRegex("step 1, replica 0: variable hidden/(kernel|bias) was made outside the "
                             "scope of the strategy that runs this step, which keeps no copy of it "
                             "for its replicas; make it in that scope"));
-  // Nor does anybody else read a strategy's.
+  // Variables of a strategy can't be read elsewhere either.
   Tape tape;
   EXPECT_THAT(error_message([&] { tape.read(loop.scope.variables().front()); }),
               HasSubstr("variable hidden/kernel was made outside the scope"));

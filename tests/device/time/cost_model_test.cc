@@ -119,7 +119,7 @@ TEST(Validation, HasTheFifteenRunsOfWhichFourWereFittedTo) {
     const bool is_calibrated =
         point.number == 1 || point.number == 8 || point.number == 9 || point.number == 12;
     EXPECT_EQ(point.is_calibrated, is_calibrated);
-    // These four have two free numbers a generation, which are fitted to them exactly.
+    // These four runs are fitted exactly, by two free numbers a generation.
     if (is_calibrated) {
       EXPECT_NEAR(point.error(), 0, 0.001);
     }

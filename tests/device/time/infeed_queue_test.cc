@@ -85,7 +85,7 @@ TEST(InfeedQueues, CloseWakesABlockedFeederAndKeepsWhatIsQueued) {
 
 using SharedQueues = InfeedQueues<std::shared_ptr<int>>;
 
-/// Runs `blocked` on a thread, aborts, and returns the message that came out of it.
+/// Runs `blocked` on a thread, aborts, and returns the message of its error.
 template <typename Blocked>
 std::string message_after_abort(SharedQueues& queues, Blocked blocked) {
   std::string message = "nothing";

@@ -177,12 +177,12 @@ TEST(Paced, AStoppedPacingThreadIsNoInfeedWait) {
   const PacedResult result = run_paced(Slice::parse("v3-8"), endless(), options);
   EXPECT_GE(result.lateness.max_ns, 48'000'000);
   EXPECT_EQ(result.lateness.wakes, 60);
-  // The host's thread may have to wait for a core itself, which is the input's.
+  // The host's thread may itself wait for a core, which counts as the input's time.
   EXPECT_LT(result.summary.infeed_wait_ps, 5 * kPsPerMs);
   EXPECT_GE(result.summary.idle_ps, 25 * kPsPerMs);
   EXPECT_EQ(result.summary.verdict, InputVerdict::not_bound) << result.summary.sentence();
   expect_adds_up(result.summary);
-  // Nothing of it is lost: the account is the wall's.
+  // No time is lost: the account is the wall's.
   EXPECT_NEAR(static_cast<double>(result.summary.span_ps) / 1e3,
               static_cast<double>(result.wall_ns), 0.1 * static_cast<double>(result.wall_ns));
   EXPECT_GE(result.wall_ns, 150'000'000);

@@ -13,8 +13,8 @@
 namespace infeed {
 namespace {
 
-/// A step of 10 us on a v5litepod-1 (one replica), a source of 1 us, and a queue of two batches, of
-/// which the test says when the pacing thread took each. In microseconds.
+/// A step of 10 us on a v5litepod-1 (one replica), a source of 1 us, and a queue of two batches.
+/// The test sets when the pacing thread took each. In microseconds.
 class PacedAccount {
  public:
   explicit PacedAccount(std::int32_t depth) : clock_(1, depth) {}
@@ -59,13 +59,13 @@ TEST(SliceClock, AStoppedPacingThreadIsIdleNotInfeedWait) {
   EXPECT_THAT(account.step(0, 1, 1), IsStep(0, 1, 0, 0));
   EXPECT_THAT(account.step(1, 2, 11), IsStep(11, 0, 0, 0));
   // The thread should wake up at 21, to take batch 2 (and let the host begin with batch 5), but
-  // does at 121. What is there is run in the past: 21 to 31, 41, 51.
+  // does at 121. The batches that are there run in the past: 21 to 31, 41, 51.
   EXPECT_THAT(account.step(2, 3, 121), IsStep(21, 0, 0, 0));
   EXPECT_THAT(account.step(3, 4, 121), IsStep(31, 0, 0, 0));
   EXPECT_THAT(account.step(11, 12, 121), IsStep(41, 0, 0, 0));
   // Batch 5 is ready at 122, and would have been at 22.
   EXPECT_THAT(account.step(121, 122, 122), IsStep(51, 0, 0, 71));
-  // From then on nothing is behind.
+  // From then on nothing is late.
   EXPECT_THAT(account.step(122, 123, 132), IsStep(132, 0, 0, 0));
   EXPECT_THAT(account.step(123, 124, 142), IsStep(142, 0, 0, 0));
 }

@@ -81,7 +81,8 @@ TEST(SplitWorkload, DepthwiseByChannelsBetweenTwoProducts) {
   EXPECT_EQ(part.ops[1].exchanged_backward, 0);
   EXPECT_EQ(part.ops[2].k, 24);
   EXPECT_EQ(part.ops[2].exchanged_forward, 64 * 24);
-  // All have what the last one reads: 6 of 24 channels each, gathered on both ways, half of a sum.
+  // All devices have the last one's input: 6 of 24 channels each, gathered on both ways, half of a
+  // sum.
   EXPECT_EQ(part.ops[3].n, 6);
   EXPECT_EQ(part.ops[3].exchanged_forward, 64 * 24 / 2);
   EXPECT_EQ(part.ops[3].exchanged_backward, 64 * 24 / 2);

@@ -79,7 +79,7 @@ TEST(StepOptions, OperationsThatAreLaunchedOneByOneCostTheirLaunches) {
   const StepTime compiled = step_time(workload("classifier"), Slice::parse("v3-8"), 1024, {});
   const StepTime eager =
       step_time(workload("classifier"), Slice::parse("v3-8"), 1024, {.launches_operations = true});
-  // Of the first layer forward, one gradient and the update; of the second one more gradient.
+  // The first layer launches forward, one gradient and the update; the second one more gradient.
   EXPECT_EQ(eager.launch_ps, 7 * 20'000'000);
   EXPECT_EQ(eager.compute_ps - eager.launch_ps, compiled.compute_ps - compiled.launch_ps);
 }

@@ -129,7 +129,7 @@ TEST(VirtualRun, ByHandStepsShareALaunch) {
   EXPECT_EQ(result.executions, 2);
   EXPECT_EQ(result.summary.infeed_wait_ps, 1);  // the first batch; the rest is the host's loop
   EXPECT_EQ(result.summary.idle_ps, 5 + 6);
-  // What waits for input anyway has the launch for nothing.
+  // A step that waits for input anyway hides the launch.
   options.steps_per_execution = 1;
   EXPECT_THAT(starts(one_host(), ServiceTimes::constant(20), options),
               ElementsAre(20, 40, 60, 80, 100, 120));
@@ -142,7 +142,7 @@ TEST(VirtualRun, ByHandANewShapeIsCompiledOnce) {
                      {.examples = 7, .step = {.compute_ps = 4}}};
   options.compilation_ps = 100;
   const ServiceTimes service = ServiceTimes::constant(0);
-  // 100 to 110, to 120; compiling until 220, to 224; then both are there: to 234, 244, 248.
+  // 100 to 110, to 120; compiling until 220, to 224; then both are compiled: to 234, 244, 248.
   EXPECT_THAT(starts(one_host(), service, options), ElementsAre(100, 110, 220, 224, 234, 244));
   const VirtualResult result = run_virtual(one_host(), service, options);
   EXPECT_EQ(result.compilations, 2);
@@ -217,7 +217,7 @@ TEST(VirtualRun, MoreDepthHelpsUntilTheBoundWithoutAnyLimit) {
 }
 
 TEST(VirtualRun, TheSlowestOf512HostsSitsInTheTailOfOne) {
-  // Service times that one may find on a shared file system: a log-normal of 10 ms, sigma 0.5.
+  // Possible service times of a shared file system: a log-normal of 10 ms, sigma 0.5.
   Philox words(test_seed(), 2);
   std::vector<std::int64_t> samples;
   constexpr double kPi = 3.14159265358979;
@@ -241,8 +241,8 @@ TEST(VirtualRun, TheSlowestOf512HostsSitsInTheTailOfOne) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
   EXPECT_NEAR(many.tail.step_p50_quantile, std::pow(0.5, 1.0 / 512), 0.0004);  // 0.99865
   EXPECT_GT(many.tail.step_p50_ps, many.tail.host_p99_ps);
-  // The same hosts, whose mean of 11.3 ms is well below a step, feed one host's slice without a
-  // wait worth naming, and hold up the large one.
+  // The same hosts, whose mean of 11.3 ms is well below a step, feed one host's slice with hardly
+  // any wait, and hold up the large one.
   EXPECT_EQ(one.summary.verdict, InputVerdict::not_bound) << one.summary.sentence();
   EXPECT_NE(many.summary.verdict, InputVerdict::not_bound) << many.summary.sentence();
   EXPECT_LT(run("v4-4096", 16).summary.infeed_wait_share, many.summary.infeed_wait_share / 4);

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What callbacks ask for.
+/// Answers the callbacks' questions.
 class NotedControl : public FitControl {
  public:
   TrainingState state() override { return {.step = 9}; }
@@ -82,7 +82,7 @@ TEST(Callbacks, EpochRateMultipliesTheSchedule) {
   };
   const auto still = weights_with(
       {std::make_shared<EpochRate>([](std::int64_t epoch) { return epoch == 0 ? 1.0 : 0.0; })});
-  EXPECT_EQ(still.second, 0.02);  // of before the callback
+  EXPECT_EQ(still.second, 0.02);  // the rate before the callback
   EXPECT_NE(still.first, weights_with({}).first);
   EXPECT_EQ(weights_with({std::make_shared<EpochRate>([](std::int64_t) { return 1.0; })}).first,
             weights_with({}).first);
@@ -121,7 +121,7 @@ TEST(Callbacks, ProgressAndWorkerLogSayHowFarItIs) {
   log.on_begin(control);
   control.noted.host = {.steps = 4,
                         .infeed_wait_ps = 10'000'000'000,
-                        .idle_ps = 50'000'000'000,  // in callbacks: nobody's slowness
+                        .idle_ps = 50'000'000'000,  // in callbacks: not slow input
                         .compute_ps = 30'000'000'000,
                         .all_reduce_ps = 70'000'000'000};
   log.on_execution_end(control, at_step(108));
@@ -151,7 +151,7 @@ TEST(Callbacks, SaveCheckpointsSavesAsOftenAsItIsAsked) {
   EXPECT_EQ(save->newest(), folder.file("step-0000000016"));
 }
 
-/// Cancelled behind any step, and gone on with from the checkpoint that was saved there.
+/// Cancels behind any step, and resumes from the checkpoint that was saved there.
 TEST(Callbacks, SaveCheckpointsKeepsWhatACancelledRunHasDone) {
   const auto data = from_columns(points(96), 16) | shuffle({.buffer = 4, .seed = 3});
   SmallTraining whole;
@@ -179,7 +179,7 @@ TEST(Callbacks, SaveCheckpointsKeepsWhatACancelledRunHasDone) {
   }
 }
 
-/// Notes which steps an execution had, and what they came to.
+/// Notes the steps of each execution, and their results.
 class NotedExecutions : public Callback {
  public:
   std::string_view name() const override { return "noted_executions"; }
@@ -195,7 +195,7 @@ class NotedExecutions : public Callback {
   double losses = 0;
 };
 
-/// Cancelled behind any step, also amid an execution: every step reaches the callbacks once.
+/// Cancels behind any step, also within an execution: every step reaches the callbacks once.
 TEST(Callbacks, SeeTheStepsOfAnExecutionThatIsCancelled) {
   const auto data = from_columns(points(96), 16) | shuffle({.buffer = 4, .seed = 3});
   const auto run = [&](const std::string& folder, std::int64_t last) {

@@ -224,8 +224,8 @@ TEST(Fit, AStopEndsBeforeTheNextStep) {
   EXPECT_TRUE(result.epochs.empty());
 }
 
-/// SyncBN: the statistics of eight replicas are those of one that has all rows. Of 5 rows in the last
-/// batch three replicas have none.
+/// SyncBN: the statistics of eight replicas equal those of one with all rows. With 5 rows in the
+/// last batch three replicas have none.
 TEST(SameBits, SynchronisedStatisticsOfFitAreThoseOfOneReplicaWithin1e5) {
   const auto run = [](const Slice& slice, bool synchronised) {
     Scope scope({.seed = 3});
@@ -302,7 +302,7 @@ std::string fit_message(const ColumnBatch& all, FitOptions options = {}) {
 TEST(FitErrors, BadDataIsNamedWithStepAndReplica) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
-  // Row 21 is row 5 of the second batch; of its 16 rows each replica has two.
+  // Row 21 is row 5 of the second batch, of whose 16 rows each replica has two.
   EXPECT_EQ(fit_message(spoilt(21, nan, 0)),
             "step 2, replica 2: column 'image' of row 5 of the batch holds NaN or infinity at item "
             "3; mend the data, or leave the row out with a filter");

@@ -22,7 +22,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// By the wall's clock, whatever else the machine does: two runs are to take as long.
+/// Spins by the wall's clock, whatever else the machine does, so that two runs take equally long.
 void pass_time(nanoseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
@@ -36,7 +36,7 @@ const Slice& slice_of_eight() {
 
 constexpr std::int64_t kRows = 32;
 
-/// Batches that take so long each, made by the thread that asks for them.
+/// Batches that take so long each, made in the thread that asks for them.
 Dataset<ColumnBatch> slow_batches(std::int64_t steps, nanoseconds time) {
   return range(steps) | map([time](std::int64_t step) {
            pass_time(time);
@@ -53,7 +53,7 @@ struct Shares {
 };
 
 Shares shares_of(const StepSummary& summary) {
-  // Compiling happens once and is no share of a run of any length.
+  // Compiling happens once and doesn't count in a long run.
   const auto all = static_cast<double>(summary.step_ps - summary.idle_ps);
   return {.wait = static_cast<double>(summary.infeed_wait_ps) / all,
           .transfer = static_cast<double>(summary.transfer_ps) / all,
@@ -87,7 +87,7 @@ TEST(OneRun, BothAccountsAddUpAndSayHowMuchIsWaiting) {
   EXPECT_EQ(fast.simulated.verdict, InputVerdict::not_bound);
 }
 
-/// Keeps what it is told behind each execution.
+/// Keeps the logs of each execution.
 class NotedAccounts : public Callback {
  public:
   std::string_view name() const override { return "noted_accounts"; }
@@ -131,14 +131,14 @@ Shares paced(std::int64_t steps, nanoseconds time, const StepTime& step) {
   return shares_of(run_paced(slice_of_eight(), {.next = next}, {.step = step}).summary);
 }
 
-/// In points.
+/// Returns percentage points.
 double difference(const Shares& a, const Shares& b) {
   return 100 * std::max({std::abs(a.wait - b.wait), std::abs(a.transfer - b.transfer),
                          std::abs(a.busy - b.busy)});
 }
 
-/// run_paced is the referee: the same pipeline and the same step, held by a clock. Whoever takes the
-/// cores meanwhile delays one of the two runs; so the best of some tries counts.
+/// run_paced is the referee: the same pipeline and the same step, held by a clock. Other load
+/// delays one of the two runs, so the best of some tries counts.
 TEST(OneRun, TheDevicesAccountIsWhatPacingMeasures) {
   constexpr int kTries = 30;
   const Workload model = workload("resnet50-28");
@@ -156,8 +156,8 @@ TEST(OneRun, TheDevicesAccountIsWhatPacingMeasures) {
   }
 }
 
-/// While this machine computes a step that the slice would have done in no time, a prefetch fills up,
-/// and next() returns at once: yet the slice would wait for the pipeline.
+/// A prefetch fills up while this machine computes a step that the slice would have done in no
+/// time, and next() returns at once: yet the slice would wait for the pipeline.
 TEST(OneRun, APipelineThatRunsAheadOfASlowStepIsNoQuickerForIt) {
   SmallTraining small;
   const ReplicaFunction learns = small.forward;

@@ -11,7 +11,7 @@
 namespace infeed {
 namespace {
 
-/// Shares are uneven, an epoch is resumed from a checkpoint, and each is validated.
+/// Shares are uneven, an epoch is resumed from a checkpoint, and each epoch is validated.
 TEST(Fit, MetricsOfOnesOwnAreSummedOverReplicasAndSteps) {
   const TemporaryFolder folder;
   SmallTraining small;

@@ -26,8 +26,8 @@ namespace {
 constexpr std::int64_t kEpochs = 3;
 constexpr std::int64_t kStepsAnEpoch = 17;
 
-/// Everything that could lose its place: shuffle, a random map on threads, batches ahead, dropout,
-/// running statistics, gradients that wait.
+/// All state that could be lost: shuffle, a random map on threads, batches ahead, dropout, running
+/// statistics, gradients that wait.
 Dataset<ColumnBatch> shuffled_batches() {
   struct Row {
     std::array<float, 8> image;
@@ -55,7 +55,7 @@ Dataset<ColumnBatch> shuffled_batches() {
          prefetch(3);
 }
 
-/// Trains as far as `folder` wants it to go on; notes each loss in the file.
+/// Trains, resuming from `folder`; notes each loss in the file.
 FitResult train_in(const std::string& folder, SmallTraining& small, const std::string& losses_file,
                    int parent = -1) {
   const int losses = open(losses_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -83,7 +83,7 @@ FitResult train_in(const std::string& folder, SmallTraining& small, const std::s
   return result;
 }
 
-/// The losses by step; a step that ran again must have had the same.
+/// Returns the losses by step; a step that ran again must have had the same one.
 std::map<std::int64_t, std::string> losses_of(const std::string& file) {
   std::map<std::int64_t, std::string> losses;
   std::istringstream lines(read_whole(file));
@@ -124,7 +124,7 @@ TEST(ResumeBits, KilledAtRandomStepsGivesTheSameWeightsLossesAndOrder) {
     }
     ASSERT_GT(child, 0);
     close(ends[1]);
-    // So many steps, and then wherever it is by chance: between two writes of a checkpoint, too.
+    // First a number of steps, then a random moment: between two writes of a checkpoint, too.
     char step = 0;
     for (auto left = 1 + random() % kStepsAnEpoch; left > 0; --left) {
       if (read(ends[0], &step, 1) != 1) break;
@@ -213,7 +213,7 @@ TEST(Resume, AnotherConfigurationIsRefused) {
   EXPECT_THAT(error_message([&] { train(Slice::parse("v3-32"), {.epochs = 4, .seed = 4}); }),
               testing::StartsWith("the checkpoint was made with 'replicas 8', and this fit() has "
                                   "'replicas 32'"));
-  // A damaged one is no reason to begin anew in silence.
+  // After damage no training begins anew in silence.
   const std::string newest = *latest_training_checkpoint(folder.path());
   const std::string bytes = read_whole(newest + "/texts");
   write_whole(newest + "/texts", bytes.substr(0, bytes.size() - 1));

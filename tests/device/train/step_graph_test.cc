@@ -159,8 +159,8 @@ TEST(StepGraph, KnowsTheParametersOfEachModel) {
 }
 
 TEST(StepGraph, PlansMemoryOfAChain) {
-  // Outputs of 4, 2 and 1 values stay until their backward pass; a gradient takes the place of nothing
-  // that lives.
+  // Outputs of 4, 2 and 1 values stay until their backward pass, and a gradient takes no living
+  // place.
   Scope scope({.seed = 1});
   const nn::Dense a(scope.below("a"), 8, 4);
   const nn::Dense b(scope.below("b"), 4, 2);
@@ -172,8 +172,8 @@ TEST(StepGraph, PlansMemoryOfAChain) {
   };
   const StepGraph graph = StepGraph::trace(forward, points(1));
   EXPECT_EQ(graph.memory().eager_bytes, 2 * (4 + 2 + 1) * 4);
-  // At the loss's backward pass: all three outputs, its gradient and that of b; a's comes when those of
-  // the loss are gone.
+  // At the loss's backward pass live: all three outputs, the loss's gradient and that of b; a's
+  // comes when those of the loss are gone.
   EXPECT_EQ(graph.memory().planned_bytes, (4 + 2 + 4 + 2) * 4);
 }
 

@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// Answers what the callback asks, without a training.
+/// Answers the callback's questions, without a training.
 class BoardControl : public FitControl {
  public:
   TrainingState state() override { return {}; }
@@ -39,7 +39,7 @@ EpochLogs epoch_logs(std::int64_t epoch, double loss) {
           .rate = 0.5};
 }
 
-/// Events of a folder with a single file, behind the one that says where it begins.
+/// Returns events of a folder with a single file, without the one that marks its beginning.
 std::vector<events::Event> events_in(const std::string& folder, std::int64_t start) {
   const std::vector<std::string> files = event_files_in(folder);
   EXPECT_EQ(files.size(), 1U) << folder;
@@ -131,7 +131,7 @@ TEST(TensorBoardCallback, WritesWeightsAndTheGradientsOfTheLastUpdate) {
   EXPECT_EQ(histograms.size(), 2 * trained);
 }
 
-/// A callback that notes the gradients that it is given.
+/// Notes the gradients that it is given.
 class NotedGradients : public Callback {
  public:
   explicit NotedGradients(bool needs) : needs_(needs) {}
@@ -173,7 +173,7 @@ TEST(FitControl, GivesTheGradientsOfTheLastUpdateToWhoNeedsThem) {
   EXPECT_LE(squares, 0.25 + 1e-5);  // as they were applied
 }
 
-/// Sees what a worker that isn't the chief keeps, and asks for nothing itself.
+/// Sees what fit() keeps on a worker that isn't the chief, and asks for nothing itself.
 class WorkersGradients : public NotedGradients {
  public:
   WorkersGradients() : NotedGradients(false) {}
@@ -321,7 +321,7 @@ TEST(TensorBoardCallback, ASecondFitHasCurvesAndAGraphOfItsOwn) {
   for (const auto& [step, values] : steps) EXPECT_EQ(values.size(), 1U) << step;
 }
 
-/// Cancelled behind any step, without its newest checkpoint, and gone on with from the one before: the
+/// Cancels behind any step, and resumes without the newest checkpoint, from the one before: the
 /// steps in between run twice.
 TEST(TensorBoardCallback, AResumedTrainingGoesOnWithItsCurves) {
   const auto data = from_columns(points(96), 16) | shuffle({.buffer = 4, .seed = 3});
@@ -360,8 +360,8 @@ TEST(TensorBoardCallback, AResumedTrainingGoesOnWithItsCurves) {
   }
 }
 
-/// Stopped behind an epoch's last step: the process that goes on ends this epoch without a step, so it has
-/// measured no waiting and applied no gradients in it, and makes no points of those up.
+/// Stops behind an epoch's last step. The process that goes on ends this epoch without a step, so
+/// it has measured no waiting and applied no gradients in it, and writes no such points.
 TEST(TensorBoardCallback, AnEpochWithoutAStepOfTheResumedProcessHasItsResultsOnly) {
   const TemporaryFolder folder;
   const auto run = [&](std::int64_t last) {

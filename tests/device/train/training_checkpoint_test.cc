@@ -98,7 +98,7 @@ TEST(TrainingCheckpoint, TheNewestStay) {
   EXPECT_THAT(entries_of(folder.path()),
               testing::ElementsAre("step-0000000010", "step-0000000011"));
   EXPECT_EQ(latest_training_checkpoint(folder.path()), folder.file("step-0000000011"));
-  // Whoever goes on from an older one keeps what is saved then.
+  // A run that resumes from an older one keeps the checkpoints that it saves.
   save_training_checkpoint(folder.path(), small_state(3), {.keep = 1});
   EXPECT_THAT(entries_of(folder.path()), testing::ElementsAre("step-0000000003"));
   EXPECT_EQ(
@@ -202,7 +202,7 @@ TEST(TrainingCheckpoint, EveryCutAndEveryFlippedByteIsNoticed) {
   }
 }
 
-/// A manifest with its right checksum, whatever its lines say.
+/// Returns a manifest with its right checksum, for any lines.
 std::string with_checksum(const std::string& lines) {
   return lines + fmt::format("checksum {:08x}\n", crc32c(lines));
 }
@@ -255,7 +255,7 @@ TEST(TrainingCheckpoint, NoMemoryIsTakenThatTheFilesCannotFill) {
   const std::string text = "text 0 9223372036854775807 x\n";
   EXPECT_THAT(message_of(text + text + text), testing::HasSubstr("line 4 of its manifest"));
   const fs::path manifest = saved + "/manifest";
-  fs::resize_file(manifest, std::uint64_t{1} << 40);  // which takes nothing on the disk
+  fs::resize_file(manifest, std::uint64_t{1} << 40);  // sparse: takes nothing on the disk
   EXPECT_EQ(error_message([&] { TrainingCheckpoint::open(saved); }),
             "not a whole training checkpoint: 1099511627776 bytes where 16777216 bytes at most are "
             "expected; take an older one");

@@ -18,8 +18,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Four workers: the second was killed while it wrote, the third hasn't begun, the last was killed, too,
-/// and went on from a checkpoint.
+/// Four workers: the second was killed while it wrote, the third hasn't begun, the last was also
+/// killed, and resumed from a checkpoint.
 TEST(WorkerLogs, AreMergedToOneLineAStep) {
   const TemporaryFolder folder;
   const auto log_of = [&](std::int32_t worker, const std::string& text) {
@@ -66,7 +66,7 @@ TEST(WorkerLogs, AreMergedToOneLineAStep) {
             "logs of 0 workers; say how many there are, 1 or more");
 }
 
-/// Any byte at which a worker may have stopped: its whole lines count, and the rest is named.
+/// A worker may have stopped at any byte: its whole lines count, and the rest is named.
 TEST(WorkerLogs, ALogThatIsCutAnywhereLosesItsLastLineAlone) {
   const std::string line = "step 4 epoch 0 loss 0.5000, accuracy 0.2500, 10.00 ms a step\n";
   const std::string next = "step 8 epoch 0 loss 0.5000, accuracy 0.2500, 10.00 ms a step\n";
@@ -79,7 +79,7 @@ TEST(WorkerLogs, ALogThatIsCutAnywhereLosesItsLastLineAlone) {
   }
 }
 
-/// A training that goes on behind a step, as its log is told.
+/// Starts the log of a training that goes on behind a step.
 class BegunControl : public FitControl {
  public:
   explicit BegunControl(std::uint64_t step) : step_(step) {}
@@ -113,7 +113,7 @@ std::string steps_of_two(const TemporaryFolder& folder) {
   return fmt::format("{}", fmt::join(steps, ", "));
 }
 
-/// Wherever the kill of a worker cut its log, the next process loses none of its own lines.
+/// Wherever a kill cut a worker's log, the next process loses none of its own lines.
 TEST(WorkerLogs, AResumedWorkerBeginsALineOfItsOwn) {
   const std::string line = "step 4 epoch 0 loss 0.5000, accuracy 0.2500, 10.00 ms a step\n";
   for (std::size_t bytes = 0; bytes <= line.size(); ++bytes) {
@@ -122,13 +122,13 @@ TEST(WorkerLogs, AResumedWorkerBeginsALineOfItsOwn) {
     log_steps(folder, 0, 3, 5);
     const WorkerLogs logs = aggregate_worker_logs(folder.path(), 1);
     ASSERT_EQ(logs.steps.size(), 2U) << bytes;
-    EXPECT_EQ(logs.steps[0].accuracy, 0) << bytes;                 // of the second process
+    EXPECT_EQ(logs.steps[0].accuracy, 0) << bytes;                 // logged by the second process
     const bool is_whole = bytes == 0 || bytes + 1 >= line.size();  // the newline may come later
     EXPECT_EQ(logs.left_out.size(), is_whole ? 0U : 1U) << bytes;
   }
 }
 
-/// A worker that went back to a checkpoint and hangs is missing, whatever it had logged before.
+/// A worker that went back to a checkpoint and hangs is missing, whatever it logged before.
 TEST(WorkerLogs, WhatAWorkerDoesAnewCountsWhenItIsDone) {
   const TemporaryFolder folder;
   log_steps(folder, 0, 0, 4);
@@ -162,7 +162,7 @@ TEST(WorkerLogs, AResumedTrainingSaysBehindWhichStepItBegins) {
                                      "[^\n]*\nbegins behind step 3\nstep 4 [^\n]*\nstep 5 "));
 }
 
-/// Root may read everything, so a link that leads to itself stands for what can't be read.
+/// Root may read everything, so a link that leads to itself stands for an unreadable file.
 TEST(WorkerLogs, ALogThatCannotBeReadIsAnError) {
   const TemporaryFolder folder;
   log_steps(folder, 0, 0, 1);
@@ -184,7 +184,7 @@ TEST(WorkerLogs, TheTableIsRefusedBeforeAStep) {
               HasSubstr("cannot make the folder"));
 }
 
-/// The chief comes last here, so that it sees what the others have logged.
+/// The chief comes last here, so that it sees the others' logs.
 TEST(WorkerLogs, TheChiefWritesTheTableAfterEachEpoch) {
   const TemporaryFolder folder;
   for (const std::int32_t worker : {1, 0}) {

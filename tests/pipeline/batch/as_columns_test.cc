@@ -55,7 +55,7 @@ TEST(AsColumns, ShowsABatchByName) {
   EXPECT_THAT(columns.column("is_good").values<bool>(), ElementsAre(true, false));
 }
 
-/// A template, in which what a compiler can't do isn't even looked at.
+/// A template, in which code that a compiler can't take isn't instantiated.
 template <class Sample, class Number = float>
 void expect_names_of_members(const Batch<Sample>& batch) {
   if constexpr (kHasMemberNames) {

@@ -255,7 +255,7 @@ void write_drawn(const std::int64_t& x, const Row<Drawn>& row, Rng& rng) {
   row.column(&Drawn::number) = rng();
 }
 
-/// "3:17 5:99", an error's message, or "end".
+/// Returns "3:17 5:99", an error's message, or "end".
 std::string next_drawn(Iterator<Batch<Drawn>>& iterator) {
   try {
     const auto batch = iterator.next();

@@ -11,7 +11,7 @@
 namespace infeed::test {
 namespace {
 
-/// An error comes in its place among the batches: when it is met, before the batch in work.
+/// An error comes in its place among the batches: when it is met, before the unfinished batch.
 Stream batched(const Slots& in, std::size_t size, bool drop_remainder) {
   Stream stream;
   Stream rows;
@@ -167,7 +167,7 @@ TEST(Batch, UsesTheSameMemoryAgain) {
   while (auto batch = iterator.next()) blocks.push_back(batch->values().data());
   std::sort(blocks.begin(), blocks.end());
   blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
-  // Those of a chunk are made before the first one comes back.
+  // The batches of a chunk are made before the first one comes back.
   EXPECT_LE(blocks.size(), 10);
   auto one_by_one = (range(100) | batch(10) | recut(3)).iterate();
   EXPECT_TRUE(one_by_one.next());
@@ -242,7 +242,7 @@ TEST(Batch, RefusesVectorsOfUnequalLengths) {
             "vectors of different lengths use padded_batch, ragged_batch or "
             "bucket_by_sequence_length");
   EXPECT_EQ(iterator.position(), 2);
-  // It stands for its batch: from here on, and resumed from here, what comes is the same.
+  // The error stands for its batch: from here on, and resumed from here, the same elements follow.
   const Checkpoint checkpoint = iterator.checkpoint();
   EXPECT_EQ(iterator.next()->size(), 2);
   EXPECT_FALSE(iterator.next().has_value());

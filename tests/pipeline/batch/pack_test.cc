@@ -107,7 +107,7 @@ ColumnBatch ragged_documents(const std::vector<Ids>& documents) {
   return ColumnBatch({{"tokens", Column::ragged(tensor(all), {tensor(splits)})}});
 }
 
-/// Documents of drawn lengths are packed alike, one by one and as rows of batches, and each is there
+/// Documents of drawn lengths are packed alike, one by one and as rows of batches. Each is there
 /// once, whole and in the order of the input.
 TEST(Pack, LosesNothing) {
   RandomSource random;
@@ -155,7 +155,7 @@ TEST(Pack, LosesNothing) {
   }
 }
 
-/// The rows' numbers, in the order of the rows: what first fit in a window gives.
+/// Returns the rows' numbers in order: the result of first fit in a window.
 Stream pack_model(const Slots& in, std::size_t rows, std::size_t length, std::size_t window) {
   Stream stream;
   std::vector<Ids> open;  // all rows of the batches that were not handed over

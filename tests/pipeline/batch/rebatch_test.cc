@@ -14,7 +14,7 @@
 namespace infeed::test {
 namespace {
 
-/// Row by row: what batch(before) | rebatch(sizes) gives.
+/// Computes batch(before) | rebatch(sizes) row by row.
 Stream rebatch_model(const Slots& in, std::size_t before, const std::vector<std::size_t>& sizes,
                      bool drop_remainder, const std::string& brackets = "[]") {
   Stream stream;
@@ -55,8 +55,8 @@ Stream rebatch_model(const Slots& in, std::size_t before, const std::vector<std:
   return stream;
 }
 
-/// Batches of every other kind: `make` makes them of numbers, `before` rows each, and `numbers_of`
-/// gives the rows' numbers.
+/// Tests batches of every other kind: `make` makes them from numbers, `before` rows each, and
+/// `numbers_of` returns the rows' numbers.
 template <class Make, class NumbersOf>
 void check_rebatching(const Make& make, const NumbersOf& numbers_of) {
   for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{4}, {2, 0, 3}, {7}}) {

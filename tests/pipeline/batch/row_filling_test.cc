@@ -22,8 +22,8 @@
 #include "records/on_core.h"
 #include "records/temporary_files.h"
 
-// What several threads make of blocks of record files must be what one thread makes of the records
-// one by one. A map between the source and the batches hides the blocks.
+// Several threads must make of blocks of record files what one thread makes of the records one by
+// one. A map between the source and the batches hides the blocks.
 namespace infeed::test {
 namespace {
 
@@ -39,7 +39,7 @@ struct FilledSequence {
   std::int64_t length;
 };
 
-/// As elements.h shows batches, and errors with their places.
+/// Shows batches as elements.h does, and errors with their places.
 template <class B, class Show>
 Stream shown(Iterator<B>& iterator, const Show& show) {
   Stream stream;
@@ -74,7 +74,7 @@ std::string show_sequences(const RaggedBatch<FilledSequence>& batch) {
   return text;
 }
 
-/// The first place at which they differ; empty where they are the same.
+/// Returns the first place at which they differ; empty if they are equal.
 std::string difference(const Stream& got, const Stream& expected) {
   for (std::size_t i = 0; i < std::max(got.size(), expected.size()); ++i) {
     const std::string ours = i < got.size() ? got[i].substr(0, 300) : "the end";
@@ -108,7 +108,7 @@ class RowFilling : public ::testing::Test {
       writer.close();
     }
   }
-  /// Plain files, such as are cut into segments, and such as are decompressed from the front.
+  /// Plain files, which are cut into segments, and files that are decompressed from the front.
   RecordWriterOptions draw_compression() {
     switch (random_.below(5)) {
       case 0:
@@ -123,7 +123,7 @@ class RowFilling : public ::testing::Test {
         return {.compression = Compression::gzip, .flush_point_bytes = 1 + random_.below(20'000)};
     }
   }
-  /// Flips a byte, cuts the file, or puts something behind it.
+  /// Flips a byte, cuts the file, or appends bytes.
   void damage(const std::string& file) {
     std::string whole = testing::read_whole(file);
     switch (random_.below(4)) {

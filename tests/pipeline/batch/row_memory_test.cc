@@ -21,7 +21,7 @@
 #include "sanitizers.h"
 #include "thrown_error.h"
 
-// Batches of which nobody knows beforehand how large they become.
+// Batches whose size nobody knows beforehand.
 namespace infeed::test {
 namespace {
 
@@ -53,7 +53,7 @@ class RowMemory : public ::testing::Test {
   }
   static constexpr std::int64_t kBatchRows = 32;
 
-  /// Stretches of small records, and of such as hold up to 60 KB of text and 10,000 tokens.
+  /// Stretches of small records, and of records with up to 60 KB of text and 10,000 tokens.
   void write(std::size_t records, Compression compression) {
     RecordWriter writer(file_, {.compression = compression, .existing = ExistingFile::replace});
     std::size_t scale = 1;
@@ -73,7 +73,7 @@ class RowMemory : public ::testing::Test {
     return ColumnSchema().ragged("tokens", DType::int64).bytes("text").ragged_bytes("words");
   }
 
-  /// Takes all batches, and looks each time at what is held.
+  /// Takes all batches, and checks the memory each time.
   template <class B>
   void expect_limit_kept(const Dataset<B>& batches, std::uint64_t limit) {
 #ifdef __GLIBC__
@@ -88,14 +88,14 @@ class RowMemory : public ::testing::Test {
     EXPECT_LE(iterator.memory().peak_bytes(), limit);
     EXPECT_GE(iterator.memory().peak_bytes(), limit / 4) << "the limit was never near";
     if (kFreedIsGivenBack) {
-      // What pools keep for the next batches and blocks is nobody's. Where batches counted when they
-      // were made alone, the same run took 53 to 77 MB.
+      // Memory that pools keep for the next batches and blocks isn't counted. When batches counted
+      // only once they were made, the same run took 53 to 77 MB.
       constexpr std::uint64_t kPoolsBytes = std::uint64_t{24} << 20;
       EXPECT_LE(status_figure("VmHWM") - before, limit / 10 * 11 + kPoolsBytes);
     }
   }
 
-  /// Goes on behind what is damaged; throws what is terminal.
+  /// Goes on behind damaged batches; throws terminal errors.
   template <class B>
   static void take_stream_of_batches(Iterator<B>& iterator) {
     for (bool goes_on = true; goes_on;) {
@@ -138,8 +138,7 @@ TEST_F(RowMemory, KeepsToTheLimitWithStructsOfSequences) {
       kLimit);
 }
 
-/// However little room there is, batches come, or an Error says what it would take; and they are the
-/// same batches.
+/// However little room there is, the same batches come, or an Error says how much they need.
 TEST_F(RowMemory, AnyLimitGivesTheSameBatchesOrAnError) {
   write(600, Compression::none);
   const auto hashes = [&](std::uint64_t limit, std::int64_t parallelism) {
@@ -168,7 +167,7 @@ TEST_F(RowMemory, AnyLimitGivesTheSameBatchesOrAnError) {
   EXPECT_GT(refused, 5U);
 }
 
-/// What lies behind a damaged record need not be written; it kept the damaged batch from its end.
+/// The rest behind a damaged record need not be written; it kept the damaged batch from its end.
 TEST_F(RowMemory, DamageEndsABatchInAnyLimit) {
   RecordWriter writer(file_, {.existing = ExistingFile::replace});
   for (std::size_t i = 0; i < 2000; ++i) {

@@ -108,8 +108,8 @@ TEST(Window, SkipsWithoutReadingWhatLiesBetween) {
   EXPECT_LE(*calls, static_cast<int>(kChunkElementsMax));
 }
 
-// A checkpoint that knows of no error says nothing about the gap behind its last window, which
-// nobody has looked at.
+// A checkpoint without errors says nothing about the gap behind its last window, which hasn't been
+// looked at.
 TEST(Window, ResumesInFrontOfAGapWithAnErrorThatNobodyHasSeen) {
   const auto fails_at_3 = map([](std::int64_t x) {
     if (x == 3) throw std::runtime_error("broken");

@@ -15,8 +15,8 @@
 #include "pipeline/suite/terminal.h"
 #include "records/temporary_files.h"
 
-// What a cache makes of errors: those that it holds, those in front of it that nobody sees any more
-// once it is full, and its own.
+// A cache's handling of errors: those that it holds, those in front of it that disappear once it is
+// full, and its own.
 
 namespace infeed::test {
 namespace {
@@ -37,7 +37,7 @@ auto failing_at(std::int64_t place) {
 /// In memory (false) and in a folder.
 class CacheErrors : public ::testing::TestWithParam<bool> {
  protected:
-  /// A name that nobody has used yet.
+  /// Returns a name that isn't in use.
   std::string fresh() { return folder_.file("cache" + std::to_string(count_++)); }
 
   template <class T>
@@ -45,7 +45,7 @@ class CacheErrors : public ::testing::TestWithParam<bool> {
     return GetParam() ? input | cache({.path = folder}) : input | cache();
   }
 
-  /// Each pass must be `input` as it is without a cache, whoever filled it.
+  /// Each pass must give `input`, as without a cache, whichever pass filled the cache.
   template <class Input>
   void expect_the_same_in_each_pass(const Input& input) {
     const Stream expected = stream_of(input());
@@ -62,7 +62,7 @@ class CacheErrors : public ::testing::TestWithParam<bool> {
   }
 
   /// Goes on at each place of the second iteration, whose cache is full, in a dataset described
-  /// anew, whose cache is empty; that in a folder also with what the first one wrote.
+  /// anew, whose cache is empty; with a folder also with the first one's files.
   template <class Input>
   void expect_equal_behind_a_full_cache(const Input& input) {
     const std::string full = fresh();
@@ -114,7 +114,7 @@ TEST_P(CacheErrors, AResumeBehindAFullOneFindsTheSameBatches) {
              return folded;
            });
   });
-  // The error takes the place of the batch in work, so all behind it are others.
+  // The error takes the place of the unfinished batch, so all batches behind it differ.
   expect_equal_behind_a_full_cache(
       [] { return range(20) | batch(3) | unbatch() | map(failing_at(5)) | skip_errors(); });
 }
@@ -210,7 +210,7 @@ TEST(CacheErrorsInMemory, NoRoomIsTerminalAndTakesNoElementsPlace) {
 }
 
 TEST(CacheErrorsInMemory, ACheckpointOfACrampedRunGoesOnExactly) {
-  // With the limit it either says so or gives what it gives without.
+  // Under the limit it fails or gives the same as without.
   const auto make = [] {
     return range(5000) | filter([](std::int64_t x) { return x != 1; }) | cache();
   };
@@ -224,7 +224,7 @@ TEST(CacheErrorsInMemory, ACheckpointOfACrampedRunGoesOnExactly) {
   EXPECT_TRUE(Stream(begin.begin(), begin.begin() + std::ptrdiff_t(place)) ==
               Stream(expected.begin(), expected.begin() + std::ptrdiff_t(place)));
   EXPECT_TRUE(rest == Stream(expected.begin() + std::ptrdiff_t(place), expected.end()));
-  // What was taken without an error is not taken again.
+  // Elements taken without an error are not taken again.
   EXPECT_GE(place + 1, begin.size());
 }
 

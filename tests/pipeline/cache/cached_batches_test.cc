@@ -24,8 +24,8 @@ std::uint64_t hash_of_all(const Dataset<T>& dataset) {
   return iterator.order_hash();
 }
 
-/// What comes from files, from the first pass that writes them and from the second, is what came
-/// without them.
+/// The first pass, which writes the files, and the second, which reads them, give the same as
+/// without files.
 template <class Describe>
 void check_cached(const Describe& describe) {
   const testing::TemporaryFolder folder;
@@ -85,7 +85,7 @@ TEST(CachedBatches, AResumedRunHasTheSameHash) {
   EXPECT_EQ(second.order_hash(), expected);
 }
 
-/// The bytes may be anybody's: an error, or other values.
+/// Other programs may have written the bytes: an error, or other values.
 TEST(CachedBatches, DamagedBytesAreRefused) {
   const auto batch = *(range(8) | map(row_of_number) | padded_batch(8)).iterate().next();
   using Codec = ElementCodec<PaddedBatch<SuiteRow>>;

@@ -11,7 +11,7 @@
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"
 
-/// What a store does with a folder that isn't as it was written.
+/// A store's reaction to a folder that has changed since it was written.
 namespace infeed::test {
 namespace {
 

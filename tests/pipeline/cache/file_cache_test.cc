@@ -137,7 +137,7 @@ TEST_F(FileCache, SurvivesBeingKilled) {
       ASSERT_GE(child, 0);
       if (child == 0) {
         stream_of(make(killed_at), {.executor = Executor::inline_()});
-        ::_exit(0);  // what the last run had stored went beyond killed_at
+        ::_exit(0);  // not killed: an earlier run stored more than killed_at
       }
       int status = 0;
       ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -40,7 +40,7 @@ TEST(OptionalCache, PassesTheSuiteWhenItIsReadAgain) {
   });
 }
 
-/// Three passes over 1,000 numbers, counting how many were made.
+/// Takes three passes over 1,000 numbers, counting how many were made.
 class ThreePasses {
  public:
   std::vector<std::int64_t> run(IterateOptions options) {
@@ -84,7 +84,7 @@ TEST(OptionalCache, KeepsTheFirstPassWhereTheUserBoundsItSo) {
 
 TEST(OptionalCache, GoesOnWithoutWhereThereIsNoRoom) {
   ThreePasses passes;
-  // Of the 8 KB of a pass there is room for some.
+  // The limit has room for a part of a pass's 8 KB.
   EXPECT_EQ(passes.run({.memory_bytes_max = 6000, .tuner = {.bounds = {bound(1, 1)}}}),
             three_times_doubled());
   EXPECT_EQ(passes.made(), 3000);

@@ -108,7 +108,7 @@ TEST(Snapshot, WritingSaysWhatKeepsItFromBecomingComplete) {
   EXPECT_EQ(busy.code(), ErrorCode::unavailable);
 }
 
-// A journal that somebody else made has the right checksums.
+// A forged journal has the right checksums.
 TEST(Snapshot, AShardIsOneFileInTheFolder) {
   const TemporaryFolder folder;
   for (const std::string name : {"/etc/passwd", "../x", ".."}) {

@@ -11,8 +11,7 @@
 #include "cache/stored_draws.h"
 #include "records/temporary_files.h"
 
-/// What the journal of a file cache or snapshot says, where somebody who can compute its checksums has
-/// written what makes no sense.
+/// Journals of a file cache or snapshot that were forged with right checksums and make no sense.
 namespace infeed::detail {
 namespace {
 
@@ -53,7 +52,7 @@ TEST(StoreJournal, EndsWhereTheSumIsNoNumber) {
   EXPECT_FALSE(content.complete);
 }
 
-/// An error behind the end was looked for outside of what there is.
+/// An error behind the end was searched beyond the file.
 TEST(StoreJournal, EndsAtAnErrorThatHasNoPlace) {
   for (const char* const position : {"1000000", "13", "0", "18446744073709551615"}) {
     const StoreContent content = content_of(

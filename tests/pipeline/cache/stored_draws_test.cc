@@ -17,8 +17,8 @@
 #include "pipeline/drawn/described_anew.h"
 #include "pipeline/suite/stage_suite.h"
 
-// Inner datasets that nobody gave a seed draw others in each process; a store that several processes
-// make, or mend, holds each element once all the same. Here a process is a description.
+// Inner datasets without a given seed draw others in each process. A store that several processes
+// make, or mend, still holds each element once. Here a process is a description.
 namespace infeed::test {
 namespace {
 
@@ -67,7 +67,7 @@ TEST_F(FileCache, ADamagedPartIsMadeAgainAsItWas) {
     for (int pass = 0; pass < 3; ++pass) {
       EXPECT_EQ(stream_of(drawn() | cache(options)), whole) << "pass " << pass;
     }
-    // Of all that was there.
+    // Removes all files.
     for (const auto& name : shards(options.path)) std::filesystem::remove(name);
     EXPECT_EQ(stream_of(drawn() | cache(options)), whole);
   }
@@ -85,7 +85,7 @@ TEST_F(FileCache, ACheckpointOfAReaderGoesOnWithoutTheFolder) {
       take_stream(iterator, taken);
       const auto resume = Checkpoint::from_text(iterator.checkpoint().to_text());
       EXPECT_EQ(stream_of(drawn() | cache(options), {.resume = resume}), from(whole, taken));
-      // The caches of the next process are empty: where the files were, nothing is.
+      // The caches of the next process are empty, since the files are gone.
       std::filesystem::rename(options.path, options.path + ".away");
       EXPECT_EQ(stream_of(drawn() | cache(options), {.resume = resume}), from(whole, taken));
       std::filesystem::remove_all(options.path);

@@ -10,7 +10,7 @@
 namespace infeed::test {
 namespace {
 
-/// The order of an endless mix, from which that of every other follows.
+/// The order of an endless mix, from which the order of every other mix follows.
 std::vector<std::size_t> draws(const std::vector<double>& weights, std::uint64_t seed,
                                std::size_t count) {
   std::vector<Dataset<std::int64_t>> endless;
@@ -115,7 +115,7 @@ TEST(SampleFromDatasets, FollowsItsSchedule) {
   EXPECT_EQ(share_of_second(WeightChange::at_once, 100'000), 1);
 }
 
-/// What is left has no weight any more: it must not be waited for.
+/// Remaining elements without weight must not be waited for.
 TEST(SampleFromDatasets, EndsWhereNothingWillBeDrawn) {
   const auto mixed = sample_from_datasets(std::vector{range(1000), range(5)},
                                           {.weights = {1, 1},

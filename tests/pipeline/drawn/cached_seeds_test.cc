@@ -14,8 +14,8 @@
 
 #include "pipeline/drawn/described_anew.h"
 
-// Who reads a full cache opens no stage before it, and yet its checkpoint must say by what the inner
-// datasets there have drawn: the next process has an empty cache.
+// Reading a full cache opens no stage before it. Its checkpoint must still hold the seeds that the
+// inner datasets there drew: the next process has an empty cache.
 namespace infeed::test {
 namespace {
 
@@ -70,7 +70,7 @@ TEST(CachedSeeds, OfACacheInAnInnerDatasetAreThatOfTheOutermost) {
     return range(4) | flat_map([cached](std::int64_t) { return cached; });
   };
   expect_goes_on_when_described_anew(describe, 1);
-  // It is one content, in one order for ever.
+  // The content is fixed, in one order for ever.
   const auto dataset = describe();
   const Stream whole = stream_of(dataset);
   EXPECT_TRUE(std::equal(whole.begin(), whole.begin() + 6, whole.begin() + 6));

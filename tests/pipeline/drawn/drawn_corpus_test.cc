@@ -10,8 +10,8 @@
 #include "pipeline/suite/executors.h"
 #include "pipeline/suite/stream.h"
 
-// drawn_corpus.jsonl holds pipelines with what the real tf.data made of them, three iterations
-// each: tests/interop/test_pipelines.py wrote it (INFEED_CORPUS).
+// drawn_corpus.jsonl holds pipelines with the real tf.data's results, three iterations each:
+// tests/interop/test_pipelines.py wrote it (INFEED_CORPUS).
 
 namespace infeed::test {
 namespace {
@@ -26,7 +26,7 @@ TEST(DrawnCorpus, GivesWhatTensorFlowGave) {
     SCOPED_TRACE(line);
     const nlohmann::json saved = nlohmann::json::parse(line);
     const DrawnPipeline drawn = pipeline_from(saved.at("pipeline"));
-    // tf.data's ignore_errors leaves out whatever there is; skip_errors then fails.
+    // tf.data's ignore_errors leaves out all errors; skip_errors fails if there is nothing else.
     if (!model_unless_all_fails(drawn, 0)) continue;
     ++pipelines;
     const auto dataset = build_pipeline(drawn, random.chance(0.5) ? random() | 1 : 0);

@@ -96,7 +96,7 @@ class ListChecks {
     if (stream != expected) found_.push_back({what, std::move(stream), expected});
   }
 
-  /// So that one that doesn't end is a difference, not a hang.
+  /// Limited, so that a stream that doesn't end is a difference, not a hang.
   static Stream take_a_few_more(Iterator<std::int64_t>& iterator, const Stream& expected) {
     return take_stream(iterator, expected.size() + 3);
   }

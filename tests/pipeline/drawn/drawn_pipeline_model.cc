@@ -45,8 +45,8 @@ Items source(const DrawnStage& stage) {
   return out;
 }
 
-/// Stages that look at one value at a time and hand errors on; `step` may give any number of items,
-/// and false to end the stream.
+/// Models stages that look at one value at a time and hand errors on. `step` may give any number of
+/// items, and returns false to end the stream.
 Items each_value(const Items& in, const std::function<bool(std::int64_t, Items&)>& step) {
   Items out;
   for (const Item& item : in) {
@@ -163,7 +163,7 @@ std::optional<Items> positional(Items in, const DrawnStage& stage) {
   return std::nullopt;
 }
 
-/// An error comes when it is met, before the batch in work. `give` gets the rows of each batch.
+/// An error comes when it is met, before the unfinished batch. `give` gets the rows of each batch.
 Items batched(const Items& in, const DrawnStage& stage,
               const std::function<void(const std::vector<std::int64_t>&, Items&)>& give) {
   Items out;
@@ -275,7 +275,7 @@ Items zipped(const Items& left, const Items& right) {
   return out;
 }
 
-/// A repeat opens one pass when it is opened itself, and one behind each that it reads.
+/// A repeat opens one pass when it is opened itself, and one behind each pass that it reads.
 Items repeated(const DrawnPipeline& drawn, std::size_t index, Pass outer) {
   const DrawnStage& stage = drawn.stages[index];
   Items out;
@@ -298,13 +298,13 @@ Items repeated(const DrawnPipeline& drawn, std::size_t index, Pass outer) {
   return out;
 }
 
-/// What the first `stages` stages give.
+/// Returns the result of the first `stages` stages.
 Items run(const DrawnPipeline& drawn, std::size_t stages, Pass pass) {
   if (stages == 1) return source(drawn.stages.front());
   const std::size_t index = stages - 1;
   const DrawnStage& stage = drawn.stages[index];
   if (stage.op == "repeat" || stage.op == "repeat_take") return repeated(drawn, index, pass);
-  // What is before a cache runs as in pass 0, and a shuffle opens its input only to read it.
+  // Stages before a cache run as in pass 0, and a shuffle opens its input only to read it.
   Pass below = pass;
   if (stage.op == "cache") below = where_all_were_read(0);
   if (stage.op == "shuffle") below = where_all_were_read(pass.read);

@@ -29,7 +29,7 @@
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
-// Stages that nobody gave a seed draw one when they are described, and a resume in another process
+// Stages without a given seed draw one when they are described, and a resume in another process
 // describes them anew.
 namespace infeed::test {
 namespace {
@@ -86,7 +86,7 @@ TEST(DrawnSeeds, OfInnerDatasetsFollowFromOneInTheCheckpoint) {
                });
       },
       1);
-  // Each draws its own, and in each epoch another.
+  // Each draws its own seed, and another one in each epoch.
   const auto first_shuffles =
       range(2) | flat_map([](std::int64_t) { return range(50) | shuffle({.buffer = 50}); });
   const Stream one = stream_of(first_shuffles, {.epoch = 0});
@@ -222,7 +222,7 @@ auto of_each_process() {
 
 constexpr const char* kCheckpointVariable = "INFEED_TEST_CHECKPOINT";
 
-/// What the test below does in the process that it starts: writes the rest of the stream.
+/// Writes the rest of the stream, in the process that the test below starts.
 void go_on_from(const std::string& path) {
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -264,12 +264,12 @@ TEST(GlobalSeed, StagesInARowDrawDifferently) {
   const auto signature = (once | shuffle(options)).iterate().checkpoint().signature;
   EXPECT_EQ(signature[1], "shuffle(buffer=50, seed=7, seed2=0, reshuffle=true)");
   EXPECT_NE(signature[2], signature[1]);
-  // A function of the description: the same in every process.
+  // The seed depends only on the description: it is the same in every process.
   EXPECT_EQ(signature,
             (range(50) | shuffle(options) | shuffle(options)).iterate().checkpoint().signature);
   const auto numbered = random_integers({.global_seed = 7}) | take(50);
   EXPECT_NE((numbered | shuffle(options)).iterate().checkpoint().signature.back(), signature[1]);
-  // What draws is counted, and only that.
+  // Only stages that draw are counted.
   const auto other = range(50) | map([](std::int64_t x) { return x; }) | shuffle(options);
   EXPECT_EQ(other.iterate().checkpoint().signature.back(), signature[1]);
 }

@@ -11,7 +11,7 @@
 namespace infeed::test {
 namespace {
 
-/// A cardinality is one of streams in which nothing fails.
+/// A cardinality holds for streams without failures.
 bool can_fail(const DrawnPipeline& drawn) {
   return std::any_of(drawn.stages.begin(), drawn.stages.end(), [](const DrawnStage& stage) {
     return stage.op.find("fail") != std::string::npos ||

@@ -23,14 +23,15 @@ std::string shown(const Stream& stream, std::size_t place) {
   return place < stream.size() ? "'" + stream[place] + "'" : "the end";
 }
 
-/// What a stream without order has for certain: skip_errors names the element that failed last.
+/// Returns the part of a stream without order that is certain: skip_errors names the element that
+/// failed last.
 Stream without_order(Stream stream) {
   for (std::string& text : stream) text = text.substr(0, text.find("; the last one: "));
   std::sort(stream.begin(), stream.end());
   return stream;
 }
 
-/// Elements of the stream that take a place.
+/// Returns the number of elements that take a place.
 std::size_t places_of(const Stream& stream) {
   return stream.size() - (!stream.empty() && is_terminal(stream.back()) ? 1 : 0);
 }
@@ -60,7 +61,7 @@ bool Checks::set_expected() {
   begin("the description", {});
   try {
     shared_ = drawn_.describe(false, true);
-    // Where each description draws other seeds, only this one can say what it gives.
+    // Where each description draws other seeds, only this dataset can give the expected stream.
     const AnyDataset serial = drawn_.has_seeds ? drawn_.describe(true, true) : *shared_;
     Settings settings = serial_settings(*executors_, drawn_.epoch);
     settings.options.order_hash = true;
@@ -97,7 +98,7 @@ void Checks::check_cardinality() {
   if (known.is_infinite() && !is_cut_ && !has_errors_) {
     find(fmt::format("it is said to be endless and has {} elements", expected_.size()));
   }
-  // What fails may take others with it, or be left out.
+  // Failing elements may take others with them, or be left out.
   if (!known.is_finite() || has_errors_) return;
   if (is_cut_ ? known.count() < expected_.size() : known.count() != expected_.size()) {
     find(fmt::format("it is said to have {} elements and has {}{}", known.count(), expected_.size(),

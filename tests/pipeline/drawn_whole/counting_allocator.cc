@@ -58,7 +58,7 @@ void reset_peak_bytes() { peak.store(live.load()); }
 
 }  // namespace infeed::test
 
-// glibc offers its own functions by these names to whoever replaces malloc. NOLINTBEGIN
+// glibc offers its own functions by these names to programs that replace malloc. NOLINTBEGIN
 extern "C" {
 
 void* __libc_malloc(std::size_t);

@@ -19,7 +19,7 @@
 namespace infeed::test {
 namespace {
 
-/// A name that says what is in the file.
+/// Returns a name that describes the content of the file.
 std::string file_name(const std::string& folder, const Step& step, std::int64_t number,
                       std::string_view extension) {
   std::uint64_t hash = 0xCBF29CE484222325;
@@ -100,7 +100,7 @@ void damage(std::string& bytes, DamageKind kind, std::int64_t permille) {
   }
 }
 
-/// Writes a file unless it is there; nobody sees a part of it.
+/// Writes a file unless it exists; no process sees a part of it.
 void write_once(const std::string& name, const std::function<std::string()>& make) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -165,7 +165,7 @@ std::string example_bytes(Words& words, const Step& step, std::int64_t number) {
   return builder.encode();
 }
 
-/// Of a step's number "packing".
+/// Returns the compression for a step's number "packing".
 constexpr std::int64_t kGzipMembers = 5;
 
 RecordWriterOptions writer_options(std::int64_t packing) {
@@ -181,7 +181,7 @@ RecordWriterOptions writer_options(std::int64_t packing) {
   return options;
 }
 
-/// Beside `name` come its index or flush points, which describe it without its damage.
+/// Writes index or flush points beside `name`, which describe it without its damage.
 std::string record_bytes(const std::string& name, const Step& step, std::int64_t file) {
   const std::int64_t packing = step.at("packing");
   const std::string whole = fmt::format("{}.whole-{}", name, ::getpid());

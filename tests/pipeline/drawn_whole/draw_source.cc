@@ -7,7 +7,7 @@
 namespace infeed::test {
 namespace {
 
-/// Numbers of a step by name, which later ones add to.
+/// Numbers of a step by name, which later ones extend.
 using Drawn = std::map<std::string, std::int64_t>;
 
 std::int64_t draw_count(Words& words, const DrawState& state) {
@@ -106,7 +106,7 @@ const std::vector<Source>& sources() {
          Drawn numbers = draw_record_files(words, options, state);
          numbers["packing"] = 0;
          numbers["index"] = 1;
-         // What is cut or gone is refused when the source is described.
+         // Cut or missing files are refused when the source is described.
          if (numbers["damage"] != 0) numbers["damage"] = std::int64_t(DamageKind::flip);
          state.is_indexable = true;
          return numbers;

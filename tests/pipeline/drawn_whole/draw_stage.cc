@@ -7,8 +7,8 @@
 namespace infeed::test {
 namespace {
 
-/// How likely a stage is among those that fit. Records are mostly parsed at once, as in programs: only
-/// then they are read in blocks.
+/// The weight of a stage among those that fit. Records are mostly parsed at once, as in programs:
+/// only then are they read in blocks.
 int weight_of(const StageKind& stage, const DrawState& state) {
   const bool parses = state.kind == Kind::record && stage.takes == only(Kind::record);
   return parses ? 4 * stage.weight : stage.weight;
@@ -24,7 +24,7 @@ bool fits(const StageKind& stage, const DrawState& state) {
          is_allowed_inside;
 }
 
-/// Says whether global_shuffle can still stand behind such a stage.
+/// Notes whether global_shuffle can still stand behind such a stage.
 bool keeps_index(std::string_view op) {
   return op == "map" || op == "map_random" || op == "map_fails" || op == "enumerate" ||
          op == "global_shuffle" || op.starts_with("to_");

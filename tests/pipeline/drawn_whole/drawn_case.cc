@@ -9,7 +9,7 @@
 namespace infeed::test {
 namespace {
 
-/// A stage that draws, and was given no seed.
+/// True for a stage that draws, and was given no seed.
 bool draws_its_own(const Step& step) {
   const bool draws = step.numbers.contains("seed") && step.at("seed") == 0;
   const bool is_used =
@@ -51,7 +51,7 @@ DrawnCase::DrawnCase(const CaseOptions& options, std::uint64_t which)
 
 AnyDataset DrawnCase::describe(bool is_serial, bool fresh_caches) const {
   Surroundings own = surroundings;
-  // Of stages that draw their own seeds each description makes other elements.
+  // If stages draw their own seeds, each description makes other elements.
   if (fresh_caches || !has_seeds || caches == 0) ++caches;
   own.cache_folder = fmt::format("{}/caches-{}", own.folder, caches);
   own.is_serial = is_serial;
@@ -61,7 +61,7 @@ AnyDataset DrawnCase::describe(bool is_serial, bool fresh_caches) const {
 
 bool DrawnCase::knows_seeds(const std::vector<std::string>& elements) const {
   if (!draws_inside) return true;
-  // Nobody can see from outside which branch of several an element is from.
+  // From outside one can't see which of several branches an element comes from.
   const bool has_branches = plan.any([](const Step& step) { return is_combining(step.op); });
   return !has_branches && std::any_of(elements.begin(), elements.end(),
                                       [](const auto& text) { return !text.starts_with("!"); });

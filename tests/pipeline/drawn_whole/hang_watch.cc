@@ -58,7 +58,7 @@ void HangWatch::watch() {
   }
 }
 
-/// Whether no other thread wants a core, and none had one for long since the last call.
+/// True if no other thread wants a core, and none had one for long since the last call.
 bool HangWatch::is_asleep() {
   const std::int64_t ticks = std::clock();
   const bool has_worked = ticks - std::exchange(cpu_ticks_, ticks) > CLOCKS_PER_SEC / 20;

@@ -10,13 +10,13 @@
 namespace infeed::test {
 namespace {
 
-/// No sleep, which may take a thousand times as long.
+/// Spins, since a sleep may take a thousand times as long.
 void be_busy_for(std::chrono::microseconds time, const std::atomic<bool>& is_over) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (!is_over && std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
 
-/// Asks all that may be asked from any thread, again and again.
+/// Calls everything that any thread may call, again and again.
 void look_on(Run& run, const std::atomic<bool>& is_over, bool freezes) {
   std::size_t letters = 0;
   for (int round = 0; !is_over; ++round) {
@@ -26,7 +26,7 @@ void look_on(Run& run, const std::atomic<bool>& is_over, bool freezes) {
     if (freezes && round == 3) run.freeze_tuning();
     be_busy_for(std::chrono::microseconds(100), is_over);
   }
-  // So that nothing of it is left out.
+  // The optimiser must not leave out any of it.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   static_cast<void>(letters);
 }
@@ -73,7 +73,7 @@ void Checks::check_interruption() {
   try {
     run = drawn_.start(dataset, drawn);
   } catch (const Error& error) {
-    // Rejected before the start, as the dataset's first run was not.
+    // Rejected before the start, unlike the dataset's first run.
     return find(fmt::format("iterate() threw {}", error.what()));
   }
   std::atomic<bool> is_over = false;

@@ -108,7 +108,7 @@ class Worker {
   explicit Worker(const Arguments& arguments)
       : arguments_(arguments), watch_(std::chrono::seconds(arguments.hang_seconds)) {}
 
-  /// How many of the pipelines had findings.
+  /// Number of pipelines with findings.
   int run() {
     warm_up();
     int found = 0;
@@ -129,7 +129,7 @@ class Worker {
   }
 
  private:
-  /// TBB's threads, which stay, and whatever else is made once only.
+  /// Starts TBB's threads, which stay, and everything else that is made only once.
   void warm_up() {
     DrawnCase drawn(arguments_.options, 0);
     CaseOptions options = arguments_.options;
@@ -163,7 +163,7 @@ class Worker {
     return after.bytes > before.bytes + kLeftBytes;
   }
 
-  /// What is made once for all is no leak: it must grow each time.
+  /// Memory that is taken only once is no leak: a leak grows each time.
   void look_for_leak(std::uint64_t number, ProcessState before, std::vector<Finding>& findings) {
     std::string growths;
     for (int round = 0; round < 4; ++round) {
@@ -228,7 +228,7 @@ class Worker {
   std::uint64_t refused_ = 0;
 };
 
-/// Runs the pipelines in a process that may die of one: then another goes on behind that.
+/// Runs the pipelines in a process that may die of one: then another process goes on behind it.
 int supervise(const std::vector<std::string>& words, const Arguments& arguments) {
   const std::uint64_t end = arguments.first + arguments.pipelines;
   const auto begun = std::chrono::steady_clock::now();
@@ -273,7 +273,7 @@ int run(const std::vector<std::string>& words) {
     folder.emplace(testing::memory_folder());
     arguments.options.folder = folder->path();
   } else {
-    // Ends with the process that made the folder.
+    // The folder ends with the process that made it.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   }
   if (arguments.is_listing) {

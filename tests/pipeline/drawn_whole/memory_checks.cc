@@ -8,10 +8,10 @@
 namespace infeed::test {
 namespace {
 
-/// The bytes that an iteration may take beyond its limit and one element for each call under way: threads'
-/// scratch, figures, what the C library keeps.
+/// Bytes that an iteration may take beyond its limit and one element for each call under way:
+/// threads' scratch, figures, the C library's store.
 constexpr std::uint64_t kMemoryAllowanceBytes = std::uint64_t{16} << 20;
-/// The most that autotune may become.
+/// The largest value of autotune.
 constexpr std::uint64_t kAutotunedCalls = 16;
 
 std::uint64_t calls_of(const Plan& plan) {
@@ -26,7 +26,7 @@ std::uint64_t calls_of(const Plan& plan) {
   return calls;
 }
 
-/// Returns the longest text of a source: no element shows it where all that it reads is damaged.
+/// Returns the longest text of a source: if all its input is damaged, no element shows it.
 std::uint64_t text_bytes_max(const Plan& plan) {
   std::int64_t most = 0;
   plan.any([&most](const Step& step) {
@@ -43,7 +43,7 @@ bool is_damaged(const Plan& plan) {
 }  // namespace
 
 void Checks::check_memory_limit() {
-  // Damage and limits together are what threads lock each other out by.
+  // Damage and limits together may make threads lock each other out.
   const int rounds = is_damaged(drawn_.plan) ? 8 : 2;
   for (int round = 0; round < rounds; ++round) {
     Settings drawn = settings();
@@ -73,8 +73,8 @@ void Checks::check_memory_limit() {
   }
 }
 
-/// Returns the bytes that a call may hold: the largest element of any stage, and what that was read
-/// from. Empty where the pipeline can't be measured.
+/// Returns the bytes that a call may hold: the largest element of any stage, and its input. Empty
+/// if the pipeline can't be measured.
 std::optional<std::uint64_t> Checks::measure_call_bytes() {
   Surroundings measured = drawn_.surroundings;
   measured.is_measured = true;

@@ -19,7 +19,7 @@ std::string comm_of(const fs::path& task) {
   return name;
 }
 
-/// Names of all threads that are not called as the program is.
+/// Returns the names of all threads whose name differs from the program's.
 std::vector<std::string> thread_names() {
   static const std::string kOwn = comm_of("/proc/self");
   std::vector<std::string> names;
@@ -36,7 +36,7 @@ std::vector<std::string> descriptor_targets() {
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
     std::string target = fs::read_symlink(entry.path(), gone).string();
-    // The listing itself has one.
+    // The listing itself has a descriptor.
     if (!gone && !target.ends_with("/fd")) targets.push_back(std::move(target));
   }
   return targets;

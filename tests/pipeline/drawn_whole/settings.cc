@@ -8,8 +8,8 @@
 namespace infeed::test {
 namespace {
 
-/// Changes the knobs a few times and then never again, so that nothing wakes whom such a change left
-/// asleep.
+/// Changes the knobs a few times and then never again, so that nothing wakes a thread that such a
+/// change left asleep.
 class BriefKnobs final : public TuningPolicy {
  public:
   BriefKnobs(std::uint64_t seed, std::int64_t changes) : random_(seed), changes_(changes) {}

@@ -8,7 +8,7 @@
 namespace infeed::test {
 namespace {
 
-/// What each number of a step is when it says nothing special.
+/// The simplest value of each number of a step.
 const std::map<std::string, std::int64_t>& simple_numbers() {
   static const std::map<std::string, std::int64_t> kSimple = {
       {"parallelism", 1},  {"readers", 1},
@@ -24,13 +24,13 @@ const std::map<std::string, std::int64_t>& simple_numbers() {
       {"shuffle", 0},      {"text_bytes", 30}};
   return kSimple;
 }
-/// Those that may be halved.
+/// Numbers that may be halved.
 constexpr const char* kAmounts[] = {"rows",       "count", "size", "buffer",
                                     "text_bytes", "bytes", "files"};
 
 using Candidates = std::vector<Plan>;
 
-/// All plans that differ from this one in one place; a branch's places are its own.
+/// Returns all plans that differ from this one in one place, including places in branches.
 Candidates simpler(const Plan& plan) {
   Candidates found;
   for (std::size_t i = plan.steps.size(); i-- > 1;) {

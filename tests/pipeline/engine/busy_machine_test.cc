@@ -9,7 +9,7 @@
 
 #include "pipeline/suite/busy.h"
 
-// What stages do when others have the cores most of the time.
+// Stages while other processes have the cores most of the time.
 namespace infeed::test {
 namespace {
 
@@ -22,7 +22,7 @@ TEST(BusyMachine, AFunctionThatIsPreemptedIsNotTakenForOneThatWaits) {
     int seen = in_flight_max;
     while (seen < now && !in_flight_max.compare_exchange_weak(seen, now)) {
     }
-    // Longer than what the scheduler gives a thread at a time.
+    // Longer than the scheduler's time slice.
     compute_for(std::chrono::milliseconds(6));
     --in_flight;
     return x;
@@ -30,7 +30,7 @@ TEST(BusyMachine, AFunctionThatIsPreemptedIsNotTakenForOneThatWaits) {
   auto iterator = (range(24) | map(computes, {.parallelism = autotune}))
                       .iterate({.executor = Executor::threads(2)});
   for (std::int64_t x = 0; x < 24; ++x) ASSERT_EQ(iterator.next(), x);
-  // The executor's two threads and the consumer; one that waits gets sixteen of its own.
+  // The executor's two threads and the consumer; a map that waits gets sixteen of its own.
   EXPECT_LE(in_flight_max, 3);
 }
 

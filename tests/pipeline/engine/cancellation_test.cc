@@ -23,8 +23,7 @@ std::ptrdiff_t threads_of_this_process() {
   return std::distance(begin(tasks), end(tasks));
 }
 
-/// How many there are when nothing runs: this one, and those that a sanitizer starts with the first
-/// thread.
+/// Threads when nothing runs: this one, and those that a sanitizer starts with the first thread.
 std::ptrdiff_t threads_at_rest() {
   std::thread([] {}).join();
   std::ptrdiff_t least = threads_of_this_process();
@@ -35,7 +34,7 @@ std::ptrdiff_t threads_at_rest() {
   return least;
 }
 
-/// A thread that was joined may be listed a little longer: the kernel wakes who joins it first.
+/// A joined thread may be listed a little longer: the kernel wakes the joining thread first.
 bool threads_come_down_to(std::ptrdiff_t count) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (threads_of_this_process() != count) {
@@ -45,7 +44,7 @@ bool threads_come_down_to(std::ptrdiff_t count) {
   return true;
 }
 
-/// A random pipeline over a source that nobody reads to its end.
+/// A random pipeline over a source that is never read to its end.
 DrawnPipeline draw_long_pipeline(RandomSource& random) {
   DrawnPipeline drawn = draw_pipeline(random, 8);
   drawn.stages.front() = {.op = "range",
@@ -53,7 +52,7 @@ DrawnPipeline draw_long_pipeline(RandomSource& random) {
   return drawn;
 }
 
-/// Takes a bit and cancels from another thread, or just lets go.
+/// Takes a bit and cancels from another thread, or just drops the iterator.
 void begin_and_stop(const DrawnPipeline& drawn, std::shared_ptr<Executor> executor,
                     RandomSource& random) {
   const auto dataset = build_pipeline(drawn, random.chance(0.3) ? random() | 1 : 0);

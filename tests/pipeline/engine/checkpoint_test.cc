@@ -222,7 +222,7 @@ TEST(Checkpoint, CarriesTheEpoch) {
   const auto elsewhere = make();
   auto resumed = elsewhere.iterate({.resume = checkpoint});
   EXPECT_EQ(take_stream(resumed), take_stream(second));
-  // The iterations after it go on counting behind it.
+  // Later iterations go on counting behind it.
   EXPECT_EQ(elsewhere.iterate().checkpoint().epoch, 2);
   EXPECT_EQ(stream_of(elsewhere), stream_of(make(), {.epoch = 3}));
 }
@@ -258,7 +258,7 @@ TEST(Checkpoint, AfterAnErrorTheResumeLooksAtEachElement) {
 
 TEST(Checkpoint, ADriverThatAResumeStartedAssumesNothing) {
   // The shuffle's resume pulls through prefetch, whose driver then works ahead, over errors that
-  // nobody had seen when the checkpoint was taken; behind shard the batches are skipped.
+  // had not been seen when the checkpoint was taken; behind shard the batches are skipped.
   const auto make = [] {
     return failing_range(10'000, 9001) | batch(2) | shard({.count = 100, .index = 0}) |
            prefetch(30) | shuffle({.buffer = 3, .seed = 1});

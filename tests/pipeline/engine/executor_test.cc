@@ -63,9 +63,9 @@ TEST(Executor, RunsAsManyTasksAtATime) {
   std::vector<std::shared_ptr<Executor>> executors = {Executor::threads(3)};
   if (kTbbIsTested) executors.push_back(Executor::tbb(2, TbbWorkers::one_more));
   for (const auto& executor : executors) {
-    // Each waits until all are there: with fewer threads this would never end.
+    // Each task waits until all run: with fewer threads this would never end.
     const int count = executor->concurrency();
-    // Owned by the tasks: the last ones may still look when the first one says that all are here.
+    // Owned by the tasks: the last ones may still look when the first one reports that all run.
     struct State {
       std::atomic<int> here = 0;
       std::promise<void> done;

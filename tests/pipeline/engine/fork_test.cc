@@ -9,13 +9,13 @@
 
 #include "thrown_error.h"
 
-// What a process with pipelines may do after fork().
+// Uses of pipelines that a process may make after fork().
 namespace infeed::test {
 namespace {
 
 using ::testing::HasSubstr;
 
-/// What `run` returns in a child process.
+/// Returns the result of `run` in a child process.
 template <class Run>
 std::string in_a_child(Run run) {
   int ends[2];
@@ -56,7 +56,7 @@ TEST(Fork, AnIteratorOfTheParentSaysSoInTheChildAndDoesNotHang) {
       while (iterator.next()) {
       }
     } catch (const Error& error) {
-      iterator = {};  // its destructor waits for nobody
+      iterator = {};  // its destructor waits for no thread
       return error.message();
     }
     return std::string("no error");

@@ -24,7 +24,7 @@ namespace {
 
 using Texts = Dataset<std::string>;
 
-/// 1000 characters, give or take some.
+/// Returns about 1000 characters.
 std::string text_of(std::int64_t number) {
   return std::string(static_cast<std::size_t>(700 + number * 37 % 600), 'x');
 }
@@ -34,7 +34,7 @@ struct BufferingStage {
   std::function<Texts(const Texts&, RandomSource&)> add;
 };
 
-/// Everything that holds elements back, in random sizes.
+/// All stages that hold elements back, in random sizes.
 const std::vector<BufferingStage>& buffering_stages() {
   static const std::vector<BufferingStage> stages = {
       {"shuffle",
@@ -103,19 +103,20 @@ TEST(MemoryStress, NoPipelineIsEverOverItsLimit) {
         ASSERT_EQ(error.code(), ErrorCode::resource_exhausted) << error.what();
         ++refused;
       }
-      // On top may come 64 KiB of elements for each call under way: two threads', the driver's, the consumer's.
+      // 64 KiB of elements may come on top for each call under way: two threads', the driver's, the
+      // consumer's.
       ASSERT_LE(iterator.memory().peak_bytes(), limit + 4 * 64 * 1024);
     } catch (const Error& error) {
       ASSERT_EQ(error.code(), ErrorCode::resource_exhausted) << error.what();
       ++refused;
     }
   }
-  // Neither all too easy nor all too hard.
+  // Neither too easy nor too hard.
   EXPECT_GE(whole, 100);
   EXPECT_GE(refused, 50);
 }
 
-/// A figure of /proc/self/status in bytes.
+/// Returns a figure of /proc/self/status in bytes.
 std::uint64_t status_bytes(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -131,8 +132,8 @@ constexpr bool kMemoryIsGivenBack = !testing::kAddressSanitizer && !testing::kTh
 TEST(MemoryStress, ResidentMemoryKeepsToTheLimitToo) {
   constexpr std::uint64_t kLimit = 100'000'000;
 #ifdef __GLIBC__
-  // With several arenas, what one thread allocated and another freed isn't there for the next
-  // thread: the same run takes 90 MB or 150, as chance has it, and 84 MB with one.
+  // With several arenas, memory that one thread allocated and another freed can't serve the next
+  // thread: the same run takes 90 MB or 150 by chance, and 84 MB with one.
   mallopt(M_ARENA_MAX, 1);
 #endif
   const auto dataset =

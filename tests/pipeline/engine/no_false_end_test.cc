@@ -18,7 +18,7 @@
 #include "pipeline/suite/terminal.h"
 
 // Endless drawn pipelines that are cancelled and that stall, at random moments: whatever their
-// stages and threads are doing then, next() never says that the data is over.
+// stages and threads do then, next() never reports the end of the data.
 
 namespace infeed::test {
 namespace {
@@ -35,7 +35,7 @@ bool ends_a_stream(const DrawnStage& stage) {
          (is("repeat") && stage.at("count") == 0) || (is("skip") && stage.at("count") < 0);
 }
 
-/// Random stages, none of which ends an endless stream.
+/// Draws stages, none of which ends an endless stream.
 DrawnPipeline draw_endless_stages(RandomSource& random) {
   DrawnPipeline drawn = draw_pipeline(random, 6);
   std::erase_if(drawn.stages, ends_a_stream);
@@ -50,13 +50,13 @@ DrawnPipeline draw_endless_stages(RandomSource& random) {
   return drawn;
 }
 
-/// What holds up the function in front of the drawn stages.
+/// Delays of the function in front of the drawn stages.
 struct Pace {
   std::int64_t every = 1;  ///< of so many calls one is slow
   microseconds time{0};
 };
 
-/// Passes of a range, a map that takes its time, the drawn stages, and perhaps batch and prefetch.
+/// Passes of a range, a slow map, the drawn stages, and perhaps batch and prefetch.
 struct Endless {
   DrawnPipeline drawn;
   std::int64_t pass;  ///< elements of the range
@@ -82,7 +82,7 @@ struct Endless {
   }
 };
 
-/// Takes until the terminal error; its first elements must be those of a run that nobody stops.
+/// Takes until the terminal error; its first elements must be those of an uninterrupted run.
 Error take_until_stopped(const Endless& endless, Iterator<std::int64_t>& iterator) {
   const Failed failed = take_until_terminal(iterator, std::size_t{1} << 40);
   const std::size_t count = std::min(failed.stream.size(), kElementsCompared);
@@ -131,7 +131,7 @@ TEST(NoFalseEnd, OfAThousandTimeOuts) {
                  endless.drawn.to_json());
     auto iterator =
         endless.build(true).iterate({.executor = executor.executor, .epoch = 0, .watchdog = limit});
-    // Not every stall is one that the consumer waits for.
+    // The consumer doesn't wait for every stall.
     std::thread canceller([&iterator] {
       be_busy_for(milliseconds(8));
       iterator.cancel();

@@ -1,4 +1,4 @@
-// Stages of one's own, as pipeline/own_stage.md shows them: nothing but public headers.
+// Stages written by users, as in pipeline/own_stage.md: only public headers.
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -28,7 +28,7 @@ class EveryNthStage final : public Stage {
   Pull do_pull(Chunk& out, std::size_t) override {
     input_->skip(owed_);
     const Pull pulled = input_->pull(out, 1);
-    // Passed over before the next one, not now: they may be long in coming.
+    // Passed over before the next one, not now: they may take long to come.
     owed_ = pulled == Pull::values ? n_ - 1 : 0;
     return pulled;
   }
@@ -44,7 +44,7 @@ class EveryNthNode final : public Node {
   EveryNthNode(std::uint64_t n, NodePointer input)
       : Node("every_nth", input->type(), {input}), n_(n) {}
 
-  // What changes values or order belongs into the signature: checkpoints are bound to it.
+  // Settings that change values or order belong into the signature: checkpoints are bound to it.
   std::string signature() const override { return fmt::format("every_nth({})", n_); }
   Cardinality cardinality() const override {
     return input().cardinality().transform([this](std::uint64_t n) { return (n + n_ - 1) / n_; });
@@ -64,7 +64,7 @@ NodePointer make_every_nth(std::uint64_t n, NodePointer input) {
 }
 auto every_nth(std::uint64_t n) { return untyped_stage(make_every_nth, n); }
 
-/// Works ahead: a thread of its own pulls the input into up to `chunks` chunks.
+/// Works ahead: a separate thread pulls the input into up to `chunks` chunks.
 ///
 /// Invariants: input_ belongs to the consumer until the thread starts and to the thread from then
 /// on; everything below mutex_ is guarded by it.
@@ -89,7 +89,7 @@ class AheadStage final : public Stage {
     changed_.wait(lock, [this] { return !ready_.empty() || ended_ || stopped_; });
     if (stopped_) return Pull::cancelled;
     if (ready_.empty()) {
-      // What the input threw is thrown again, behind all that came before it.
+      // Rethrows the input's error, behind all elements before it.
       if (failure_ != nullptr) std::rethrow_exception(failure_);
       return Pull::end;
     }
@@ -130,7 +130,7 @@ class AheadStage final : public Stage {
     changed_.notify_all();
   }
 
-  /// False when no more will come.
+  /// Returns false when no more will come.
   bool pull_one() {
     {
       std::unique_lock lock(mutex_);
@@ -168,7 +168,7 @@ class AheadStage final : public Stage {
   bool stopped_ = false;
   const std::unique_ptr<Stage> input_;
   std::thread thread_;
-  const CancellationWaker waker_;  // last: it goes before what it touches
+  const CancellationWaker waker_;  // last: it ends before the members that it uses
 };
 
 class AheadNode final : public Node {

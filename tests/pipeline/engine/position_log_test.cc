@@ -23,7 +23,7 @@ TEST(PositionLog, RowsOfWholeInputsTakeOneEntry) {
   EXPECT_FALSE(log.find(kInputs * kEach));
 }
 
-/// Whatever is taken and in which pieces: the input that each element is one of is found again.
+/// Whatever is taken and in which pieces, the input of each element is found again.
 TEST(PositionLog, FindsTheInputOfEachElement) {
   RandomSource random;
   for (int round = 0; round < 50; ++round) {
@@ -31,7 +31,7 @@ TEST(PositionLog, FindsTheInputOfEachElement) {
     std::vector<std::uint64_t> input_of;
     for (std::uint64_t input = 0; input < 1000; ++input) {
       const std::uint64_t rows = 1 + random.below(round % 2 == 0 ? 2 : 5);
-      // Some of its rows fail; the rest comes at once or in two pieces.
+      // Some of its rows fail; the others come at once or in two pieces.
       const std::uint64_t taken = random.below(4) == 0 ? random.below(rows + 1) : rows;
       const std::uint64_t first = random.below(4) == 0 ? random.below(taken + 1) : taken;
       log.add_rows(input_of.size(), first, input, rows);

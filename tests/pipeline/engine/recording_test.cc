@@ -32,7 +32,7 @@ std::vector<Json> lines_of(const std::string& file) {
   return lines;
 }
 
-/// The members of this name of all lines.
+/// Returns the members of this name in all lines.
 std::vector<Json> all_of(const std::vector<Json>& lines, const char* name) {
   std::vector<Json> found;
   for (const Json& line : lines) {
@@ -106,7 +106,7 @@ TEST_F(Recording, StepsAddUp) {
 
 TEST_F(Recording, ASlowCallIsTracedToItsElement) {
   auto slow = [](std::int64_t x) {
-    if (x == 77) std::this_thread::sleep_for(5ms);  // what is slow is the test
+    if (x == 77) std::this_thread::sleep_for(5ms);  // the slow call is under test
     return x;
   };
   for (const auto& _ : (range(100) | map(slow)).iterate({.recording = {.file = file_}})) (void)_;

@@ -13,14 +13,14 @@
 #include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
 
-// Whether memory is refused, and at which element, depends on the data, the options and the limit, and
-// never on what threads have read ahead or how many elements came at once.
+// Whether memory is refused, and at which element, depends on the data, the options and the limit,
+// and never on how far threads have read ahead or how many elements came at once.
 namespace infeed::test {
 namespace {
 
 constexpr int kRounds = 40;
 
-/// From a parallel map, so that they come in chunks of any size; text i has `bytes(i)` bytes.
+/// Texts from a parallel map, in chunks of any size; text i has `bytes(i)` bytes.
 template <class Bytes>
 auto texts_with(Bytes bytes) {
   return range(1500) | map(

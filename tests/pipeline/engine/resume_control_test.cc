@@ -8,7 +8,7 @@
 #include "pipeline/suite/test_sources.h"
 #include "thrown_error.h"
 
-// A resume that can't seek may take as long as the run did: it can be ended, watched and followed.
+// A resume that can't seek may take as long as the run did. It can be ended, watched and traced.
 namespace infeed::test {
 namespace {
 

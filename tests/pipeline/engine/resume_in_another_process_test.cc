@@ -18,9 +18,9 @@
 
 extern char** environ;
 
-// A process knows nothing of another one but what the checkpoint's text and the description say:
-// the test runs itself once more (INFEED_RESUME_TASKS says that it is the other process), and that
-// goes on with what this one began.
+// A process shares nothing with another one but the checkpoint's text and the description. The test
+// runs itself once more (INFEED_RESUME_TASKS marks the other process), and that process goes on
+// with pipelines that this one began.
 
 namespace infeed::test {
 namespace {
@@ -31,10 +31,10 @@ constexpr const char* kTasks = "INFEED_RESUME_TASKS";
 struct Task {
   DrawnPipeline drawn;
   std::string checkpoint;
-  Stream rest;  ///< what the answer must be
+  Stream rest;  ///< the expected answer
 };
 
-/// Reads the tasks, answers into the file beside them.
+/// Reads the tasks, and writes the answers into the file beside them.
 void be_the_other_process(const std::string& file) {
   std::ifstream lines(file);
   std::ofstream answers(file + ".answers");
@@ -50,8 +50,8 @@ void be_the_other_process(const std::string& file) {
   }
 }
 
-/// Takes a part of an iteration, half the time the dataset's second one, whose caches are full; it
-/// is given the first one's epoch, so that all else is the same.
+/// Takes a part of an iteration. Half the time it is the dataset's second one, whose caches are
+/// full, with the first one's epoch, so that all else is the same.
 std::vector<Task> begin_some(int count, RandomSource& random) {
   const Executors executors;
   std::vector<Task> tasks;
@@ -75,7 +75,7 @@ std::vector<Task> begin_some(int count, RandomSource& random) {
   return tasks;
 }
 
-/// The exit status of this program, started anew with this test only.
+/// Returns the exit status of this program, started anew with this test only.
 int run_this_test_again(const std::string& tasks_file) {
   ::setenv(kTasks, tasks_file.c_str(), 1);
   std::string program = std::filesystem::read_symlink("/proc/self/exe").string();

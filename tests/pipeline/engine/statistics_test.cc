@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Some thousand dependent steps: tens of microseconds on any machine.
+/// Does some thousand dependent steps: tens of microseconds on any machine.
 std::int64_t compute(std::int64_t x) {
   auto bits = static_cast<std::uint64_t>(x);
   for (int i = 0; i < 20'000; ++i) bits = bits * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -154,7 +154,7 @@ TEST(Statistics, WhatAutotuneChoseIsTold) {
   EXPECT_THAT(statistics.table(), HasSubstr("\nautotune chose for prefetch[1]: a queue of "));
 }
 
-/// Numbers become #, and so do units and the width of what stands before them.
+/// Replaces numbers by #, with their units and the width of the column.
 std::string shape_of(const std::string& text) {
   std::string shape = std::regex_replace(text, std::regex("[0-9][0-9,.]*"), "#");
   shape = std::regex_replace(shape, std::regex("(#%|#| -)(?= |\n)( (ns|us|ms|s)\\b)?"), " #");

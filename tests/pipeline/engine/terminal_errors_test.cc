@@ -111,7 +111,7 @@ TEST(TerminalErrors, AUsersOwnCancelledIsAnElementsError) {
 std::string ten_kilobytes(std::int64_t x) { return std::string(10'000, 'x') + std::to_string(x); }
 
 TEST(TerminalErrors, AShuffleThatOutgrowsItsMemoryIsNotTheEnd) {
-  // What comes is compared by its number: texts would be a gigabyte.
+  // Elements are compared by their numbers: texts would be a gigabyte.
   const auto make = [](bool skips, int parallelism) {
     const auto shuffled = range(12'000) | map(ten_kilobytes, {.parallelism = parallelism}) |
                           shuffle({.buffer = 6'000, .seed = 1}) | prefetch();
@@ -132,7 +132,7 @@ TEST(TerminalErrors, AShuffleThatOutgrowsItsMemoryIsNotTheEnd) {
   }
 }
 
-/// 0 .. 99 through unique, which remembers them all and so outgrows a small limit.
+/// 0 .. 99 through unique, which remembers all of them and so outgrows a small limit.
 template <class Behind>
 void expect_that_unique_fails(const Behind& behind) {
   const auto make = [&] { return behind(range(100) | unique()); };
@@ -166,7 +166,8 @@ TEST(TerminalErrors, ASetThatOutgrowsItsMemoryIsNotTheEnd) {
 
 // --- A failure of an inner dataset's stage -------------------------------------------------------
 
-/// 10 x, 10 x + 1, 10 x + 2; that of 2 breaks behind them, not with an error but of itself.
+/// Gives 10 x, 10 x + 1, 10 x + 2; the inner dataset of 2 breaks behind them, by its own failure,
+/// not by an error.
 Dataset<std::int64_t> breaking_at_two(std::int64_t x) {
   const Dataset<std::int64_t> inner = range(10 * x, 10 * x + 3);
   if (x != 2) return inner;
@@ -183,7 +184,7 @@ void expect_that_it_breaks(const Make& make, const Stream& in_front) {
     const Failed failed = take_until_terminal(iterator);
     EXPECT_EQ(failed.error.message(), "the stage broke");
     EXPECT_EQ(failed.stream, in_front);
-    // It breaks again wherever one goes on.
+    // It breaks again wherever one resumes.
     for (std::uint64_t place = 0; place <= in_front.size(); ++place) {
       Checkpoint checkpoint = failed.checkpoint;
       checkpoint.position = place;

@@ -14,7 +14,7 @@
 #include "pipeline/suite/stream.h"
 #include "thrown_error.h"
 
-// How many threads an iterator starts, and what it tells of them.
+// The number of threads that an iterator starts, and its report on them.
 namespace infeed::test {
 namespace {
 
@@ -58,7 +58,7 @@ TEST(ThreadsMax, IsKept) {
         stream_of(dataset, {.threads_max = threads_max, .on_thread_start = started.listener()}),
         expected);
     auto names = started.names();
-    names.erase("tuner");  // not among them, as the watchdog's
+    names.erase("tuner");  // not counted: it is the watchdog's
     EXPECT_LE(names.size(), threads_max);
   }
 }

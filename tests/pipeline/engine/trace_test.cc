@@ -18,8 +18,8 @@
 #include "records/samples/tar_bytes.h"
 #include "records/temporary_files.h"
 
-/// Which record a slow element was made from, through each source and stage that can tell; those
-/// that can't say why.
+/// Finds the record of a slow element through each source and stage that can trace it; the others
+/// give the reason.
 namespace infeed::test {
 namespace {
 
@@ -37,15 +37,15 @@ std::chrono::nanoseconds cpu_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// Of the thread's CPU time: what else runs on its core makes no call longer.
+/// Spins by the thread's CPU time: other load on its core makes no call longer.
 void spin(std::chrono::microseconds time) {
   const auto end = cpu_time() + time;
   while (cpu_time() < end) {
   }
 }
 
-/// Hands its input on, and takes long for one of its elements. The others take so much that a serial
-/// map calls it one by one.
+/// Hands its input on, and takes long for one of its elements. The others take so long that a
+/// serial map calls it one by one.
 template <class T>
 auto slow_at(std::uint64_t number) {
   return [number, count = std::make_shared<std::atomic<std::uint64_t>>(0)](const T& element) {
@@ -56,8 +56,8 @@ auto slow_at(std::uint64_t number) {
 
 class Trace : public ::testing::Test {
  protected:
-  /// Of the call that computed longest of the map behind the dataset, when element `number` (of all passes) takes
-  /// long in it.
+  /// Returns the call that computed longest in the map behind the dataset, when element `number`
+  /// (of all passes) takes long in it.
   template <class T>
   Json longest_call(const Dataset<T>& dataset, std::uint64_t number) const {
     const std::string file = folder_.file(fmt::format("{}.profile", runs_++));
@@ -90,7 +90,7 @@ class Trace : public ::testing::Test {
     return longest;
   }
 
-  /// That the record is one of those that the call names, which are no more than `count`.
+  /// Checks that the record is one of those that the call names, at most `count`.
   template <class T>
   void expect_traced(const Dataset<T>& dataset, std::uint64_t number, const std::string& file,
                      std::uint64_t record, std::uint64_t count = 256) const {
@@ -229,7 +229,7 @@ TEST_F(Trace, ACacheThatFillsAndOneThatIsFull) {
   const auto files = text_files();
   expect_traced(lines(files) | cache(), 130, files[1], 30);
   expect_traced(lines(files) | cache() | repeat(2), 330, files[1], 30);
-  // Batches of several records each stay what they were made of.
+  // Batches of several records keep their records.
   expect_traced(lines(files) | batch(4) | cache() | repeat(2), 80, files[1], 20, 100);
   const auto cached = lines(files) | cache();
   for (const auto& _ : cached.iterate()) (void)_;
@@ -251,14 +251,14 @@ TEST_F(Trace, BehindErrorsThatWereLeftOut) {
     if (line.bytes().back() == '5') throw std::runtime_error("five");
     return line;
   };
-  // Of each ten lines nine are left: the 27th that is left is line 30.
+  // Nine of each ten lines are left: the 27th of them is line 30.
   expect_traced(lines(files) | map(fails) | skip_errors(), 27, files[0], 30);
 }
 
 TEST_F(Trace, BehindDoublesThatWereLeftOut) {
   const auto files = text_files();
   const auto number = [](const Record& line) { return std::stoi(std::string(line.bytes())) % 60; };
-  // Which of a chunk's elements were new is not kept: it is one of the file's lines.
+  // The new elements of a chunk aren't noted: it is one of the file's lines.
   expect_traced(lines({files[0]}) | map(number) | unique(), 30, files[0], 30, 100);
 }
 
@@ -271,7 +271,7 @@ TEST_F(Trace, ABatchOfRecordsThatAreNoNeighboursNamesItsFirst) {
       << call;
 }
 
-// A serial map takes a chunk at a time; where its calls take microseconds, each is looked at.
+// A serial map takes a chunk at a time; if its calls take microseconds, each is looked at.
 TEST_F(Trace, TheVeryElementOfASerialMap) {
   const auto busy = [](const Record& line) {
     spin(line.number() == 70 ? kSlow : 4us);

@@ -12,7 +12,7 @@
 #include "pipeline/suite/test_sources.h"
 #include "thrown_error.h"
 
-// A consumer that doesn't wait for elements, or not for ever.
+// A consumer that doesn't wait for elements, or only for a limited time.
 namespace infeed::test {
 namespace {
 
@@ -50,7 +50,7 @@ TEST(TryNext, FindsNothingUntilAnElementIsThere) {
 }
 
 TEST(TryNext, AnEventLoopGetsTheWholeStream) {
-  // Errors and the end are something to be had, too.
+  // Errors and the end are results, too.
   const Slots slots = failing_slots(700, [](std::size_t i) { return i == 0 || i % 97 == 5; });
   auto iterator = listed<std::int64_t>(slots, {.kind = Cut::Kind::random, .seed = 3}).iterate();
   Stream stream;

@@ -3,7 +3,7 @@
 
 #include <infeed/pipeline/statistics.h>
 
-// The sentence is a function of the figures; nothing runs here.
+// The sentence depends only on the figures; nothing runs here.
 namespace infeed::test {
 namespace {
 
@@ -11,10 +11,10 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-/// `share` of a second.
+/// Returns `share` of a second.
 std::uint64_t part(double share) { return static_cast<std::uint64_t>(share * kSecond); }
 
-/// It works for a share of the second, all of that on a core.
+/// A stage that works for a share of the second, all of it on a core.
 StageStatistics stage(std::string name, double work) {
   StageStatistics figures;
   figures.name = figures.label = std::move(name);
@@ -31,7 +31,7 @@ StageStatistics prefetch_stage() {
   return figures;
 }
 
-/// A second of stages that each pull the next one, on four cores.
+/// A second of stages, each of which pulls the next one, on four cores.
 PipelineStatistics chain(std::vector<StageStatistics> stages, double consumer_wait = 1) {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     stages[i].consumer = stages[i].depth = static_cast<int>(i) - 1;
@@ -78,7 +78,7 @@ TEST(Verdict, ThreadsOfAParallelMapShareItsWork) {
   StageStatistics slow = stage("map", 1.9);
   slow.runs_ahead = true;
   slow.parallelism = 2;
-  // What comes before it is busy for 60 % of the time, its two threads for 95 %.
+  // The stage before it is busy for 60 % of the time, its two threads for 95 %.
   EXPECT_EQ(chain({prefetch_stage(), slow, stage("records", 0.6)}).verdict(),
             "map keeps 2 threads busy for 95 % of the time: raise the .parallelism of map (now 2, "
             "and there are 4 cores)");
@@ -102,7 +102,7 @@ TEST(Verdict, APipelineInItsConsumersThreadIsMovedOutOfIt) {
   EXPECT_EQ(chain({stage("batch", 0.1), stage("map", 0.3)}, 0.4).verdict(),
             "the pipeline (40 % of the time) and its consumer (60 %) take turns in one thread: end "
             "the pipeline with infeed::prefetch(), so that they run side by side");
-  // Not when that would gain little: the map is what there is to be gained.
+  // Not when that would gain little: the map limits the rate.
   EXPECT_THAT(chain({stage("batch", 0.1), stage("map", 0.8)}, 0.9).verdict(),
               HasSubstr("map takes 80 % of the time on one thread: give it .parallelism"));
 }
@@ -121,7 +121,7 @@ TEST(Verdict, WaitingIsToldFromComputing) {
   EXPECT_THAT(chain({prefetch_stage(), asks}).verdict(),
               HasSubstr("100 % of which it waits for storage, a lock, a sleep or a core (which one "
                         "can't be told): give it .parallelism = infeed::autotune"));
-  // Where nothing was measured nothing is said of it.
+  // Nothing is said without measurements.
   asks.cpu_ns = asks.blocked_ns = std::nullopt;
   EXPECT_EQ(chain({prefetch_stage(), asks}).verdict(),
             "map takes 90 % of the time on one thread: give it .parallelism = infeed::autotune");

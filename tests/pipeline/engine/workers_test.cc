@@ -27,7 +27,7 @@ class WorkersTest : public ::testing::Test {
     waiting_.push_back(number);
     workers_.wake_one();
   }
-  /// Until there are so many asleep, and none at work.
+  /// Waits until so many are asleep, and none at work.
   Lock lock_when_asleep(int count) {
     Lock lock = hand_off_.lock();
     while (workers_.asleep() != count || at_work_ != 0) {
@@ -44,7 +44,7 @@ class WorkersTest : public ::testing::Test {
   HandOff hand_off_;
   WaitPoint done_changed_{hand_off_};
   std::deque<int> waiting_;
-  std::deque<int> tasks_ = std::deque<int>(64);  ///< of each worker
+  std::deque<int> tasks_ = std::deque<int>(64);  ///< current task of each worker
   std::vector<int> done_;
   std::vector<std::size_t> done_by_;
   std::set<std::thread::id> threads_;

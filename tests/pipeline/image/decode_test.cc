@@ -137,7 +137,7 @@ TEST(ImageDecode, cmyk_becomes_rgb) {
 
 TEST(ImageDecode, every_orientation_stands_upright_unless_it_is_not_wanted) {
   const Image upright = decode(as_jpeg(drawn_image(40, 24, 3), {.sampling = 1}));
-  // How an image must lie in its file so that the orientation sets it upright: turned back.
+  // The form in which an image must be stored so that the orientation sets it upright: turned back.
   const std::array<int, 9> back{0, 1, 2, 3, 4, 5, 8, 7, 6};
   for (int orientation = 1; orientation <= 8; ++orientation) {
     Image lying = upright;
@@ -183,7 +183,7 @@ TEST(ImageDecode, a_crop_of_a_png_too) {
   const std::string png = png_of(PNG_FORMAT_RGB, 4, 3, "aaabbbcccdddeeefffggghhhiiijjjkkklll");
   EXPECT_EQ(as_text(image::decode_crop(png, {1, 1, 2, 2})), "fffgggjjjkkk");
   EXPECT_EQ(as_text(image::decode_crop(png, {0, 2, 4, 1})), "iiijjjkkklll");
-  // What lies behind the crop isn't looked at.
+  // Bytes behind the crop aren't looked at.
   std::string noise(160 * 160 * 3, '\0');
   std::mt19937 random(3);
   for (char& c : noise) c = static_cast<char>(random());
@@ -238,7 +238,7 @@ TEST(ImageDecode, whatever_bytes_come_back_as_an_image_or_an_error) {
       }
     }
   }
-  // And the same thread goes on with good ones.
+  // The same thread goes on with good images.
   EXPECT_EQ(decode(as_jpeg(rgb)).size(), rgb.size());
 }
 

@@ -10,14 +10,14 @@
 #include "pipeline/image/encoded_images.h"
 #include "thrown_error.h"
 
-/// What a few bytes claim is refused before memory or time goes into it.
+/// Claims of a few bytes are refused before they take memory or time.
 namespace infeed::testing {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// The image with another size in its frame header, of any kind.
+/// Returns the image, of any kind, with another size in its frame header.
 std::string claiming(std::string jpeg, unsigned width, unsigned height) {
   for (std::size_t at = 2; at + 9 < jpeg.size();) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(jpeg[i]); };
@@ -32,7 +32,7 @@ std::string claiming(std::string jpeg, unsigned width, unsigned height) {
   return jpeg;
 }
 
-/// Behind the first scan's header (DA, size...) nothing but more such headers.
+/// Behind the first scan's header (DA, size...) only more such headers follow.
 std::string of_empty_scans(const std::string& progressive, int count) {
   const std::size_t at = progressive.find("\xff\xda");
   const std::size_t size = 2 + static_cast<unsigned char>(progressive[at + 3]);

@@ -36,7 +36,7 @@ TEST(ImageResize, blends_what_a_pixel_covers_as_pillow_does) {
   EXPECT_THAT(resize(grey_row({10, 200, 30, 255, 0}), {2, 1}).pixels, ElementsAre(103, 120));
   const Image stripes = drawn_image(64, 4, 1);
   EXPECT_EQ(resize(stripes, {64, 4}).pixels, stripes.pixels);
-  Image fine{64, 4, 1, {}};  // of one pixel, which a resize without a filter would make all black
+  Image fine{64, 4, 1, {}};  // stripes of one pixel, all black in a resize without a filter
   for (int i = 0; i < 64 * 4; ++i) fine.pixels.push_back(i % 2 == 0 ? 0 : 255);
   for (const std::uint8_t pixel : resize(fine, {8, 2}).pixels) EXPECT_NEAR(pixel, 128, 5);
 }
@@ -51,7 +51,8 @@ TEST(ImageResize, has_two_more_filters) {
   EXPECT_THAT(resize(grey_row({10, 20}), {4, 1}, Filter::area).pixels, ElementsAre(10, 10, 20, 20));
 }
 
-/// By the definition, in doubles: the weighted mean of the pixels, one direction after the other.
+/// Resizes by the definition, in doubles: the weighted mean of the pixels, one direction after the
+/// other.
 Image by_definition(const Image& image, image::Size size) {
   const auto weight = [](double in, double out, double to, double from) {
     const double scale = std::max(in / out, 1.0);
@@ -132,7 +133,7 @@ TEST(ImageResize, weights_add_up_and_mirror) {
   }
 }
 
-/// Keeps what comes.
+/// Keeps the rows that it gets.
 class Kept final : public image::RowSink {
  public:
   explicit Kept(std::size_t row_bytes) : row_bytes_(row_bytes) {}
@@ -181,7 +182,7 @@ TEST(ImageResize, sizes_are_checked) {
 }
 
 TEST(ImageOperations, every_orientation_is_turned_upright) {
-  // How an F of two columns lies in a file that a decoder must turn by that orientation.
+  // The stored form of an F of two columns in a file that a decoder must turn by that orientation.
   const std::array<std::pair<int, std::string>, 8> cases{{{1, "ab/cd/ef"},
                                                           {2, "ba/dc/fe"},
                                                           {3, "fe/dc/ba"},

@@ -22,7 +22,7 @@ using image::RandomCrop;
 using image::Target;
 using ::testing::HasSubstr;
 
-/// One step after the other, as the header says.
+/// Takes one step after the other, as in the header's description.
 template <class T>
 std::vector<T> step_by_step(const std::string& bytes, const Target& target,
                             const Augmentation& augmentation) {

@@ -87,7 +87,7 @@ TEST(FlatMap, GivesInnerShufflesTheSameOrderUnlessAsked) {
 }
 
 TEST(FlatMap, EndsAnInnerDatasetWhoseOwnerIsGone) {
-  // The function's dataset lives in nobody's variable: the stage keeps its description alive.
+  // No variable holds the function's dataset: the stage keeps its description alive.
   const auto all = range(3) | flat_map([](std::int64_t n) {
                      return range(n) | repeat(2) | batch(2) |
                             map([](const Batch<std::int64_t>& rows) { return rows[0]; });

@@ -19,7 +19,7 @@ namespace {
 
 /// TensorFlow's loop, an element at a time.
 Stream interleave_model(const Slots& in, std::size_t cycle_length, std::size_t block_length) {
-  // Slots that no outer element ever gets to make no difference.
+  // Slots that no outer element ever reaches make no difference.
   cycle_length = std::min(cycle_length, in.size() + 1);
   struct Open {
     Stream stream;
@@ -208,7 +208,7 @@ TEST(Interleave, SkipsTheSameWithAndWithoutErrorsSeen) {
 }
 
 TEST(Interleave, OpensFutureInnerDatasetsAhead) {
-  // The consumer reads the first inner dataset only; the next ones are opened all the same.
+  // The consumer reads only the first inner dataset; the next ones are opened all the same.
   std::mutex mutex;
   std::condition_variable changed;
   std::int64_t opened = 0;

@@ -11,7 +11,7 @@ TEST(JobThreads, ABlockingFunctionTakesItsShareOfTheBudgetOnce) {
   constexpr int kWanted = 16;
   IteratorContext run({.threads_max = 12});
   IteratorContext twin({.threads_max = 12});
-  twin.executor();  // takes its share first, as it does in `run`
+  twin.executor();  // takes its share first, as in `run`
   detail::ThreadShare share(twin.threads(), /*is_wanted=*/false);
   const int half = share.grow(kWanted);
   ASSERT_LT(half, kWanted);

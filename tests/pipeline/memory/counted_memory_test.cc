@@ -11,15 +11,15 @@
 
 #include <infeed/detail/large_memory.h>
 
-// What proves memory limits must itself be proved.
+// The proof of memory limits must itself be proved.
 namespace infeed::test {
 namespace {
 
 constexpr std::uint64_t kBytes = 10'000'000;
-/// What the allocator may round up by.
+/// The most by which the allocator may round up.
 constexpr std::uint64_t kRoundingBytes = 10'000;
 
-/// Compilers leave out allocations that nobody sees.
+/// Compilers leave out unused allocations.
 const void* volatile seen_by_compiler;
 
 /// All of it counts while it is there, and nothing afterwards.

@@ -23,14 +23,14 @@
 
 #include "pipeline/memory/limited_run.h"
 
-// A memory limit is what the allocator sees, not what the account says of itself. Small forms of the
+// A memory limit is tested by the allocator's figures, not by the account's own. Small forms of the
 // cases that benchmarks/memory_limit.sh measures.
 namespace infeed::test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// A function that gives so many bytes.
+/// Returns a function whose results have so many bytes.
 auto result_of(std::uint64_t bytes) {
   return [bytes](std::int64_t number) { return Bytes(bytes, static_cast<std::uint8_t>(number)); };
 }
@@ -65,7 +65,7 @@ Dataset<Batch<Image>> images(std::int64_t batches, std::int64_t batch_size) {
 }
 
 TEST(LimitedMemory, BatchesOfWhichOneFits) {
-  // Each takes 36.75 MiB, of the 37.5 that the limit leaves to what a stage must hold.
+  // Each batch takes 36.75 MiB, of the 37.5 that the limit leaves to a stage's needs.
   expect_limit_kept(images(6, 64) | prefetch(2),
                     {.limit_bytes = 50 * kMiB, .next_batch_bytes = batch_bytes(64)});
 }
@@ -151,7 +151,7 @@ TEST(LimitedMemory, WindowsThatOverlap) {
   expect_limit_kept(windows, {.limit_bytes = 64 * kMiB, .on_top_bytes = 16 * kMiB});
 }
 
-/// A function that gives texts of so many characters.
+/// Returns a function that gives texts of so many characters.
 auto text_of(std::size_t bytes) {
   return [bytes](std::int64_t number) {
     return std::string(bytes + static_cast<std::size_t>(number % 100), 'x');

@@ -19,7 +19,7 @@
 #include "pipeline/suite/random_seed.h"
 #include "records/temporary_files.h"
 
-// Records that are parsed into batches, whose memory is what batches and readers keep for the next.
+// Records that are parsed into batches; batches and readers keep memory for the next ones.
 namespace infeed::test {
 namespace {
 

@@ -120,7 +120,7 @@ TEST(Shuffle, WithoutSeedsIsRandomOnceAndPartOfTheCheckpoint) {
   EXPECT_NE(order(one), order(other));
   EXPECT_EQ(stream_of(one, {.epoch = 3}), stream_of(one, {.epoch = 3}));
   EXPECT_NE(stream_of(one, {.epoch = 3}), stream_of(one, {.epoch = 4}));
-  // Another process has drawn others and goes on with these.
+  // Another process has drawn other seeds and goes on with these.
   const Checkpoint checkpoint = one.iterate({.epoch = 3}).checkpoint();
   EXPECT_EQ(stream_of(other, {.resume = checkpoint}), stream_of(one, {.epoch = 3}));
 }
@@ -140,7 +140,7 @@ TEST(Shuffle, OfTheWholeInputIsTheOrderOfABufferAtLeastAsLarge) {
     EXPECT_EQ(order(range(1000) | shuffle({.buffer = whole_input, .seed = 5})),
               order(range(1000) | shuffle({.buffer = buffer, .seed = 5})));
   }
-  // Of a length that nobody knows, too, and after a resume.
+  // Also without a known length, and after a resume.
   const auto odd = range(5000) | filter([](std::int64_t x) { return x % 2 == 1; }) |
                    shuffle({.buffer = whole_input, .seed = 5});
   const Stream all = stream_of(odd, {.epoch = 0});
@@ -242,7 +242,7 @@ TEST(Shuffle, ResumesBeforeAnErrorThatLengthensTheStream) {
   for (std::size_t place = 0; place <= whole.size(); ++place) {
     auto iterator = make().iterate();
     take_stream(iterator, place);
-    // Whether the first run had already seen the error is chance; both must do.
+    // Whether the first run had already seen the error is chance; both must work.
     for (const std::uint64_t errors : {iterator.checkpoint().errors, std::uint64_t{1}}) {
       Checkpoint checkpoint = iterator.checkpoint();
       checkpoint.errors = errors;

@@ -17,7 +17,7 @@ using testing::TemporaryFolder;
 
 class Csv : public ::testing::Test {
  protected:
-  /// Files of `rows` rows each, whose numbers go on from one to the next; texts hide line breaks.
+  /// Files of `rows` rows each, numbered through all files; texts hide line breaks.
   void write(int files, int rows) {
     for (int f = 0; f < files; ++f) {
       std::string text = f % 2 == 0 ? "id,text\n" : "text,other,id\r\n";

@@ -44,7 +44,7 @@ ExampleSchema<Tagged> schema_with_default() {
       .feature("label", &Tagged::label);
 }
 
-/// Labels 0, 1, ...; of all, only record number `tagged` has the feature.
+/// Labels 0, 1, ...; only record number `tagged` has the feature.
 std::vector<std::string> examples(std::size_t count, std::optional<std::size_t> tagged,
                                   std::vector<std::int64_t> tags = {1}) {
   std::vector<std::string> list;
@@ -57,7 +57,7 @@ std::vector<std::string> examples(std::size_t count, std::optional<std::size_t> 
   return list;
 }
 
-/// How many elements came before the error, and the error.
+/// Returns how many elements came before the error, and the error.
 template <class T>
 std::pair<std::size_t, std::optional<Error>> run_to_error(Iterator<T>& iterator) {
   std::size_t count = 0;

@@ -56,7 +56,8 @@ TEST(Generate, ALargeElementBehindSmallOnesIsCounted) {
         return std::string(next++ == small ? kLarge : 90, 'b');
       };
     });
-    // A thread that lost its core hands over before it; alone it is the one that any limit allows.
+    // A thread that lost its core hands over before the element; alone it is the one that any limit
+    // allows.
     std::uint64_t peak_bytes = 0;
     for (int run = 0; run < 5 && peak_bytes < kLarge; ++run) {
       auto iterator = strings.iterate();
@@ -110,7 +111,7 @@ TEST(Generate, AnIteratorOfItsOwnThatFailsForGoodEndsIt) {
       "!! assert_cardinality: there are more than the 3 elements that were promised; give their "
       "true number, or put take(3) before it";
   EXPECT_EQ(stream_of(dataset | skip_errors()), (Stream{"0", "1", "2", failure}));
-  // In a map it is one element's.
+  // In a map the error is one element's.
   const auto mapped = range(2) | map([](std::int64_t) {
                         auto nested = (range(10) | assert_cardinality(0)).iterate();
                         return nested.next().value_or(0);

@@ -31,7 +31,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-/// Indexed shards of `per_file` records of `bytes` bytes; each holds its row.
+/// Makes indexed shards of `per_file` records of `bytes` bytes; each record holds its row.
 class IndexedRows : public ::testing::Test {
  protected:
   void write(std::uint32_t files, std::int64_t per_file, std::size_t bytes = 8) {
@@ -184,7 +184,7 @@ TEST_F(IndexedRows, ACheckpointIsBoundToFilesAndChoice) {
 TEST_F(IndexedRows, DamageIsAnErrorInItsPlaceAndNoOtherRowIsAffected) {
   write(3, 100);
   damage(0, 5);
-  damage(1, 40, true);  // behind a damaged header records() finds nothing
+  damage(1, 40, true);  // records() finds nothing behind a damaged header
   std::filesystem::resize_file(list_[2], 97 * 24 + 3);
   Stream expected = numbers(rows(300));
   expected[5] = "! record is damaged: its 8 bytes do not have the checksum that is stored";

@@ -80,7 +80,7 @@ TEST(Lines, OfGzippedAndMissingFiles) {
   EXPECT_FALSE(iterator.next());
   const std::string text = folder.write("long.txt", std::string(3000, 'x') + "\n");
   auto limited = lines(text, {.line_bytes_max = 1000}).iterate();
-  // However much of it has come with its block.
+  // However much of the line came with its block.
   EXPECT_EQ(error_of([&] { limited.next(); }).code(), ErrorCode::data_loss);
   EXPECT_EQ(error_of([] { lines("gone-*.txt"); }).code(), ErrorCode::not_found);
 }

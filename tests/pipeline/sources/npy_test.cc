@@ -39,7 +39,7 @@ class NpySource : public ::testing::Test {
     std::replace(bytes.begin(), bytes.end(), '\1', '\0');
     return npy_of("|S5", fmt::format("({}, 1)", rows), bytes);
   }
-  /// Of 40, 0, 1, 59 rows; some deflated, one with its numbers swapped.
+  /// Makes arrays of 40, 0, 1, 59 rows; some deflated, one with its numbers swapped.
   void write_npz() const {
     std::int64_t first = 0;
     int number = 0;

@@ -45,8 +45,8 @@ std::string write_sentences(const testing::TemporaryFolder& folder, std::int64_t
   return folder.file("sentences");
 }
 
-/// The batches of `size` sentences of a file of `count`, each behind the error of its bad rows;
-/// `finish` pads.
+/// Returns the batches of `size` sentences of a file of `count`, each behind the error of its bad
+/// rows; `finish` pads.
 template <class Finish>
 Stream model(std::int64_t count, std::int64_t size, const Finish& finish) {
   Stream stream;

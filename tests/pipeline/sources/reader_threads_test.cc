@@ -14,14 +14,14 @@
 
 #include "records/temporary_files.h"
 
-/// The threads that read ahead inside a file, as a knob of the tuner. That records, errors and
-/// checkpoints don't depend on it the suite of all stages shows (records_test.cc).
+/// The threads that read ahead inside a file, as a knob of the tuner. The stage suite
+/// (records_test.cc) shows that records, errors and checkpoints don't depend on it.
 namespace infeed::test {
 namespace {
 
 using testing::TemporaryFolder;
 
-/// Sets the one knob there is to this, and keeps what it saw.
+/// Sets the only knob to this, and keeps what it saw.
 class Fixed final : public TuningPolicy {
  public:
   explicit Fixed(std::int64_t value) : value_(value) {}
@@ -32,7 +32,7 @@ class Fixed final : public TuningPolicy {
     for (const KnobState& knob : seen.knobs) decision.settings.push_back({knob.id, value_});
     return decision;
   }
-  /// The last look, once the knob was set at it.
+  /// Returns the last look, once the knob was set at it.
   std::optional<TuningObservation> seen_set() const {
     const std::lock_guard lock(mutex_);
     const bool is_set = seen_ && !seen_->knobs.empty() && seen_->knobs.front().value == value_;
@@ -59,7 +59,7 @@ class ReaderThreads : public ::testing::Test {
     return {.executor = Executor::threads(4),
             .tuner = {.look_every = std::chrono::milliseconds(1), .policy = std::move(policy)}};
   }
-  /// What the policy saw then; the stage, and its knob, may be gone between two passes.
+  /// The policy's view at that time; the stage, and its knob, may be gone between two passes.
   static TuningObservation read_until_set(Iterator<Record>& iterator, const Fixed& policy) {
     while (true) {
       if (const auto seen = policy.seen_set()) return *seen;

@@ -9,7 +9,7 @@
 namespace infeed::test {
 namespace {
 
-/// In the folder that a program's relative names belong to.
+/// Runs in the folder of a program's relative names.
 class InFolder {
  public:
   explicit InFolder(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }

@@ -9,13 +9,14 @@
 #include "pipeline/suite/stream.h"
 #include "records/temporary_files.h"
 
-// What records() knows of its files behind a run in which a stage that fills batches read them in blocks.
+// The counts of records() for its files, behind a run in which a stage that fills batches read them
+// in blocks.
 namespace infeed::test {
 namespace {
 
 using testing::TemporaryFolder;
 
-/// The count of each file came with those of the files before it, so that a resume passed over too few
+/// The count of each file included those of the files before it, so that a resume skipped too few
 /// records, and gave one a second time.
 TEST(RecordsInBlocks, AreCountedByFileForTheNextResume) {
   const TemporaryFolder folder;

@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-/// Three shards of 20 records, and a manifest that says so.
+/// Makes three shards of 20 records, and their manifest.
 class ListedRecords : public ::testing::Test {
  protected:
   static constexpr std::size_t kRecordBytes = 24;

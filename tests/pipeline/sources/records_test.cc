@@ -315,7 +315,7 @@ TEST_F(Records, AResumeDoesNotReadPayloads) {
   Iterator<Record> iterator = (records(pattern()) | repeat(2)).iterate();
   take_stream(iterator, 220);
   const Checkpoint checkpoint = iterator.checkpoint();
-  damage(0, 10);  // would be an error if anybody looked
+  damage(0, 10);  // would be an error if it were read
   Iterator<Record> resumed = (records(pattern()) | repeat(2)).iterate({.resume = checkpoint});
   EXPECT_EQ(take_stream(resumed), numbers(integers(70, 80)));
 }

@@ -23,7 +23,7 @@ using testing::HttpReply;
 using testing::HttpRequestSeen;
 using testing::HttpServer;
 
-/// Serves shards of 100 records that name themselves.
+/// Serves shards of 100 records that hold their own names.
 std::string shard_of(const std::string& path) {
   std::vector<std::string> payloads;
   for (int i = 0; i < 100; ++i) payloads.push_back(fmt::format("{} {}", path, i));

@@ -13,7 +13,7 @@
 #include "records/samples/tar_bytes.h"
 #include "thrown_error.h"
 
-/// What the sources that have files of other formats read by URL; records_url_test.cc has the rest.
+/// Sources of other formats by URL; records_url_test.cc has the rest.
 namespace infeed::test {
 namespace {
 

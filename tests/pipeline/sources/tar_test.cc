@@ -32,7 +32,7 @@ class TarSource : public ::testing::Test {
     std::vector<std::pair<std::string, std::string>> members;
     for (int i = first; i < first + count; ++i) {
       members.emplace_back(fmt::format("s/{}.txt", i), std::to_string(i));
-      // Some are larger than what is read at once.
+      // Some are larger than one read.
       members.emplace_back(fmt::format("s/{}.bin", i), std::string(i % 7 == 3 ? 300'000 : 90, 'b'));
     }
     return tar_of(members);

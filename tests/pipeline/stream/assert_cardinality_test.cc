@@ -20,7 +20,7 @@ TEST(AssertCardinality, PassesTheSuite) {
         [size](auto dataset) {
           return dataset | assert_cardinality(static_cast<std::int64_t>(size));
         },
-        // Fewer where a skip_errors stands before it.
+        // Fewer if a skip_errors stands before it.
         [size](const Slots& in) {
           Stream stream = show_all(in);
           if (in.size() < size) {
@@ -46,7 +46,7 @@ TEST(AssertCardinality, TellsTheStagesBehindIt) {
   EXPECT_EQ(stream_of(dataset).size(), 10);
 }
 
-/// What next() throws behind the `before` elements of which none fails.
+/// Returns the error of next() behind the first `before` elements, none of which fails.
 template <class T>
 Error error_behind(const Dataset<T>& dataset, std::size_t before, IterateOptions options = {}) {
   auto iterator = dataset.iterate(std::move(options));

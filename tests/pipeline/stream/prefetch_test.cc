@@ -59,7 +59,7 @@ TEST(Prefetch, WorksAheadWhileTheConsumerIsBusy) {
   gate.release(1);
   auto iterator = (gated<std::int64_t>(plain_slots(10), gate) | prefetch(20)).iterate();
   EXPECT_EQ(iterator.next(), 0);
-  // Nobody asks, and yet the source goes on to its end.
+  // The source goes on to its end although nobody asks.
   gate.release(8);
   gate.wait_until_asked();
   gate.release(1);

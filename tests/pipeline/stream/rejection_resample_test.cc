@@ -25,20 +25,20 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t kSeed = 7;
 
-/// Of ten elements seven are of class 0, two of class 1, one of class 2.
+/// Seven of ten elements are of class 0, two of class 1, one of class 2.
 std::int64_t skewed_class(std::int64_t value) {
   return value % 10 < 7 ? 0 : (value % 10 < 9 ? 1 : 2);
 }
 const std::vector<double> kSkewed{0.7, 0.2, 0.1};
 
-/// Throws for some, gives others a class that is none.
+/// Throws for some elements, and gives others an invalid class.
 std::int64_t flawed_class(std::int64_t value) {
   if (value % 11 == 3) throw std::runtime_error("no class for " + std::to_string(value));
   if (value % 13 == 5) return value % 2 == 0 ? 3 : -1;
   return skewed_class(value);
 }
 
-/// What it does to one epoch, with everything computed anew for each element.
+/// Computes one epoch, with everything computed anew for each element.
 Stream resample_model(const Slots& in, const ResampleOptions& options,
                       std::int64_t (*class_of)(std::int64_t)) {
   Stream stream;
@@ -89,7 +89,7 @@ std::vector<ResampleOptions> all_options() {
   return all;
 }
 
-/// The share of each class in what is left of `count` elements.
+/// Returns the share of each class in the rest of `count` elements.
 std::vector<double> shares_of(const ResampleOptions& options, std::int64_t count) {
   std::vector<double> shares(options.target.size(), 0);
   double all = 0;
@@ -214,7 +214,7 @@ TEST(RejectionResample, KeepsTheSameOnAnyNumberOfHosts) {
 }
 
 TEST(RejectionResample, DoesNotDrawTheNumbersOfAMapWithItsSeed) {
-  // Had they the same numbers, only elements whose map drew a small one would be kept.
+  // With the same numbers, only elements whose map drew a small one would be kept.
   const auto drawn =
       range(10'000) | map([](std::int64_t, Rng& rng) { return rng.uniform(); }, {.seed = kSeed});
   const ResampleOptions options{.target = {0.1, 0.9}, .initial = {0.9, 0.1}, .seed = kSeed};

@@ -80,12 +80,12 @@ TEST(Repeat, OpensPassesThatNobodyReadsAsTensorFlowDoes) {
   };
   const auto shuffled = range(10) | shuffle({.buffer = 4, .seed = 5});
   // repeat(2) opens three passes, and repeat(1) behind it opens repeat(2) once more, which opens
-  // the first of three that nobody asks for.
+  // the first of three unread passes.
   const auto nested = shuffled | repeat(2) | repeat(1);
   EXPECT_EQ(stream_of(nested), both(in_pass(0), in_pass(1)));
   EXPECT_EQ(stream_of(nested), both(in_pass(4), in_pass(5)));
   EXPECT_EQ(stream_of(nested), both(in_pass(8), in_pass(9)));
-  // A shuffle opens its input when it is read, so that the pass that is not read stays above it.
+  // A shuffle opens its input when it is read, so the unread pass stays above it.
   const auto same_each_time = shuffle({.buffer = 4, .seed = 6, .reshuffle_each_iteration = false});
   const auto hidden = shuffled | same_each_time | repeat(1);
   const auto plain = shuffled | same_each_time;

@@ -48,8 +48,8 @@ TEST(Shard, AllShardsTogetherAreTheInput) {
 
 std::int64_t augment(std::int64_t x, Rng& rng) { return 1'000'000 * x + rng.below(1'000'000); }
 
-/// What all hosts give together, in any order, from the place of `resume` on, which one of `before`
-/// hosts has taken.
+/// Returns the elements of all hosts, in any order, from the place of `resume` on, which one of
+/// `before` hosts has taken.
 Stream of_all_hosts(std::uint64_t hosts, const auto& pipeline, const Checkpoint* resume = nullptr,
                     std::uint64_t before = 1) {
   Stream all;
@@ -78,7 +78,7 @@ TEST(Shard, AugmentationDoesNotDependOnTheNumberOfHosts) {
       EXPECT_EQ(of_all_hosts(hosts, pipeline), expected) << hosts << " hosts";
     }
   }
-  // Without shard it is the position, as ever.
+  // Without shard the number is the position, as before.
   const auto whole = range(1000, 1600) | map(augment, {.seed = 3});
   EXPECT_EQ(
       stream_of(whole | shard({.count = 3, .index = 1})),

@@ -26,7 +26,7 @@ Stream values_of(const Slots& in) {
   return stream;
 }
 
-/// Of the errors that a test's source gives.
+/// Returns the code of a test source's errors.
 std::string code_of_broken() {
   Iterator<std::int64_t> iterator = failing_range(1, 0).iterate();
   return std::string(to_string(error_of([&] { iterator.next(); }).code()));

@@ -55,7 +55,7 @@ void restart_counted_peak() {
 }
 
 #if defined(INFEED_COUNTS_BY_HOOKS)
-// From <sanitizer/allocator_interface.h>, which Debian's GCC comes without.
+// From <sanitizer/allocator_interface.h>, which Debian's GCC lacks.
 extern "C" {
 std::size_t __sanitizer_get_allocated_size(const volatile void* memory);
 int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void* memory,
@@ -70,7 +70,7 @@ void note_allocation(const volatile void*, std::size_t bytes) {
 }
 void note_free(const volatile void* memory) {
   if (memory == nullptr) return;
-  // What was there before the hooks were counts for nothing, and is little.
+  // Memory from before the hooks counts for nothing, and is little.
   count_off(
       static_cast<std::int64_t>(__sanitizer_get_allocated_size(const_cast<const void*>(memory))));
 }
@@ -111,11 +111,11 @@ class SpinLock {
   std::atomic_flag flag_;
 };
 
-/// Memory that is aligned to pages or more, with the bytes that were asked for: the allocator rounds
-/// up by as much as the alignment, and touches none of that. Few such blocks live at once.
+/// Memory that is aligned to pages or more, with the requested bytes: the allocator rounds up by as
+/// much as the alignment, and touches none of that. Few such blocks live at once.
 class AlignedBlocks {
  public:
-  /// False when there is no room for one more.
+  /// Returns false if there is no room for one more.
   bool insert(const void* memory, std::size_t bytes) {
     const std::lock_guard lock(lock_);
     std::size_t place = 0;
@@ -125,7 +125,7 @@ class AlignedBlocks {
     used_ = std::max(used_, place + 1);
     return true;
   }
-  /// Returns its bytes, or 0 when it isn't there, and forgets it.
+  /// Forgets the block and returns its bytes, or 0 if it isn't there.
   std::size_t remove(const void* memory) {
     const std::lock_guard lock(lock_);
     for (std::size_t i = 0; i < used_; ++i) {
@@ -148,7 +148,7 @@ class AlignedBlocks {
 
 constinit AlignedBlocks aligned_blocks;
 
-/// Counts the memory off, which is about to be freed.
+/// Subtracts memory that is about to be freed.
 void forget(void* memory) {
   const bool may_be_aligned = reinterpret_cast<std::uintptr_t>(memory) % kPageBytes == 0;
   std::size_t bytes = may_be_aligned ? aligned_blocks.remove(memory) : 0;
@@ -216,7 +216,7 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) {
 
 }  // extern "C"
 
-// The standard library's rounds the bytes up to the alignment before it asks for them.
+// The standard library rounds the bytes up to the alignment before it asks for them.
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   void* const memory =
       infeed::test::counted_aligned(static_cast<std::size_t>(alignment), std::max(bytes, 1UL));

@@ -76,8 +76,8 @@ TEST(ExpectEqualAfterResume, FindsAStreamThatEndsElsewhere) {
 }
 
 TEST(ExpectEqualAfterResume, DescribesTheDatasetAnew) {
-  // A counter that each description starts with: what one dataset resumes right, a process after a
-  // crash gets wrong.
+  // A counter that each description starts with: one dataset resumes it rightly, a process after a
+  // crash wrongly.
   std::int64_t descriptions = 0;
   const auto describe = [&descriptions] {
     return range(10) | map([number = descriptions++](std::int64_t x) { return x + 100 * number; });
@@ -110,7 +110,7 @@ TEST(ExpectEqualAfterResume, TakesInnerDatasetsThatDrawTheirSeeds) {
   EXPECT_EQ(report.resumes, 21);
   expect_equal_after_resume(range(5) | flat_map(shuffled) | repeat(2));
   expect_equal_after_resume([] { return range(3) | flat_map(shuffled) | cache() | repeat(2); });
-  // The seed of the second is drawn in the middle, and nobody can know it before.
+  // The seed of the second is drawn in the middle, and can't be known before.
   expect_equal_after_resume([] {
     return range(2) | flat_map(shuffled) | shuffle({.buffer = 3}) |
            concatenate(range(2, 4) | flat_map(shuffled)) | batch(3);
@@ -127,7 +127,7 @@ TEST(ExpectEqualAfterResume, FindsACountingFunctionInAnInnerDatasetThatDraws) {
   EXPECT_THAT(error.message(), StartsWith("resumed at element 0, element 0 differs: found "));
 }
 
-/// A cache that says nothing of what its input has drawn from.
+/// A cache that doesn't tell the draws of its input.
 class ForgetfulCache final : public Node {
  public:
   explicit ForgetfulCache(NodePointer input) : Node("forgetful", input->type(), {input}) {}

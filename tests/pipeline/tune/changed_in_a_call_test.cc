@@ -19,8 +19,9 @@
 
 #include "pipeline/suite/busy.h"
 
-// Workers come or go while one of them, or the consumer in their place, is inside a user's function:
-// whoever does the rest must learn of it, also where memory lets little be under way.
+// Workers come or go while one of them, or the consumer in their place, is inside a user's
+// function. The thread that does the rest must learn of it, also if memory allows only little under
+// way.
 namespace infeed::test {
 namespace {
 
@@ -43,7 +44,7 @@ class ChangeOnDemand final : public TuningPolicy {
     if (changes) changed_looks_ = 1;
     return decision;
   }
-  /// Called in a stage: asks, and returns when that was done and everybody who was woken has looked.
+  /// Called in a stage: asks, and returns when that was done and every woken thread has looked.
   void change() {
     constexpr int kLooksUntilAllSleep = 4;
     is_asked_ = true;

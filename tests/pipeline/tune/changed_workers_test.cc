@@ -33,12 +33,12 @@
 #include "records/temporary_files.h"
 #include "sanitizers.h"
 
-// Workers come and go while others hold the cores, in every stage whose workers the tuner changes. A
-// wake-up that reaches one that goes, and that nobody passes on, leaves the stage standing for ever:
-// the watchdog then fails the run, and says who waits for whom.
+// Workers come and go while others hold the cores, in every stage whose workers the tuner changes.
+// If a wake-up reaches a worker that goes, and isn't passed on, the stage stands for ever. The
+// watchdog then fails the run, and names who waits for whom.
 //
-// A policy that changes knobs again and again would set going what it has left standing. These change
-// nothing until elements have come since the last change.
+// A policy that changes knobs again and again would wake the stages that it left standing. These
+// policies change nothing until elements have come since the last change.
 namespace infeed::test {
 namespace {
 
@@ -47,7 +47,7 @@ using testing::TemporaryFolder;
 
 constexpr bool kIsSanitized = testing::kAddressSanitizer || testing::kThreadSanitizer;
 
-/// How often each test does what it does: once by default.
+/// How often each test repeats its work: once by default.
 int rounds() {
   const char* const given = std::getenv("INFEED_TEST_ROUNDS");
   return given != nullptr ? std::atoi(given) : 1;
@@ -56,7 +56,7 @@ int rounds() {
 /// A policy that ends.
 class EndingPolicy : public TuningPolicy {
  public:
-  /// Whether elements have come since its last change.
+  /// True if elements have come since its last change.
   bool is_over() const { return is_over_; }
 
   TuningDecision observe(const TuningObservation& seen) final {
@@ -136,7 +136,7 @@ class ChangedWorkers : public ::testing::Test {
 
   enum class Order { kept, any };
 
-  /// Elements come whatever a policy does, and are those of the serial form.
+  /// Elements come under any policy, and are those of the serial form.
   void expect_elements(const Dataset<std::int64_t>& dataset, Order order = Order::kept) {
     constexpr int kChanges = 25;
     constexpr int kRunsWithOneChange = 3;
@@ -185,7 +185,7 @@ class ChangedWorkers : public ::testing::Test {
     for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], serial.next()) << i;
   }
 
-  /// What comes until the policy is over.
+  /// Returns the elements until the policy is over.
   static std::vector<std::int64_t> elements_beside_others(
       const Dataset<std::int64_t>& dataset, const std::shared_ptr<EndingPolicy>& policy) {
     const BusyCores busy;
@@ -245,7 +245,7 @@ TEST_F(ChangedWorkers, OfMap) {
   }
 }
 
-/// Answers one question after the other, in a thread of its own.
+/// Answers one question after the other, in a separate thread.
 class Server {
  public:
   std::int64_t ask(std::int64_t question) {

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 const fs::path kRecorded = INFEED_RECORDED_TUNING;
 
-/// What the tuner says to the windows, whoever set the knobs then.
+/// Returns the tuner's decisions for the windows, whoever set the knobs in them.
 std::string said_to(const std::vector<TuningObservation>& windows) {
   const auto tuner = make_tuner();
   TuningReport report;
@@ -40,8 +40,8 @@ std::string content_of(const fs::path& file) {
   return text.str();
 }
 
-/// The runs of benchmarks/autotune, some of them while compilers kept the cores busy. A change of
-/// the tuner's mind shows here; INFEED_WRITE_SAID writes what it says now.
+/// The runs of benchmarks/autotune, some of them while compilers kept the cores busy. Changed
+/// decisions of the tuner show here; INFEED_WRITE_SAID writes the current ones.
 TEST(RecordedTuning, IsAnsweredAsBefore) {
   int runs = 0;
   for (const auto& entry : fs::directory_iterator(kRecorded)) {

@@ -12,13 +12,13 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// range | map | optional_cache | repeat as a tuner sees it, in passes of a second: 100 ms a window,
-/// with no thread and no clock.
+/// range | map | optional_cache | repeat as a tuner sees it, in passes of a second: 100 ms a
+/// window, with no thread and no clock.
 class CachedRun {
  public:
   double map_ns = 1e6;
   double consumer_ns = 100e3;
-  double read_ns = 100;  ///< of an element that is kept
+  double read_ns = 100;  ///< cost of a kept element
   std::uint64_t pass_bytes = 10'000'000;
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_limit_bytes = 100'000'000;
@@ -113,7 +113,7 @@ TEST(TunerCache, LeavesAQuarterOfTheMemory) {
 
 TEST(TunerCache, IsTurnedOffAgainWhereItBroughtNothing) {
   CachedRun run;
-  run.read_ns = 1e6;  // as long as it takes to make them
+  run.read_ns = 1e6;  // as long as making the elements takes
   const auto tuner = make_tuner();
   const auto changes = run.run(*tuner, 10);
   ASSERT_EQ(changes.size(), 1u) << "it goes on trying";

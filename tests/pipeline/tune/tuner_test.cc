@@ -119,7 +119,7 @@ TEST(Tuner, KeepsNoThreadsThatBringLittleOfWhatWasForetold) {
   run.workers = 2;
   run.workers_max = 64;
   const auto tuner = make_tuner();
-  // Whatever it waits for serves 205 calls a second, however many wait.
+  // The storage serves 205 calls a second, however many wait.
   const auto finished = run.run(*tuner, 5, [&run] {
     run.map_ns = run.workers > 2 ? static_cast<double>(run.workers) * 1e9 / 205 : 10e6;
   });
@@ -229,7 +229,7 @@ TEST(Tuner, GivesAVerdictOnASerialStage) {
             "not tunable: range is serial at 41 us an element; at most 24,400 elements/s");
 }
 
-/// Its verdict where a pass of the map takes so many bytes.
+/// Returns the verdict if a pass of the map takes so many bytes.
 std::string verdict_with_passes_of(std::uint64_t bytes, std::uint64_t limit_bytes) {
   SimulatedRun run;
   const auto tuner = make_tuner();

@@ -195,7 +195,7 @@ TEST_F(Npz, ChoosesArrays) {
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
 }
 
-/// Each that is compressed would hold a descriptor.
+/// Each compressed member would hold a descriptor.
 TEST_F(Npz, ManyArraysAreNotOpenedAtOnce) {
   std::vector<std::pair<std::string, std::string>> members;
   for (int i = 0; i < 2000; ++i) {

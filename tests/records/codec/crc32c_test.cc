@@ -75,7 +75,7 @@ TEST(Crc32c, agrees_with_the_bitwise_model_around_whole_chunks) {
   }
 }
 
-// A wrong factor for one part would be seen in the bits of that part only.
+// A wrong factor for one part would show only in the bits of that part.
 TEST(Crc32c, every_bit_of_a_chunk_counts) {
   const std::string zeros(detail::kFusedCrcChunkBytes, '\0');
   for (std::size_t at = 0; at < zeros.size(); at += 31) {
@@ -85,7 +85,7 @@ TEST(Crc32c, every_bit_of_a_chunk_counts) {
   }
 }
 
-// A part of the bytes, wherever it lies in them, goes wherever it is to go.
+// A part of the bytes, at any place, goes to any place.
 TEST(Crc32c, copies_what_it_goes_over) {
   const auto seed = testing::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));

@@ -11,8 +11,9 @@
 namespace infeed::detail {
 namespace {
 
-// ISA-L itself does not keep to this: deflater.cc says what it takes from an address. Each segment
-// has its first bytes again at the end, where that shows, at level 1 in one of 8,000 segments.
+// ISA-L itself doesn't guarantee this: deflater.cc explains how it depends on an address. Each
+// segment repeats its first bytes at the end, where the difference shows, at level 1 in one of
+// 8,000 segments.
 TEST(Deflater, gives_the_same_bytes_wherever_its_state_lies) {
   const auto seed = testing::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
@@ -29,7 +30,7 @@ TEST(Deflater, gives_the_same_bytes_wherever_its_state_lies) {
   }
   for (int level = 0; level <= 3; ++level) {
     std::string first;
-    std::list<Deflater> all;  // kept, so that each has an address of its own
+    std::list<Deflater> all;  // kept, so that each has its own address
     for (int i = 0; i < 150; ++i) {
       std::string bytes;
       Deflater& deflater =

@@ -27,7 +27,7 @@ constexpr int kExtra = 0x04;
 constexpr int kName = 0x08;
 constexpr int kComment = 0x10;
 
-/// Puts a header together by RFC 1952.
+/// Builds a header by RFC 1952.
 std::string header(int flags, const std::string& extra = "extra\0field",
                    const std::string& text = "text") {
   std::string bytes = {'\x1f', '\x8b', 8, static_cast<char>(flags), 1, 2, 3, 4, 0, '\xff'};
@@ -68,7 +68,7 @@ class Pieces final : public ByteSource {
   std::size_t used_ = 0;
 };
 
-/// What is inside, or the message of the damage.
+/// Returns the content, or the message of the damage.
 std::string inflated(std::vector<std::string> pieces, Compression compression = Compression::gzip,
                      std::size_t input_block_bytes = 4096,
                      TrailingStreams trailing = TrailingStreams::read) {
@@ -95,7 +95,7 @@ std::vector<std::string> single_bytes(const std::string& bytes) {
 }
 
 TEST(GzipHeader, may_have_any_parts_and_come_in_any_two_pieces) {
-  for (int flags = 0; flags < 0x20; ++flags) {  // the lowest says that it is text, which is no part
+  for (int flags = 0; flags < 0x20; ++flags) {  // the lowest bit marks text, and adds no part
     SCOPED_TRACE("flags " + std::to_string(flags));
     const std::string file = header(flags) + behind_header("one ") + header(flags) +
                              behind_header("") + header(flags) + behind_header("two");
@@ -180,7 +180,7 @@ TEST(GzipHeader, lies_anywhere_in_a_file_of_many_members) {
   EXPECT_EQ(count_records(folder.write("many.tfrecord.gz", file)), 30'000U);
 }
 
-/// Writes them so that the reader gets each by a read of its own.
+/// Writes the bytes so that the reader gets each in a separate read.
 void write_to_pipe(const std::string& pipe, const std::vector<std::string>& pieces) {
   const int descriptor = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);
   for (const std::string& piece : pieces) {

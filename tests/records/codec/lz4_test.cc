@@ -50,7 +50,7 @@ const Payloads kSix = {std::string(50, 'a'), "b", std::string(60, 'c'), "",
 struct Blocks {
   std::string file = lz4_file(
       {frame({kSix[0], kSix[1]}), frame({kSix[2], kSix[3]}), frame({kSix[4], kSix[5]})}, {2, 2, 2});
-  std::vector<std::size_t> ends = {83, 83 + 92, 83 + 92 + 103};  // of blocks in the stream
+  std::vector<std::size_t> ends = {83, 83 + 92, 83 + 92 + 103};  // ends of the blocks in the stream
 };
 
 void write_records(const std::string& file, const Payloads& payloads, int level = 1) {
@@ -125,7 +125,7 @@ TEST(Lz4, every_bit_flip_is_reported_and_costs_a_block_at_most) {
     const Outcome skipped = read_all(file, skipping(bit % 2 == 0 ? 64 : 1 << 18));
     EXPECT_FALSE(skipped.error.has_value());
     EXPECT_EQ(failed.error.has_value(), !skipped.damaged.empty());
-    if (!failed.error) {  // another way to say the same bytes
+    if (!failed.error) {  // another encoding of the same bytes
       EXPECT_EQ(failed.payloads, kSix);
       EXPECT_EQ(skipped.payloads, kSix);
       ++harmless;
@@ -135,7 +135,7 @@ TEST(Lz4, every_bit_flip_is_reported_and_costs_a_block_at_most) {
     EXPECT_EQ(failed.error->file(), file);
     EXPECT_EQ(failed.payloads, Payloads(kSix.begin(), kSix.begin() + failed.payloads.size()));
     EXPECT_EQ(skipped.damaged[0].begin, failed.error->offset());
-    if (bit < 8 * 8) continue;  // without the magic number it is not even known as LZ4
+    if (bit < 8 * 8) continue;  // without the magic number it isn't recognised as LZ4
     EXPECT_GE(skipped.payloads.size(), 4U);
     for (const std::string& payload : skipped.payloads) {
       EXPECT_THAT(kSix, ::testing::Contains(payload));

@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::error_of;
 
-// They lie in one block, which nobody is to notice.
+// They lie in one block, which must not be noticed.
 TEST(ColumnParser, small_columns_are_each_on_their_own) {
   const ColumnParser parser(ColumnSchema()
                                 .column("a", DType::float32)
@@ -54,12 +54,12 @@ TEST(ColumnParser, small_columns_are_each_on_their_own) {
     if (round == 0) kept = batch.column("b").values();
     if (round == 1) seen = batch.column("a").values().owner();
   }
-  EXPECT_TRUE(seen.expired());  // whose count lies in the block
+  EXPECT_TRUE(seen.expired());                                        // its count lies in the block
   EXPECT_THAT(kept->values<std::int64_t>(), ElementsAre(0, 10, 20));  // the others are gone
   EXPECT_TRUE(kept->is_writable());
 }
 
-/// A schema comes from people: what it asks for is no memory that wraps around.
+/// Schemas come from people: what they ask for must not become memory that wraps around.
 TEST(ColumnParser, rows_larger_than_any_memory) {
   const std::int64_t huge = std::int64_t{1} << 60;
   EXPECT_EQ(error_of([&] {

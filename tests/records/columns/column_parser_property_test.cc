@@ -31,7 +31,7 @@ class Drawn {
   std::size_t pick(std::size_t n) { return random_() % n; }
 
   ColumnSchema schema() {
-    // Those that WildExamples give their features, and two that no record has.
+    // Features of WildExamples, and two that no record has.
     std::vector<std::string> names = {"a", "b", "label", "image", "", "none", "nothing"};
     std::shuffle(names.begin(), names.end(), random_);
     ColumnSchema schema;
@@ -162,7 +162,7 @@ struct Typed {
   std::vector<std::string> words;
 };
 
-/// The same features as both kinds of schema read them.
+/// Reads the same features by both kinds of schema.
 std::pair<ExampleSchema<Typed>, ColumnSchema> both_schemas() {
   return {ExampleSchema<Typed>()
               .feature("image", &Typed::image)
@@ -184,7 +184,7 @@ std::pair<ExampleSchema<Typed>, ColumnSchema> both_schemas() {
               .ragged_bytes("words")};
 }
 
-/// Columns that grow, of which the types are known.
+/// Columns that grow and whose types are known.
 struct TypedRows {
   RowColumn<std::array<std::uint8_t, 4>> image;
   RowColumn<std::int16_t> label;
@@ -209,7 +209,7 @@ std::string message_of(const auto& parse) {
   return "";
 }
 
-/// One feature at a time becomes another, and both say the same of it.
+/// One feature at a time is replaced by another, and both schemas agree on it.
 TEST(ColumnParserProperty, words_its_errors_as_example_schema_does) {
   const auto schemas = both_schemas();
   const ExampleSchema<Typed>& typed = schemas.first;
@@ -230,7 +230,7 @@ TEST(ColumnParserProperty, words_its_errors_as_example_schema_does) {
       if (other == 4) builder.floats(name, std::span<const float>(floats));
       if (other == 5) builder.bytes(name, std::span<const std::string>(texts));
       if (other == 6) builder.bytes(name, "xyz");
-      // The last of two features of one name is the one that counts; without any it is missing.
+      // The last of two features of one name counts; without any it is missing.
       std::string bytes = typed.encode(object) + builder.encode();
       if (other == 7) {
         const auto at = bytes.find(name);
@@ -251,7 +251,7 @@ TEST(ColumnParserProperty, words_its_errors_as_example_schema_does) {
   EXPECT_GT(refused, 30U);
 }
 
-/// Whether a record is read the quick way or not, what is wrong with it is told.
+/// Errors are reported whether a record is read the quick way or not.
 TEST(ColumnParserProperty, damage_of_features_that_nobody_asked_for) {
   const ColumnParser parser(ColumnSchema().column("a", DType::int64));
   const std::string good = ExampleBuilder().integers("a", 7).encode();
@@ -295,8 +295,8 @@ TEST(ColumnParserProperty, damaged_records) {
     const auto places = typed_rows.places();
     const std::string expected = message_of([&] { typed.append_row(Record(bad), 0, places); });
     const std::string found = message_of([&] { parser.parse_row(bad, nullptr, 1, rows); });
-    // Only columns take integers for the bytes of an image. Of several things that are wrong with
-    // the bytes of one list either may be told.
+    // Only columns take integers for the bytes of an image. With several errors in the bytes of one
+    // list either may be reported.
     if (expected.find("'image' holds integers") == std::string::npos) {
       ASSERT_EQ(found.empty(), expected.empty()) << found << expected;
       const bool is_damage = found.starts_with("data_loss") || expected.starts_with("data_loss");

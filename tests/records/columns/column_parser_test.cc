@@ -272,7 +272,7 @@ TEST(ColumnParser, schemas_that_examples_can_not_fill) {
 
 TEST(ColumnParser, batches_return_their_memory_to_the_next_ones) {
   const ColumnParser parser(all_kinds());
-  // Of so many the small columns' block is the only one of its size.
+  // With so many records the small columns' block is the only one of its size.
   const std::vector<std::string> records(5, example({1, 2, 3}, {"a", "b"}, 5));
   const auto places = [&] {
     const ColumnBatch batch = parse_all(parser, records);
@@ -283,7 +283,7 @@ TEST(ColumnParser, batches_return_their_memory_to_the_next_ones) {
     }
     return all;
   };
-  places();  // its columns grow; from the next one on they are large enough from the start
+  places();  // its columns grow; later batches have large enough ones from the start
   const auto second = places();
   EXPECT_EQ(second.size(), 6U + 4U);
   EXPECT_EQ(places(), second);
@@ -298,7 +298,7 @@ TEST(ColumnParser, a_batch_outlives_its_parser) {
   EXPECT_THAT(batch.column("tokens").values<std::int32_t>(), ElementsAre(1, 2));
 }
 
-/// Names are read when the program runs: so many columns cost no compilation.
+/// Names are read at run time: many columns cost no compilation.
 TEST(ColumnParser, hundreds_of_columns_of_records_with_thousands_of_features) {
   ColumnSchema schema;
   for (int i = 0; i < 10'000; i += 33) {

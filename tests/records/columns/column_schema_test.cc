@@ -59,7 +59,7 @@ TEST(ColumnSchema, numbers_that_json_can_not_write) {
   EXPECT_FALSE(other == ColumnSchema());
 }
 
-/// A schema may be written on another machine than that which has the memory for its rows.
+/// A schema may be written on another machine than the one that has the memory for its rows.
 TEST(ColumnSchema, defaults_of_rows_that_no_memory_holds) {
   const auto schema = ColumnSchema()
                           .column("x", DType::int8, {std::int64_t{1} << 50})
@@ -206,7 +206,7 @@ TEST(ColumnSchema, from_what_records_hold) {
   EXPECT_EQ(ColumnSchema::from_json(schema.to_json()), schema);
 }
 
-/// Whatever the bytes are, they become a schema or an Error.
+/// Any bytes become a schema or an Error.
 TEST(ColumnSchema, damaged_json) {
   const auto seed = testing::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));

@@ -138,7 +138,7 @@ TEST(Column, what_belongs_to_another_kind) {
             "2 rows from 2 on are wanted of a column of 3");
 }
 
-/// Random columns: a slice shows what its copy shows, and is equal to it and hashed as it.
+/// Random columns: a slice shows the same as its copy, is equal to it and has the same hash.
 TEST(Column, slices_of_drawn_columns) {
   const auto seed = testing::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));

@@ -9,12 +9,12 @@
 #include "records/columns/drawn_columns.h"
 #include "thrown_error.h"
 
-// Arrow's own header would come with these guards set, and be passed over.
+// Arrow's own header would set these guards, and then be skipped.
 #if !defined(ARROW_C_DATA_INTERFACE) || !defined(ARROW_C_STREAM_INTERFACE)
 #error "the guards that Arrow's specification asks for are not set"
 #endif
 
-/// What Python reads is in tests/interop/test_columns.py; here it is who owns what.
+/// Ownership of exported memory; tests/interop/test_columns.py reads it in Python.
 namespace infeed {
 namespace {
 
@@ -86,7 +86,7 @@ TEST(Arrow, an_array_keeps_the_memory_until_it_is_released) {
 
   EXPECT_EQ(array.length, 2);
   EXPECT_EQ(array.children[0]->children[0]->length, 4);
-  // A consumer may take a child for itself, and let the parent go.
+  // A consumer may keep a child, and release the parent.
   ArrowArray moved = *array.children[0];
   array.children[0]->release = nullptr;
   array.release(&array);

@@ -30,7 +30,7 @@ ColumnBatch parse_all(const ColumnParser& parser, const std::vector<std::string>
   return parser.finish(std::move(rows), records.size());
 }
 
-/// Of step i: two bytes, i words, the floats i and i + 0.5, the integer i.
+/// Returns step i: two bytes, i words, the floats i and i + 0.5, the integer i.
 std::string clip(std::int64_t label, int steps) {
   SequenceExampleBuilder builder;
   builder.context().integers("label", label);
@@ -50,7 +50,7 @@ std::string clip(std::int64_t label, int steps) {
   return builder.encode();
 }
 
-/// A field that nobody knows makes a record unusual, and nothing else.
+/// An unknown field makes a record unusual, and nothing else.
 std::string unusual(const std::string& record) { return std::string("\x78\x00", 2) + record; }
 
 TEST(SequenceColumns, every_kind_of_column) {
@@ -240,7 +240,7 @@ class DrawnSchema {
                                    Column::Kind::padded, Column::Kind::ragged_bytes};
     type.kind = kKinds.at(pick(kKinds.size()));
     const bool is_bytes = type.kind == Column::Kind::ragged_bytes;
-    // What WildExamples draw fits these at times.
+    // WildExamples draws values that fit these at times.
     type.dtype = is_bytes ? DType::bytes : pick(2) == 0 ? DType::int64 : DType::float32;
     if (is_list && (is_bytes || type.kind == Column::Kind::ragged) && pick(3) != 0) {
       type.ragged_levels = 2;
@@ -260,7 +260,7 @@ class DrawnSchema {
   std::mt19937_64& random_;
 };
 
-/// Each step as many values, mostly of the kind that the column wants.
+/// Gives each step equally many values, mostly of the kind that the column wants.
 std::string likely_sequence(const ColumnSchema& schema, DrawnSchema& drawn) {
   SequenceExampleBuilder builder;
   const auto values = [&](auto&& add, const ColumnType& type, std::size_t count) {

@@ -221,7 +221,8 @@ TEST(Tensor, each_byte_changes_the_hash) {
 
 TEST(TensorPool, memory_comes_back_with_the_last_copy) {
   const TensorPool pool;
-  // So much was in use once: the smaller block stays in the pool, and no other memory lies there.
+  // As much as was in use before: the smaller block stays in the pool, and no other memory lies
+  // there.
   { const Tensor room(DType::uint8, {1 << 16}, pool); }
   Tensor tensor(DType::float32, {1000}, pool);
   const std::byte* const place = tensor.data();
@@ -265,7 +266,7 @@ TEST(TensorPool, is_bounded_and_keeps_the_newest) {
 TEST(TensorPool, holds_no_more_than_was_in_use_at_once) {
   const TensorPool pool;
   for (int i = 0; i < 50; ++i) {
-    // Whatever lies free is of another size.
+    // All free blocks have another size.
     const Tensor tensor(DType::uint8, {(1 << 16) + i * 20'000}, pool);
     EXPECT_EQ(pool.free_bytes(), 0U);
   }

@@ -186,7 +186,7 @@ TEST(ExampleSchema, messages_teach) {
               schema.parse(ExampleBuilder().bytes("image", "abc").integers("label", 1).encode());
             }).message(),
             "feature 'image' has 3 bytes, but 4 are wanted");
-  // An empty list is not missing where nothing says so.
+  // An empty list is not missing unless the schema says so.
   EXPECT_EQ(error_of([&] {
               schema.parse(ExampleBuilder()
                                .bytes("image", "abcd")

@@ -38,7 +38,7 @@ std::string shaped_example(const Shaped& values, const std::string& unwanted) {
   return builder.encode();
 }
 
-/// "" and the values, or what the error says.
+/// Returns "" and the values, or the error's text.
 std::string outcome(const ExampleSchema<Shaped>& schema, const std::string& example) {
   try {
     const Shaped parsed = schema.parse(example);

@@ -273,7 +273,7 @@ TEST(ExampleParser, finds_any_of_many_names_in_any_order) {
   }
 }
 
-/// The quick hash looks at both ends of a name only. 40,000 that agree in them took 20 s.
+/// The quick hash looks only at both ends of a name. 40,000 names with the same ends took 20 s.
 TEST(ExampleParser, names_that_were_made_to_collide_cost_no_more) {
   constexpr std::size_t kNames = 40'000;
   std::string all;

@@ -130,7 +130,7 @@ TEST(InferredSchema, new_names_in_each_record_cost_no_more) {
   EXPECT_EQ(schema.features[30'000].examples, 1U);
 }
 
-/// Names are kept for good, whatever record or list or other inference they are of.
+/// Names are kept for good, whatever record or list or other inference they belong to.
 TEST(InferredSchema, so_many_names_are_kept) {
   const auto fails = [](auto function) {
     const Error error = testing::error_of(function);
@@ -160,7 +160,7 @@ TEST(InferredSchema, so_many_names_are_kept) {
   fails([&] { lists.add(builder.encode()); });
 }
 
-/// A name of a megabyte would widen each of the lines of others.
+/// A name of a megabyte would widen each line of the others.
 TEST(InferredSchema, one_long_name_widens_no_other_line) {
   SchemaInference inference;
   ExampleBuilder builder;

@@ -32,7 +32,7 @@ SequenceExampleSchema<Clip> clip_schema() {
 
 const Clip kClip = {9, {"one", "", "three"}, {{1, 2}, {3, 4}}, {{1, 2, 3}, {}, {4}}};
 
-/// A SequenceExample with these frames and nothing else that is needed.
+/// Returns a SequenceExample with these frames and nothing else.
 std::string with_frames(const std::function<void(FeatureListBuilder&)>& fill) {
   SequenceExampleBuilder builder;
   builder.context().integers("label", 1);

@@ -13,7 +13,7 @@
 namespace infeed::detail {
 namespace {
 
-/// Values of 1 to 10 bytes, as many as fill a block and what is loaded behind it.
+/// Returns values of 1 to 10 bytes, as many as fill a block and the bytes loaded behind it.
 std::string draw_block(std::mt19937_64& random, std::vector<std::uint64_t>& values) {
   std::string block;
   const std::uint64_t size_bits = 1 + random() % 64;
@@ -44,7 +44,7 @@ TEST(Varints, every_form_of_this_machine_decodes_alike) {
   }
 }
 
-/// As an Example has them: a list of one packed run.
+/// Encodes them as in an Example: a list of one packed run.
 std::string packed_list(const std::vector<std::int64_t>& values) {
   std::string run;
   for (const std::int64_t value : values) run += testing::varint(static_cast<std::uint64_t>(value));

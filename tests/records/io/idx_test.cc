@@ -75,7 +75,7 @@ TEST(Idx, errors_name_the_file_and_say_what_was_expected) {
   const std::string compressed = testing::gzip(kTwoByThree);
   EXPECT_THAT(message(compressed.substr(0, compressed.size() - 3)),
               HasSubstr("the file ends inside it"));
-  // A header that claims 2^128 bytes allocates no more than what comes.
+  // A header that claims 2^128 bytes allocates no more than the bytes that come.
   EXPECT_THAT(message("\0\0\x08\x04"s + std::string(16, '\xff') + "abc"),
               HasSubstr("the file is cut: 3 of the"));
   EXPECT_EQ(error_of([&] { read_idx(folder.file("nothing")); }).code(), ErrorCode::not_found);

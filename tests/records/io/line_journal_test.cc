@@ -72,7 +72,7 @@ TEST_P(LineJournalFile, is_emptied_and_removed) {
 }
 
 TEST_P(LineJournalFile, takes_nothing_behind_a_line_that_failed) {
-  // It can't be written to, as a full disk can't.
+  // It can't be written to, like a full disk.
   LineJournal journal(File::open(file_, O_RDONLY | O_CREAT), GetParam(), Durability::synced);
   EXPECT_EQ(error_of([&] { journal.append("lost"); }).code(), ErrorCode::unavailable);
   const Error error = error_of([&] { journal.append("lost"); });

@@ -31,7 +31,7 @@ TEST(MappedFiles, stay_mapped_until_they_change) {
   ASSERT_NE(longer, nullptr);
   EXPECT_EQ(bytes_of(*longer), "longer than before");
 
-  // Replaced by a rename: who still looks at the old one isn't disturbed.
+  // Replaced by a rename: readers of the old file aren't disturbed.
   std::filesystem::rename(folder.write("other", "replaced"), name);
   const auto replaced = files.of(File::open_to_read(name));
   ASSERT_NE(replaced, nullptr);

@@ -85,7 +85,7 @@ TEST(ReplaceFile, ADeviceIsWrittenDirectly) {
   EXPECT_THAT(error.message(), HasSubstr("the disk is full"));
 }
 
-// A folder that was downloaded may hold links at names that we are known to use.
+// A downloaded folder may hold links at names that we are known to use.
 TEST(ReplaceFile, APlantedLinkAtThePartialNameIsNotFollowed) {
   const TemporaryFolder folder;
   const std::string victim = folder.write("victim", "precious");

@@ -8,7 +8,7 @@
 namespace infeed::testing {
 namespace {
 
-/// Threads of a system that gives so many.
+/// Threads of a system that gives only so many.
 class FewThreads {
  public:
   explicit FewThreads(std::size_t left) : left_(left) {}

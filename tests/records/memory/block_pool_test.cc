@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kBytes = 4096;
 
-/// One for each of two cores, in this order; both are given back.
+/// Takes one block on each of two cores, in this order, and gives both back.
 std::vector<Block*> have_had(BlockPool& pool) {
   std::vector<Block*> blocks;
   for (const int core : testing::two_cores()) {

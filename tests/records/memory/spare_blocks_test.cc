@@ -43,7 +43,7 @@ class SpareBlocksTest : public ::testing::Test {
     file_ = folder_.write("x", testing::frame(payloads));
   }
 
-  /// The last records; all of them are looked at.
+  /// Takes the last records and looks at all of them.
   std::vector<Record> read(const std::shared_ptr<SpareBlocks>& spare) const {
     ParallelRecordReader reader(file_, options_with(spare));
     std::vector<Record> kept;
@@ -82,7 +82,7 @@ TEST_F(SpareBlocksTest, are_limited) {
   EXPECT_LE(bytes_of(blocks), 9 * kBlockBytes);
   EXPECT_GE(bytes_of(blocks), 8 * kBlockBytes);
   for (detail::Block* block : blocks) EXPECT_TRUE(spare->keep(block));
-  // None is larger than an eighth of all, but for what a window puts before its bytes.
+  // None is larger than an eighth of all, but for the bytes that a window puts in front.
   const auto exact = std::make_shared<SpareBlocks>(8 * kBlockBytes);
   read(exact);
   const std::vector<detail::Block*> kept = take_all(*exact);

@@ -15,7 +15,7 @@
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
-/// ParallelRecordReader gives what RecordReader gives, whatever the file, the damage, and the cuts.
+/// ParallelRecordReader gives the same as RecordReader, for any file, damage, and cuts.
 namespace infeed {
 namespace {
 
@@ -44,7 +44,7 @@ Payloads mixed_payloads(std::mt19937_64& random, std::size_t count) {
   return payloads;
 }
 
-/// Exactly one stream, and nothing behind it.
+/// A file of exactly one stream, with nothing behind it.
 std::string inflate_with_zlib(std::string bytes, int window_bits) {
   std::string out(10'000, '\0');
   z_stream stream{};
@@ -72,7 +72,7 @@ class ParallelRecordReaderTest : public ::testing::Test {
   std::string how(std::uint64_t segment_bytes = 1000) {
     return ParallelRecordReader(file_, {.segment_bytes = segment_bytes}).how();
   }
-  /// Some bytes of the file become others, or its end goes.
+  /// Changes some bytes of the file, or cuts its end.
   void damage_file() {
     std::string bytes = testing::read_whole(file_);
     for (std::size_t i = random_() % 4; i > 0 && !bytes.empty(); --i) {
@@ -217,7 +217,7 @@ TEST_F(ParallelRecordReaderTest, damage_in_the_middle_of_a_gzip_file_with_its_po
     EXPECT_EQ(how(), "split at its flush points");
     expect_same(file_, {64, 3000});
   }
-  // A record less, and points that know nothing of it: only the member's own CRC and size tell.
+  // One record less, unknown to the points: only the member's own CRC and size show it.
   folder_.write("x", good);
   expect_same(file_, {3000});
 }

@@ -26,7 +26,8 @@ struct Found {
   std::size_t blocks = 0;
 };
 
-/// As several threads would: some blocks are claimed and read, in any order, before one is framed.
+/// Reads as several threads would: some blocks are claimed and read, in any order, before one is
+/// framed.
 Found read_blocks(const std::shared_ptr<BlockFile>& file, std::mt19937_64& random) {
   Found found;
   while (found.ended_well) {
@@ -60,7 +61,7 @@ Found read_blocks(const std::shared_ptr<BlockFile>& file, std::mt19937_64& rando
   return found;
 }
 
-/// Records before the end, or before the first error.
+/// Returns the records before the end, or before the first error.
 Found read_records(const std::string& file) {
   Found found;
   RecordReader reader(file);
@@ -128,7 +129,7 @@ TEST_F(RecordBlocks, hold_what_a_reader_gives) {
   }
 }
 
-/// A file that has another number of records than it should, and one with more behind its end.
+/// A file whose number of records is wrong, and one with more records behind its end.
 TEST_F(RecordBlocks, end_before_what_is_wrong_at_the_end) {
   for (const RecordWriterOptions& options : options_) {
     SCOPED_TRACE(std::string(to_string(options.compression)));
@@ -147,8 +148,8 @@ TEST_F(RecordBlocks, end_before_what_is_wrong_at_the_end) {
   }
 }
 
-/// Whatever happens to the bytes, blocks give the first records that a reader gives, and end well
-/// only where it does.
+/// Whatever happens to the bytes, blocks give the first records of a reader, and end well only
+/// where it does.
 TEST_F(RecordBlocks, of_damaged_files) {
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed_));
   for (int round = 0; round < 400; ++round) {
@@ -183,8 +184,8 @@ TEST_F(RecordBlocks, of_damaged_files) {
   }
 }
 
-/// Where all records are as long, a block's end is foretold; longer ones than the largest block have none
-/// that could be.
+/// If all records are equally long, a block's end is predicted; records longer than the largest
+/// block allow no prediction.
 TEST_F(RecordBlocks, of_long_records_of_one_length) {
   for (const std::size_t bytes : {100'000, 5'000'000}) {
     {
@@ -201,8 +202,8 @@ TEST_F(RecordBlocks, of_long_records_of_one_length) {
   }
 }
 
-/// Long records are used where they lie in the page cache, with the same outcome; a record that isn't
-/// in a block whole, one longer than a block, and the end of the file among them.
+/// Long records are used where they lie in the page cache, with the same outcome. This includes a
+/// record that isn't whole in a block, one longer than a block, and the end of the file.
 TEST_F(RecordBlocks, of_mapped_files) {
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed_));
   for (int round = 0; round < 8; ++round) {
@@ -226,7 +227,7 @@ TEST_F(RecordBlocks, of_mapped_files) {
   }
 }
 
-/// What a record is of stays as long as the record, and a file that was shortened ends the blocks.
+/// A record's memory stays as long as the record, and a shortened file ends the blocks.
 TEST_F(RecordBlocks, of_a_mapped_file_that_changes) {
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed_));
   std::string payload;
@@ -246,7 +247,7 @@ TEST_F(RecordBlocks, of_a_mapped_file_that_changes) {
     ASSERT_TRUE(file->frame(block));
     ASSERT_TRUE(file->complete(block));
     ASSERT_NE(block.size(), 0U);
-    // The first block told how long records are; the others take no memory.
+    // The first block showed the records' length; the others take no memory.
     EXPECT_EQ(block.memory_bytes() == 0, i != 0);
     Record borrowed = block.borrowed(0);
     kept = borrowed;

@@ -11,8 +11,8 @@
 
 #include "records/temporary_files.h"
 
-/// ParallelRecordReaderOptions::threads_now, and the accounts of what threads do. That records, errors
-/// and damage are the same whatever it is set to, parallel_record_reader_test.cc shows.
+/// ParallelRecordReaderOptions::threads_now, and the accounts of the threads' work.
+/// parallel_record_reader_test.cc shows that records, errors and damage don't depend on it.
 namespace infeed {
 namespace {
 
@@ -51,7 +51,7 @@ class ThreadsNow : public ::testing::Test {
     }
   }
 
-  /// A thread of the reader has begun; the end of what it holds is its own.
+  /// A thread of the reader has begun; it sets its own end.
   void note_thread() {
     struct Held {
       explicit Held(std::atomic<int>& count) : ended(count) {}
@@ -62,7 +62,7 @@ class ThreadsNow : public ::testing::Test {
     static thread_local std::optional<Held> held;
     held.emplace(ended_);
   }
-  /// They come and go when the system lets them.
+  /// Threads come and go when the system allows them.
   static void wait_until(const std::atomic<int>& threads, int count) {
     while (threads < count) std::this_thread::yield();
   }
@@ -86,7 +86,7 @@ TEST_F(ThreadsNow, end_and_come_back) {
   wait_until(begun_, 2);
   EXPECT_GE(decoded_, 5'000 / 90) << "they decode all of it, a segment at a time";
   *now_ = 0;
-  read(reader, 1'000);  // what they had decoded, and a segment more
+  read(reader, 1'000);  // what they had decoded, and one segment more
   const int decoded = decoded_;
   read(reader, 4'000);
   EXPECT_EQ(decoded_, decoded);
@@ -94,7 +94,7 @@ TEST_F(ThreadsNow, end_and_come_back) {
   EXPECT_EQ(begun_, 2);
   *now_ = 3;
   read(reader, 5'000);
-  wait_until(begun_, 5);  // those that had ended are begun again
+  wait_until(begun_, 5);  // ended threads are started again
   EXPECT_EQ(begun_, 5);
   Record record;
   EXPECT_FALSE(reader.next(record));
@@ -120,7 +120,7 @@ TEST_F(ThreadsNow, keep_one_for_a_file_that_is_compressed) {
   EXPECT_GT(decoded_, 100);
 }
 
-/// How many segments have been decoded when nobody takes any behind the first, with so many threads.
+/// Returns how many segments so many threads decode when none behind the first is taken.
 class SegmentsAhead : public ThreadsNow {
  protected:
   int segments_ahead(ParallelRecordReaderOptions options, unsigned threads, int expected) {

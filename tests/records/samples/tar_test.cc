@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class Tar : public ::testing::Test {
  protected:
-  /// "key: ext=content ..." a sample, "! message" an error.
+  /// Shows "key: ext=content ..." for a sample, "! message" for an error.
   static std::vector<std::string> read_all(TarSampleReader reader) {
     std::vector<std::string> texts;
     TarSample sample;
@@ -51,7 +51,7 @@ class Tar : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-/// Each was compared with all before it: 11 s.
+/// Each name was compared with all before it: 11 s.
 TEST_F(Tar, ManyMembersOfOneSampleCostNoMore) {
   std::string bytes;
   for (int i = 0; i < 60'000; ++i) bytes += tar_member(fmt::format("a.{:050}", i), "");

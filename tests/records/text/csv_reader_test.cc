@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 class CsvReaderTest : public ::testing::Test {
  protected:
-  /// All rows of a table in one batch.
+  /// Reads all rows of a table in one batch.
   ColumnBatch read(std::string_view text, const ColumnSchema& schema, CsvOptions options = {}) {
     CsvReader reader({folder_.write("table.csv", text)}, schema, std::move(options));
     auto batch = reader.read(1'000'000);
@@ -223,7 +223,7 @@ TEST_F(CsvReaderTest, RowsAreMeasuredWithoutWhatStandsAroundThem) {
                                                          empty + 2)));
     }
   }
-  // What comes before one that is too long is read; carriage returns alone are no empty lines.
+  // Rows before one that is too long are read; carriage returns alone are no empty lines.
   CsvReader reader(
       {folder_.write("table.csv", "age,size,name\n1,2,a\n\n2,3,b\n" + longest + "x\n")}, people_,
       options);
@@ -244,17 +244,18 @@ TEST_F(CsvReaderTest, LinesThatEndWithACarriageReturnAreRefused) {
   const std::string lone =
       "a carriage return stands without a line feed; expected are lines that end with LF or CRLF: "
       "tr '\\r' '\\n' makes them of lines that end with CR";
-  // Of such a file all is the header.
+  // Such a file is all header.
   const std::string file = folder_.write("mac.csv", "age,size,name\r1,2,a\r");
   EXPECT_THAT(error_of([&] { infer_csv_schema(file); }).message(), HasSubstr(lone));
   EXPECT_THAT(refused("age,size,name\r1,2,a\r", people_).message(), HasSubstr(lone));
   EXPECT_THAT(refused("age,size,name\n1,2,a\r3,4,b\n", people_).message(), HasSubstr(lone));
   EXPECT_THAT(refused("age,size,name\n1,2,\"a\"\r\"b\",4,5\n", people_).message(), HasSubstr(lone));
   EXPECT_THAT(refused("age,other,size,name\n1,\r,2,a\n", people_).message(), HasSubstr(lone));
-  // The end of the file may stand for a line feed, and in quotes it is a character.
+  // The end of the file may stand for a line feed, and in quotes the carriage return is a
+  // character.
   const ColumnBatch batch = read("age,size,name\r\n1,2,\"a\rb\"\r", people_);
   EXPECT_THAT(texts(batch.column("name")), ElementsAre("a\rb"));
-  // A row that can't be read says nothing of its columns.
+  // A row that can't be read tells nothing about its columns.
   EXPECT_EQ(infer_csv_schema(folder_.write("one.csv", "age\n1\n2\r3\n")).columns()[0].dtype,
             DType::int64);
 }

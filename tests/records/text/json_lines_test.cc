@@ -84,7 +84,7 @@ TEST_F(JsonLinesTest, DefaultsStandInForNullsAndGaps) {
   EXPECT_THAT(texts(batch.column("b.c")), ElementsAre("none", "none", "none", "x"));
 }
 
-/// A member is recognised by how the line before wrote it; how its value begins may differ.
+/// A member is recognised by its text in the line before; the beginning of its value may differ.
 TEST_F(JsonLinesTest, ALineMayBeSpacedUnlikeTheOneBefore) {
   const ColumnBatch batch = read(R"({"o":{"n":1}}
 {"o": {"n": 2}}
@@ -191,7 +191,7 @@ TEST_F(JsonLinesTest, InferringPassesOverLinesThatAreTooDeep) {
 }
 
 TEST_F(JsonLinesTest, InferringKeepsToTheValuesOfWholeObjects) {
-  // Of the second line nothing counts, since it isn't whole; a key that comes twice is one value.
+  // Nothing of the second line counts, since it is incomplete; a key that comes twice is one value.
   const ColumnSchema schema = infer_json_lines_schema(
       folder_.write("t.jsonl", "{\"z\":1,\"a\":2,\"z\":3}\n{\"z\":\"x\",\"b\":\n[4]\n"));
   ASSERT_EQ(schema.columns().size(), 2U);
@@ -206,7 +206,7 @@ TEST_F(JsonLinesTest, InferringKeepsToTheValuesOfWholeObjects) {
   }
 }
 
-/// As many as may be, in a time that doesn't grow with their square; one more is an error.
+/// Tests the allowed number, in a time that doesn't grow with its square; one more is an error.
 TEST_F(JsonLinesTest, InferringHasALimitOfColumnsAndOfTheirNames) {
   const auto line_of = [](std::size_t columns) {
     std::string line = "{\"0\":0";
@@ -238,7 +238,7 @@ TEST(JsonDepth, CountsWhatIsOpen) {
   EXPECT_FALSE(detail::is_json_too_deep("\"" + std::string(1000, '[') + "\\"));
 }
 
-/// What another parser takes of random and nearly right texts, this one takes, and nothing else.
+/// Takes the same random and nearly right texts as another parser, and no others.
 TEST_F(JsonLinesTest, AgreesWithAnotherParser) {
   std::mt19937_64 random(test_seed());
   const std::vector<std::string> parts = {"{",

@@ -31,10 +31,10 @@ std::vector<NumberMethod> methods() {
   return {kMethods.begin(), kMethods.begin() + (has_vectors ? 2 : 1)};
 }
 
-/// How many of the text's bytes are the number; -1 where it is to be looked at more closely.
+/// Returns how many of the text's bytes are the number; -1 if the number needs a closer look.
 template <class T>
 std::ptrdiff_t scan(NumberMethod method, NumberForm form, const std::string& text, T& out) {
-  // What stands around it must mean nothing.
+  // The bytes around the number must not matter.
   const std::string padded = "9.-5" + std::string(60, '7') + text + std::string(64, '3');
   std::array<T, 3> values{};
   const char* const at = padded.data() + 64;
@@ -84,7 +84,7 @@ TEST(NumberScan, IsWhatTheParserSays) {
                                (random() % 8 == 0 ? "" : digits(random() % 21));
     expect_like_parser<double>(number, behind);
     expect_like_parser<float>(number, behind);
-    // As shortest texts are: up to 17 digits, around 1.
+    // Shortest texts: up to 17 digits, around 1.
     const auto mantissa = static_cast<double>(random() >> 11) * 0x1p-53;
     expect_like_parser<double>(
         fmt::format("{:f}", std::ldexp(mantissa, static_cast<int>(random() % 40))), behind);
@@ -132,7 +132,7 @@ TEST(NumberScan, LeavesTheOthers) {
            {"", "-", ".", "-.", "+1.5", "nan", "--1.5", "12345678901234567890"}) {
         EXPECT_EQ(scan(method, form, text + std::string(","), number), -1) << text;
       }
-      // Where it ends, the caller has to look.
+      // The caller has to look where it ends.
       EXPECT_EQ(scan(method, form, "1.5e3,", number), 3);
       EXPECT_EQ(scan(method, form, "1.2.3,", number), 3);
     }

@@ -16,7 +16,7 @@ namespace {
 
 using detail::NumberProblem;
 
-/// Text as parsers meet it: with something behind it.
+/// Text as parsers meet it: with other bytes behind it.
 template <class T>
 NumberProblem parse_behind(const std::string& text, T& out, char behind = '7') {
   const std::string padded = text + std::string(64, behind);
@@ -53,7 +53,7 @@ TEST(NumberText, FloatsAreTheNearestOnes) {
       case 0:
         text = std::isfinite(any) ? fmt::format("{}", any) : "0";
         break;
-      case 1:  // as many digits as there may be
+      case 1:  // the most digits
         text = fmt::format("{}.{}", bits % 1000, random() % 1'000'000'000'000'000'000U);
         break;
       case 2:

@@ -12,7 +12,7 @@ namespace {
 using detail::RowFormat;
 using detail::RowScan;
 
-/// The same, byte by byte.
+/// Scans byte by byte.
 RowScan scan_slowly(const std::string& text, std::size_t rows_max, const RowFormat& format) {
   RowScan found{.end = text.data()};
   std::size_t lines = 0;
@@ -60,14 +60,14 @@ TEST(RowScan, FindsWhatAWalkOverAllBytesFinds) {
     const RowFormat format{',', random() % 2 == 0, random() % 4 == 0};
     const std::size_t rows_max = 1 + random() % 20;
     const RowScan expected = scan_slowly(text, rows_max, format);
-    // What stands behind the end must mean nothing.
+    // Bytes behind the end must not matter.
     const std::string padded = text + std::string(detail::kTextPaddingBytes, "\n\"a"[random() % 3]);
     const RowScan found =
         detail::scan_rows(padded.data(), padded.data() + text.size(), rows_max, format);
     ASSERT_EQ(found.rows, expected.rows) << text;
     ASSERT_EQ(found.end - padded.data(), expected.end - text.data()) << text;
     ASSERT_EQ(found.lines, expected.lines) << text;
-    // A quote that may be the first of a pair whose second has not been read closes nothing yet.
+    // A quote at the end may be the first of a pair, so it closes nothing yet.
     if (text.ends_with('"')) continue;
     ASSERT_EQ(found.in_quotes, expected.in_quotes) << text;
   }

@@ -9,14 +9,15 @@
 #include "records/tfrecord/framed.h"
 #include "thrown_error.h"
 
-/// Each damaged range is noted with a line of text, and a few bytes of gzip make millions of them.
+/// Each damaged range is noted with a line of text, and a few bytes of gzip make millions of
+/// ranges.
 namespace infeed {
 namespace {
 
 using testing::error_of;
 using testing::TemporaryFolder;
 
-/// Records that are whole, each behind one whose bytes were changed.
+/// Whole records, each behind one whose bytes were changed.
 std::string damaged_file(std::size_t ranges) {
   const std::string whole = testing::frame("x");
   std::string damaged = whole;

@@ -29,7 +29,7 @@ struct Outcome {
   std::size_t damages = 0;
 };
 
-/// Named as plain: random bytes look like a zlib stream once in a thousand files.
+/// Declared as plain: random bytes look like a zlib stream once in a thousand files.
 const RecordReaderOptions kPlainAndDamaged = {.compression = Compression::none,
                                               .damage = DamagePolicy::skip_and_resynchronise};
 
@@ -88,7 +88,7 @@ TEST(LyingHeaders, every_byte_is_hashed_a_limited_number_of_times) {
   }
 }
 
-/// The slowest and most obvious way to the same records.
+/// Reads the same records in the slowest and most obvious way.
 Payloads search_by_definition(std::string_view bytes) {
   const auto record_at = [bytes](std::size_t at) -> std::optional<std::string_view> {
     if (bytes.size() - at < 16) return std::nullopt;

@@ -121,8 +121,8 @@ TEST(RecordDamage, every_truncation_of_a_plain_file_is_reported) {
   }
 }
 
-/// What must be true of a compressed file under every policy when something in it is damaged: the
-/// records before the damage come, and then an error, or one range that begins behind them.
+/// Requirements for a damaged compressed file under every policy: the records before the damage
+/// come, and then an error, or one range that begins behind them.
 void expect_reported(const std::string& file, std::size_t block_bytes) {
   const auto ends = boundaries();
   const auto read = [&](DamagePolicy policy) {

@@ -21,7 +21,7 @@ std::uint64_t wanted_file_bytes() {
   return (text == nullptr ? 24 : std::strtoull(text, nullptr, 10)) << 20;
 }
 
-/// The payload of a record can be made again from its number, so that nothing has to be remembered.
+/// A record's payload follows from its number, so that nothing has to be remembered.
 std::string payload_of(std::uint64_t seed, std::uint64_t record) {
   std::mt19937_64 random(seed + record);
   // Many small ones, some as large as an image, a few larger than the reader's block.
@@ -95,7 +95,7 @@ TEST(RecordDamage, a_hundred_damages_lose_only_the_records_that_were_hit) {
   RecordReader reader(file.name, {.damage = DamagePolicy::skip_and_resynchronise});
   Record record;
   while (reader.next(record)) {
-    // Numbers behind damage are only estimates; the offset says which record it is.
+    // Numbers behind damage are only estimates; the offset identifies the record.
     const auto found =
         std::lower_bound(file.offsets.begin(), file.offsets.end(), record.offset().value() - 12);
     ASSERT_EQ(*found, record.offset().value() - 12) << "a record from where none was written";

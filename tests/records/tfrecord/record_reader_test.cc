@@ -122,7 +122,7 @@ TEST(RecordReader, random_files_at_any_block_size_and_compression) {
   }
 }
 
-/// What the system's copy out of its page cache is quickest for.
+/// The system copies fastest out of its page cache in this case.
 TEST(RecordReader, bytes_lie_in_a_cache_line_as_they_do_in_their_file) {
   const auto seed = testing::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
@@ -145,7 +145,7 @@ TEST(RecordReader, several_streams_in_one_file_are_all_read) {
     const RecordReaderOptions options{.block_bytes = block_bytes};
     EXPECT_EQ(read_all(folder.write("g", gzip(bytes) + gzip("") + gzip(bytes)), options), six);
     EXPECT_EQ(read_all(folder.write("z", zlib(bytes) + zlib(bytes)), options), six);
-    // A record may straddle them.
+    // A record may cross the border of two streams.
     EXPECT_EQ(
         read_all(folder.write("g", gzip(bytes.substr(0, 30)) + gzip(bytes.substr(30))), options),
         kThree);
@@ -270,7 +270,7 @@ TEST(RecordReader, files_that_cannot_be_read_say_why) {
   const auto file = folder.write("file", "");
   const Error not_folder = error_of([&] { RecordReader(file + "/x"); });
   EXPECT_THAT(not_folder.what(), HasSubstr("a part of the path is a file"));
-  if (::geteuid() != 0) {  // nothing is forbidden to root
+  if (::geteuid() != 0) {  // root may do everything
     ::chmod(file.c_str(), 0);
     EXPECT_EQ(error_of([&] { RecordReader reader(file); }).code(), ErrorCode::permission_denied);
   }

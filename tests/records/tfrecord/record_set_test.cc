@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 using Payloads = std::vector<std::string>;
 
-/// Shards of records that hold their row.
+/// Makes shards whose records hold their row.
 class RecordSetTest : public ::testing::Test {
  protected:
   static constexpr std::size_t kRecordBytes = 24;
@@ -32,7 +32,7 @@ class RecordSetTest : public ::testing::Test {
     }
     return payloads;
   }
-  /// Shard `number` of three, with an index unless it is said otherwise.
+  /// Makes shard `number` of three, with an index by default.
   void add(const Payloads& payloads, bool index = true) {
     const auto name = "train-0000" + std::to_string(files_.size()) + "-of-00003.tfrecord";
     files_.push_back(folder_.write(name, frame(payloads)));
@@ -289,7 +289,7 @@ TEST_F(RecordSetTest, a_file_that_is_cut_gives_what_is_there) {
   EXPECT_EQ(error.offset(), 960U);
   EXPECT_EQ(error.record(), 40U);
   EXPECT_EQ(value(set.at(200)), 200U);
-  // One that is cut while it is being read.
+  // A file that is cut while it is being read.
   std::filesystem::resize_file(files_[0], 10 * kRecordBytes);
   EXPECT_EQ(value(set.at(9)), 9U);
   EXPECT_THAT(error_of([&] { set.at(10); }).message(), HasSubstr("the file ends at byte"));

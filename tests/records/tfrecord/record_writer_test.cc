@@ -130,7 +130,7 @@ TEST(RecordWriter, an_existing_file_is_only_replaced_when_asked) {
   EXPECT_EQ(testing::read_whole(file), "precious");
   write_all(file, {"new"}, {.existing = ExistingFile::replace});
   EXPECT_EQ(read_all(file), Payloads{"new"});
-  // Also when it appears while the writer is at work.
+  // Also if the file appears while the writer is at work.
   RecordWriter writer(folder.file("b"));
   writer.write("x");
   folder.write("b", "precious");

@@ -44,7 +44,7 @@ TEST(ShardManifest, golden_text_of_a_shard) {
             "'{}' describes no shard of a manifest");
 }
 
-// The parser's own conversion makes any integer of them.
+// The parser's own conversion makes an integer of any of them.
 TEST(ShardManifest, numbers_are_whole_and_in_range) {
   const TemporaryFolder folder;
   for (const std::string number : {"3e57", "-1", "1.5", "18446744073709551616", "\"7\"", "null"}) {
@@ -57,7 +57,7 @@ TEST(ShardManifest, numbers_are_whole_and_in_range) {
   }
 }
 
-/// 400,000 levels are freed by calls in calls, which is more than a stack holds.
+/// Recursive calls free 400,000 levels, which is more than a stack holds.
 TEST(ShardManifest, depth_is_limited_before_the_checksum_is_looked_at) {
   const TemporaryFolder folder;
   const std::string deep =
@@ -74,7 +74,7 @@ TEST(ShardManifest, every_change_is_noticed) {
   for (std::size_t i = 0; i + 1 < good.size(); ++i) {
     std::string bad = good;
     bad[i] = bad[i] == '7' ? '8' : '7';
-    if (good[i] == ' ' || good[i] == '\n') continue;  // a change that JSON may not see
+    if (good[i] == ' ' || good[i] == '\n') continue;  // a change that JSON may not show
     const Error error = error_of([&] { read_shard_manifest(folder.write("x", bad)); });
     EXPECT_TRUE(error.code() == ErrorCode::data_loss ||
                 error.code() == ErrorCode::failed_precondition)
@@ -88,7 +88,7 @@ TEST(ShardManifest, every_change_is_noticed) {
             ErrorCode::not_found);
 }
 
-// The names were opened, whatever they led to, and what lay there was printed.
+// The names were opened, whatever their targets, and the content was printed.
 TEST(ShardManifest, names_only_files_of_its_own_folder) {
   const TemporaryFolder folder;
   for (const std::string name : {"/etc/passwd", "../x", "..", "", "/dev/zero", "a/b", "s3://b/x"}) {

@@ -10,7 +10,7 @@
 #include "records/tfrecord/framed.h"
 #include "thrown_error.h"
 
-/// A file that is cut while it is read, at the border of a record: what is left looks whole.
+/// A file that is cut while it is read, at the border of a record: the rest looks whole.
 namespace infeed::testing {
 namespace {
 

@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-/// One line, and nothing that only a programmer understands.
+/// Expects one line, without anything that only a programmer understands.
 void expect_one_line(const std::string& text) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   EXPECT_THAT(text, StartsWith("infeed"));

@@ -22,7 +22,7 @@
 #include "temporary_folder.h"
 #include "thrown_error.h"
 
-/// What an input may ask of the commands.
+/// The limits of the commands for their input.
 namespace infeed::testing {
 namespace {
 
@@ -71,7 +71,7 @@ TEST(ToolLimits, ALineOfJsonHasSoManyColumns) {
               HasSubstr("there are 16 columns with 16777254 bytes of names"));
 }
 
-/// 300,000 lines, each with a name of its own, took 1.6 GB.
+/// 300,000 lines, each with its own name, took 1.6 GB.
 TEST(ToolLimits, RecordsHaveSoManyColumns) {
   tools::ColumnStatistics statistics;
   for (int i = 0; i < 65'536; ++i) {
@@ -92,7 +92,7 @@ TEST(ToolLimits, RecordsHaveSoManyColumns) {
   EXPECT_EQ(error_of([&] { statistics.add_counts({{.name = "name 65537"}}); }).message(), wrong);
 }
 
-/// Each of a thousand shards may have names of its own: the manifest has them all, and so has memory.
+/// Each of a thousand shards may have its own names: the manifest has them all, and so has memory.
 TEST(ToolLimits, TheShardsOfASetHaveSoManyColumnsTogether) {
   const TemporaryFolder folder;
   const std::string file = folder.file("t.jsonl");
@@ -116,7 +116,7 @@ TEST(ToolLimits, TheShardsOfASetHaveSoManyColumnsTogether) {
                                            "316575 bytes of names, where 65536 and 16777216"));
     EXPECT_THAT(error.file(), HasSubstr(fmt::format("set-{0:05}-of-{1:05}", shards - 1, shards)));
     EXPECT_FALSE(std::filesystem::exists(folder.file(name + "/set.manifest.json")));
-    // What is kept doesn't let the next call pass.
+    // The shards that are kept don't let the next call pass.
     EXPECT_EQ(convert(shards, name).message(), error.message());
   }
 }
@@ -147,7 +147,7 @@ TEST(ToolLimits, NamesOfRecordsHaveSoManyBytes) {
       HasSubstr("there are 16 columns with 16777217 bytes of names"));
 }
 
-/// Lines that the sample doesn't look at; of nulls no record tells the name.
+/// Lines outside of the sample; records don't show the names of nulls.
 TEST(ToolLimits, LaterLinesHaveSoManyColumns) {
   const TemporaryFolder folder;
   const std::string file = folder.file("t.jsonl");
@@ -190,7 +190,7 @@ TEST(ToolLimits, APictureOfMoreThanItsBytesIsRefused) {
       HasSubstr("2 bytes are no 4294967296x4294967297 pixels"));
 }
 
-/// Each record took as long as there were names before it: 7 s.
+/// Each record took time for all names before it: 7 s.
 TEST(ToolLimits, NewNamesInEachRecordCostNoMore) {
   const auto begin = std::chrono::steady_clock::now();
   tools::ColumnStatistics first, second;

@@ -37,7 +37,7 @@ std::ptrdiff_t open_descriptors() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
-/// It was a std::system_error beside every handler, and left both descriptors open.
+/// It was a std::system_error that no handler caught, and left both descriptors open.
 TEST(NoThreads, WatchingForCtrlCSaysSoAndLeavesNothingOpen) {
   const std::ptrdiff_t before = open_descriptors();
   {

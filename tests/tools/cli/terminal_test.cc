@@ -95,7 +95,7 @@ TEST(Terminal, EscapesWhatATerminalWouldActOn) {
   EXPECT_EQ(printed("\x1b[8mhidden\x1b[2Jcleared\xc2\x9bx"),
             "\\x1b[8mhidden\\x1b[2Jcleared\\u009bx\n");
   EXPECT_EQ(printed("\x1b[38;2;0;0;0mhidden"), "\\x1b[38;2;0;0;0mhidden\n");
-  // What paint() and pictures are made of.
+  // The sequences of paint() and pictures.
   EXPECT_EQ(printed("\x1b[1m\nRecord\x1b[0m"), "\x1b[1m\nRecord\x1b[0m\n");
   const std::string pixels = "\x1b[38;2;1;2;3m\x1b[48;2;4;5;6m▀";
   EXPECT_EQ(printed(pixels + pixels + "\x1b[0m"), pixels + pixels + "\x1b[0m\n");

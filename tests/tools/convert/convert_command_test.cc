@@ -140,7 +140,7 @@ TEST(ConvertCommand, AHeaderThatLiesTakesNoMemory) {
   std::ofstream(images, std::ios::binary)
       << std::string("\0\0\x08\x03\0\x98\x96\x80\0\0\0\x1c\0\0\0\x1c", 16);
   fs::resize_file(images, 48 << 20);
-  // The sanitizers themselves take more addresses than that.
+  // The sanitizers themselves take more address space than that.
   const std::string limit = kAddressSanitizer || kThreadSanitizer ? "" : "ulimit -v 1000000; ";
   const std::string command = limit + "exec \"$0\" convert --data \"$1\" -o \"$2\"";
   expect_failure(run_infeed({"-c", command, INFEED_COMMAND, folder.path(), folder.file("shards")},
@@ -196,7 +196,7 @@ TEST(ConvertCommand, FullDisk) {
   expect_failure(result, {"resource_exhausted", "the disk is full", disk});
 }
 
-/// So many tiny images that converting them takes seconds.
+/// Writes so many tiny images that converting them takes seconds.
 void write_many_images(const TemporaryFolder& folder) {
   constexpr std::uint32_t kCount = 12'000'000;
   std::ofstream(folder.file("images"), std::ios::binary)

@@ -11,7 +11,7 @@
 #include "tools/convert/numbered_inputs.h"
 #include "tools/folder_content.h"
 
-/// What a conversion does about a dataset that is there, whole, begun or damaged.
+/// Conversions onto an existing dataset: whole, begun or damaged.
 namespace infeed::testing {
 namespace {
 
@@ -80,7 +80,7 @@ TEST(Convert, AShardOfAnotherInputDoesntTakeAPlaceInADataset) {
   EXPECT_FALSE(fs::exists(first.files[1]));
 }
 
-/// Texts of 1 MiB, each of which is made when it is asked for.
+/// Texts of 1 MiB, each made when it is asked for.
 class LargeInput final : public ExampleInput {
  public:
   explicit LargeInput(std::uint64_t size) : size_(size) {}

@@ -16,7 +16,7 @@
 #include "temporary_folder.h"
 #include "tools/folder_content.h"
 
-/// The parts that a conversion is made of, each alone.
+/// The parts of a conversion, each alone.
 namespace infeed::testing {
 namespace {
 

@@ -58,7 +58,7 @@ class ConvertResume : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-/// Whatever has a shard's name is whole, and a manifest is only there when all is.
+/// Every file with a shard's name is whole, and a manifest exists only if everything does.
 void expect_nothing_torn(const std::string& folder, std::size_t shards) {
   std::size_t count = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -112,7 +112,7 @@ TEST_F(ConvertResume, KilledAtRandomMomentsTheBytesAreTheSame) {
 
 struct FaultCase {
   const char* kind;
-  std::vector<std::string> options;  ///< of convert
+  std::vector<std::string> options;  ///< options of convert
   const char* name;
   std::size_t files = 5;  ///< two shards, an index or points of each, a manifest
 };

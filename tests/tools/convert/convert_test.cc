@@ -86,7 +86,7 @@ TEST(Convert, RefusesToOverwriteUnlessAsked) {
   }
   EXPECT_EQ(read_bytes(second), "mine");
   EXPECT_FALSE(fs::exists(folder.file(".set.journal")));
-  // What has another number of shards goes, too: a pattern would find both.
+  // Shards with another total are removed, too: a pattern would find both.
   std::ofstream(folder.file("set-00001-of-00007.tfrecord.gz")) << "old";
   std::ofstream(folder.file("set-2-00001-of-00007.tfrecord")) << "another dataset";
   options.existing = ExistingDataset::replace;

@@ -51,7 +51,7 @@ class DatasetCommands : public ::testing::Test {
     return run_infeed({"verify", name, "--json", folder_.file("json")});
   }
   nlohmann::json json() const { return nlohmann::json::parse(std::ifstream(folder_.file("json"))); }
-  /// Status 1, one line on stderr, and the problem on stdout.
+  /// Expects status 1, one line on stderr, and the problem on stdout.
   void expect_problem(const std::string& name, const std::vector<std::string>& said) const {
     const ProgramResult result = verify(name);
     EXPECT_EQ(result.status, 1) << result.out;

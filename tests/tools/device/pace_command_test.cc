@@ -55,7 +55,7 @@ TEST(PaceCommand, HoldsTheDeadlinesAndAccountsForTheWallsTime) {
   EXPECT_GT(json.at("steps"), 300);
   EXPECT_LE(json.at("overshoot_p50_ns"), json.at("overshoot_p99_ns"));
   EXPECT_LE(json.at("overshoot_p99_ns"), json.at("overshoot_max_ns"));
-  // A last wake-up may be late by more on a machine that is busy.
+  // On a busy machine the last wake-up may be later.
   EXPECT_LE(json.at("accounted_and_wall_apart_percent").get<double>(), 1.0) << json;
   EXPECT_NEAR(json.at("wall_ns").get<double>(), 6e8, 1e8);
 }

@@ -29,7 +29,7 @@ TEST(StepCommand, SimulatesALargeSlice) {
   EXPECT_EQ(json.at("virtual").at("hosts"), 256);
   const auto again = run_infeed({"step", "--slice", "v3-2048", "--model", "resnet50", "--batch",
                                  "32768", "--virtual", "1000", "--no-color"});
-  EXPECT_EQ(again.out, ended.out);  // nothing in it is the clock's
+  EXPECT_EQ(again.out, ended.out);  // no figure is measured
 }
 
 TEST(StepCommand, HoldsTheModelAgainstPublishedRuns) {

@@ -1,5 +1,5 @@
 /// Preloaded into the program under test: one system call on a file of one folder fails, is cut
-/// short, or is the program's last. Which one: the environment's
+/// short, or is the program's last. The environment chooses the call:
 ///
 ///     INFEED_FAULT="KIND NUMBER FOLDER REPORT"
 ///
@@ -49,7 +49,7 @@ std::string path_of(int descriptor) {
   return size < 0 ? std::string() : std::string(path.data(), static_cast<std::size_t>(size));
 }
 
-/// True when it is this call's turn.
+/// True if it is this call's turn.
 bool is_hit(const std::string& path, const char* call) {
   static std::atomic<long> count{0};
   const Fault& wanted = fault();
@@ -64,7 +64,7 @@ bool is_hit(const std::string& path, const char* call) {
 
 void die() { syscall(SYS_kill, getpid(), SIGKILL); }
 
-/// -1 when the call must fail; 0 when it goes on.
+/// Returns -1 if the call must fail; 0 if it goes on.
 int struck(const std::string& path, const char* call) {
   if (!is_hit(path, call)) return 0;
   const std::string& kind = fault().kind;
@@ -74,7 +74,7 @@ int struck(const std::string& path, const char* call) {
   return -1;
 }
 
-/// What is left of a write of `size` bytes; -1 when it must fail.
+/// Returns the bytes left of a write of `size` bytes; -1 if it must fail.
 ssize_t room(int descriptor, const char* call, std::size_t size) {
   if (!is_hit(path_of(descriptor), call)) return static_cast<ssize_t>(size);
   const std::string& kind = fault().kind;
@@ -138,7 +138,7 @@ int ftruncate(int descriptor, off_t size) {
 }
 
 int flock(int descriptor, int operation) {
-  if (is_hit(path_of(descriptor), "flock")) die();  // it has no other failure that means anything
+  if (is_hit(path_of(descriptor), "flock")) die();  // it has no other relevant failure
   return static_cast<int>(syscall(SYS_flock, descriptor, operation));
 }
 

@@ -17,7 +17,7 @@
 #include "tools/profile/planted_stalls.h"
 #include "tools/profile/slow_reads.h"
 
-/// Stalls of known kinds at known records, in real pipelines: each late step must be traced to the
+/// Stalls of known kinds at known records, in real pipelines. Each late step must be traced to the
 /// stage, the cause and the record that made it late, and no other step to anything.
 namespace infeed::tools {
 namespace {
@@ -52,8 +52,8 @@ class Blame : public ::testing::Test {
     return explained.report;
   }
 
-  /// The late steps that waited for what was planted name this cause, a stage of this kind and one of the
-  /// slow records; and there are some. 95 % of them must: of a dozen, all.
+  /// There are late steps that waited for the planted stalls, and they name this cause, a stage of
+  /// this kind and one of the slow records. 95 % of them must: of a dozen, all.
   void expect_blamed(const ProfileReport& report, Cause cause, const std::string& stage) const {
     int late = 0;
     int right = 0;
@@ -77,8 +77,8 @@ class Blame : public ::testing::Test {
                               : &run_.slow_calls[static_cast<std::size_t>(step.slow_call)];
   }
 
-  /// The machine took the core, and that is what is said; or it made a call slow by itself, which is no
-  /// less true, but shorter than what was planted.
+  /// The machine took the core, and the profiler says so; or the machine made a call slow, which is
+  /// also true, but shorter than the planted stall.
   bool is_of_machine(const LateStep& step) const {
     const SlowCall* const call = call_of(step);
     return is_not_of_pipeline(step) ||
@@ -119,7 +119,7 @@ TEST_F(Blame, AFunctionThatSleepsBehindAnInterleave) {
 
 TEST_F(Blame, ALockThatAnotherThreadHolds) {
   auto mutex = std::make_shared<std::mutex>();
-  // Held by another thread each time for the length of the stall.
+  // Another thread holds it each time for the length of the stall.
   const auto stall = [mutex] {
     std::mutex begun;
     begun.lock();
@@ -135,7 +135,7 @@ TEST_F(Blame, ALockThatAnotherThreadHolds) {
   const ProfileReport report =
       report_of(records(files_) | map(slow_function(stall)) | batch(16) | prefetch());
   expect_blamed(report, Cause::waiting_function, "map");
-  // On a busy machine nobody may have looked at one of them.
+  // On a busy machine one of them may not have been sampled.
   int waiting = 0;
   int locks = 0;
   for (const LateStep& step : report.late_steps) {
@@ -150,7 +150,7 @@ TEST_F(Blame, ASlowRead) {
   if (!testing::kCanSlowReads) return;
   records_.clear();
   std::vector<SlowRead> reads;
-  // In the middle of each file; of the first one its beginning would be the start of the run.
+  // In the middle of each file; the beginning of the first would be the start of the run.
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const std::uint64_t bytes = std::filesystem::file_size(files_[i]);
     reads.push_back({files_[i], bytes / 2, bytes / 2 + 1, kStall});

@@ -6,31 +6,31 @@
 
 #include "profile/what_ifs.h"
 
-/// What changes would bring, of recordings whose figures are easy to check.
+/// Gains of changes, from recordings whose figures are easy to check.
 namespace infeed::tools {
 namespace {
 
 constexpr std::uint64_t kFlowWindowNs = 100'000'000;
 
-/// A stage's work for an element that the training step takes.
+/// A stage's work for an element of the training step.
 struct StageWork {
   std::string name;
   std::uint64_t cpu_ns = 0;
   std::uint64_t blocked_ns = 0;
-  int parallelism = 1;  ///< 0: it has threads, which rest
+  int parallelism = 1;  ///< 0: its threads rest
   bool runs_ahead = false;
 };
 
 struct FlowFigures {
-  std::uint64_t element_ns = 200'000;  ///< so long one takes
-  std::uint64_t step_ns = 0;           ///< of it, the step
+  std::uint64_t element_ns = 200'000;  ///< time of an element
+  std::uint64_t step_ns = 0;           ///< part of it in the step
   double cores = 2;
   double cores_of_others = 0;
-  std::uint64_t process_cpu_ns = 0;  ///< for an element
+  std::uint64_t process_cpu_ns = 0;  ///< of each element
   int windows = 10;
 };
 
-/// From the training step to the source.
+/// Records a run. Stages are listed from the training step to the source.
 RecordedRun recorded_flow(const std::vector<StageWork>& stages, const FlowFigures& figures) {
   RecordedRun run;
   run.cores = figures.cores;
@@ -65,7 +65,7 @@ RecordedRun recorded_flow(const std::vector<StageWork>& stages, const FlowFigure
   return run;
 }
 
-/// All that is proposed: "threads for map: +100 %", the best one first.
+/// Returns all proposals: "threads for map: +100 %", the best one first.
 std::string what_ifs_of(const RecordedRun& run) {
   std::string text;
   for (const WhatIf& what_if : tools::what_ifs(run, FlowModel(run), {})) {
@@ -74,7 +74,7 @@ std::string what_ifs_of(const RecordedRun& run) {
   return text;
 }
 
-/// The gain, -1 where it isn't proposed.
+/// Returns the gain, -1 if it isn't proposed.
 double gain_of(const RecordedRun& run, ChangeKind kind, int stage = -1) {
   for (const WhatIf& what_if : tools::what_ifs(run, FlowModel(run), {})) {
     if (what_if.kind == kind && what_if.stage == stage) return what_if.predicted_gain;
@@ -135,13 +135,13 @@ TEST(FlowModel, CallsThatWaitNeedMoreThreadsThanCores) {
 }
 
 TEST(FlowModel, WhatTheProcessHadOfTheCoresIsTheStages) {
-  // The samples saw a tenth of the map's time on a core; the process had all of it.
+  // The samples saw a tenth of the map's time on a core, but the process computed all of it.
   const std::vector<StageWork> stages = {{.name = "map", .cpu_ns = 20'000, .blocked_ns = 180'000},
                                          {.name = "range"}};
   const RecordedRun run = recorded_flow(stages, {.process_cpu_ns = 200'000});
   EXPECT_NEAR(gain_of(run, ChangeKind::threads, 0), 1, 1e-9);  // two cores
   EXPECT_EQ(gain_of(run, ChangeKind::waits, 0), -1);
-  // The step may have had what the stages hadn't.
+  // The step may have had the CPU that the stages hadn't.
   const RecordedRun other =
       recorded_flow(stages, {.element_ns = 400'000, .step_ns = 200'000, .process_cpu_ns = 200'000});
   EXPECT_NEAR(gain_of(other, ChangeKind::waits, 0), 400.0 / 310 - 1, 1e-6);
@@ -186,7 +186,7 @@ TEST(FlowModel, TheFirstWindowIsTheStart) {
   const std::string steady = what_ifs_of(run);
   run.windows.front().stages.front().blocked_ns += 80'000'000;
   EXPECT_EQ(what_ifs_of(run), steady);
-  // Of two windows there is no telling.
+  // Two windows don't suffice to tell.
   run.windows.resize(2);
   EXPECT_NE(what_ifs_of(run), steady);
 }

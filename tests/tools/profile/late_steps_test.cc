@@ -7,18 +7,18 @@
 #include "profile/profile_report.h"
 #include "profile/recorded_run.h"
 
-/// Made-up recordings with one late step each: what is said of it. tests/tools/profile/blame_test.cc
-/// and benchmarks/blame.sh ask the same of real ones.
+/// Made-up recordings with one late step each, and its explanation.
+/// tests/tools/profile/blame_test.cc and benchmarks/blame.sh ask the same of real ones.
 namespace infeed::tools {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kSteps = 200;
-constexpr std::uint64_t kLate = 100;  ///< the step that is
+constexpr std::uint64_t kLate = 100;  ///< number of the late step
 constexpr std::uint64_t kLateWindowNs = 100 * kMs;
 constexpr int kMap = 2, kRecords = 3;
 
-/// prefetch < batch < map < records; a step takes 10 ms, of which it waits for one.
+/// prefetch < batch < map < records; a step takes 10 ms, 1 ms of which is waiting.
 class LateSteps : public ::testing::Test {
  protected:
   LateSteps() {
@@ -36,7 +36,7 @@ class LateSteps : public ::testing::Test {
     run_.call_histograms[kMap][13] = 1000;  // calls of about 10 us
   }
 
-  /// The late step, for its times to be changed.
+  /// Returns the late step, whose times can be changed.
   static RecordedStep ordinary() {
     return {.infeed_wait_ns = kMs, .compute_ns = 8 * kMs, .idle_ns = kMs};
   }
@@ -116,7 +116,8 @@ TEST_F(LateSteps, AQuotaElsewhereIsNotToBlame) {
   late.compute_ns += 20 * kMs;
   add_steps(late);
   run_.held_back = {{late_begin_ns() - 90 * kMs, late_begin_ns() - kMs}};
-  window_at(late_begin_ns()).throttled_ns = 90 * kMs;  // what no interval says isn't asked
+  window_at(late_begin_ns()).throttled_ns = 90 * kMs;  // without an interval of its own it doesn't
+                                                       // count
   EXPECT_EQ(the_late_step().cause, Cause::slow_step);
 }
 
@@ -190,7 +191,7 @@ TEST_F(LateSteps, AStallBeforeTheWaitMakesNoStageLookBusy) {
   window_at(late_begin_ns()).stages[0].cpu_ns += 63 * kMs;
   EXPECT_EQ(the_late_step().cause, Cause::unknown);
 
-  // What other calls did in the wait counts as before.
+  // Work of other calls in the wait counts as before.
   window_at(late_begin_ns()).stages[0].cpu_ns += 12 * kMs;
   EXPECT_EQ(the_late_step().cause, Cause::starved);
 }

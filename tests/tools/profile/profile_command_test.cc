@@ -18,7 +18,7 @@
 #include "thrown_error.h"
 #include "tools/run_program.h"
 
-/// What a person types: recordings, whole or not, pipelines in JSON, processes.
+/// Arguments that a person types: recordings, whole or not, pipelines in JSON, processes.
 namespace infeed::tools {
 namespace {
 
@@ -65,7 +65,7 @@ class ProfileCommand : public ::testing::Test {
 
 TEST_F(ProfileCommand, ReadsWhatAKilledProcessHasWritten) {
   const std::string whole = text_of(recording());
-  // At whatever byte it was cut, but for the line feed at its end.
+  // Cut at any byte but the line feed at its end.
   for (std::size_t bytes = whole.find('\n') + 1; bytes + 1 < whole.size(); bytes += 97) {
     const std::string cut = written("cut.profile", whole.substr(0, bytes));
     const RecordedRun run = read_recorded_run(cut);

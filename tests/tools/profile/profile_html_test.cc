@@ -17,7 +17,7 @@ std::string page_of(const SyntheticProfile& profile) {
   return tools::profile_html(profile.run, profile.report);
 }
 
-/// What the page's script gets.
+/// Returns the data of the page's script.
 Json data_of(const std::string& page) {
   constexpr std::string_view kBegin = "<script type=\"application/json\" id=\"profile\">";
   const std::size_t begin = page.find(kBegin) + kBegin.size();

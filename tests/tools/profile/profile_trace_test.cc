@@ -58,7 +58,7 @@ TEST(ProfileTrace, PartsLieInTheirStepAndAddUp) {
 TEST(ProfileTrace, AnArrowLeadsFromTheCallToTheStepThatItMadeLate) {
   const std::string text = trace_of(synthetic_profile());
   const std::vector<Json> from = events_of(text, "s"), to = events_of(text, "f");
-  ASSERT_EQ(from.size(), 6u);  // of ten late steps, six wait for a call that is known
+  ASSERT_EQ(from.size(), 6u);  // six of ten late steps wait for a known call
   ASSERT_EQ(to.size(), from.size());
   for (std::size_t i = 0; i < from.size(); ++i) {
     EXPECT_EQ(from[i]["id"], to[i]["id"]);

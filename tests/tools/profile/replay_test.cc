@@ -20,7 +20,7 @@
 #include "tools/profile/synthetic_run.h"
 #include "tools/run_program.h"
 
-/// What each batch took, read out of recordings whose truth is known: they are made by the very
+/// Reads each batch's time out of recordings whose truth is known: they are made by the same
 /// recursion that replays them.
 namespace infeed::tools {
 namespace {
@@ -138,7 +138,7 @@ TEST(RecordedService, IsTheWaitOfAPipelineThatWorksWhenItIsAsked) {
 
 TEST(RecordedService, HasTheSlowCallsThatAQueueHid) {
   Truth truth{.service_ps = std::vector<std::int64_t>(100, 4 * kPsPerMs)};
-  truth.service_ps[50] = 18 * kPsPerMs;  // the queue covers it: nobody waits
+  truth.service_ps[50] = 18 * kPsPerMs;  // hidden by the queue: nobody waits
   RecordedRun run = recording_of(truth);
   ASSERT_LT(run.steps[51].infeed_wait_ns, 1 * kNsPerMs);
   run.slow_calls.push_back({.begin_ns = run.steps[50].begin_ns + 1,
@@ -152,7 +152,8 @@ TEST(RecordedService, HasTheSlowCallsThatAQueueHid) {
 }
 
 TEST(RecordedService, TheStageThatRunsAheadMayStandFurtherUp) {
-  // The tuner makes a prefetch do its work in the step's thread where a parallel stage is ahead.
+  // If a parallel stage is ahead of it, the tuner makes a prefetch do its work in the step's
+  // thread.
   Truth truth{.service_ps = drawn_times(200, 4 * kPsPerMs, 8 * kPsPerMs)};
   RecordedRun run = recording_of(truth);
   run.stages[0].runs_ahead = false;
@@ -162,7 +163,7 @@ TEST(RecordedService, TheStageThatRunsAheadMayStandFurtherUp) {
   EXPECT_EQ(service.queue_depth, 6);
   EXPECT_FALSE(service.works_in_step);
   EXPECT_NEAR(mean(service.ps), mean(truth.service_ps), 0.01 * mean(truth.service_ps));
-  // Unless what stands behind it has most of the work.
+  // Unless the stages behind it have most of the work.
   for (RecordedWindow& window : run.windows) window.stages[1].cpu_ns = window.stages[2].cpu_ns;
   EXPECT_TRUE(recorded_service(run).works_in_step);
   EXPECT_EQ(replay(run, {.slice = "v3-8"}).as_recorded_steps_per_s, 0);
@@ -239,7 +240,7 @@ TEST(Replay, FasterSlicesWaitMoreAndManyHostsForTheSlowest) {
   const ReplayedRun twice = replay(run, ReplayRequest::parse("v3-8:lenet5:64"));
   EXPECT_NEAR(faster.steps_per_s, 2 * twice.steps_per_s, 0.03 * faster.steps_per_s);
   EXPECT_NEAR(faster.examples_per_s, twice.examples_per_s, 0.03 * faster.examples_per_s);
-  // Of 4 hosts each has a quarter.
+  // Each of 4 hosts has a quarter.
   const ReplayedRun quarter = replay(run, ReplayRequest::parse("v3-32:lenet5:128"));
   EXPECT_EQ(quarter.hosts, 4);
   EXPECT_EQ(quarter.service_p50_ns, faster.service_p50_ns);

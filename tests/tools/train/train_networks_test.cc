@@ -30,7 +30,7 @@ TEST(TrainNetworks, AreFedByBothEnds) {
   for (const NetworkRow& row : rows) {
     const double step_us = static_cast<double>(row.step.total_ps()) / 1e6;
     const double naive_us = row.compression == Compression::gzip ? 6'000 : 2'000;
-    // Whichever is slower, the pipeline or the device, is what a step takes.
+    // A step takes as long as the slower of pipeline and device.
     EXPECT_NEAR(row.gain(), std::max(naive_us, step_us) / std::max(1'200.0, step_us),
                 0.01 * row.gain())
         << row.network;
@@ -63,7 +63,7 @@ TEST(TrainAblation, WhatATrickBringsAloneAndLast) {
   }
   EXPECT_THAT(alone, ElementsAre(2, 3, 4, 5));
   EXPECT_THAT(last, ElementsAre(11 / 6.0, 11 / 7.0, 11 / 8.0, 11 / 9.0));
-  // All but one has each of the others.
+  // All but one contain each of the others.
   for (const Variant& variant : ablation_variants()) {
     if (!variant.name.starts_with("all but ")) continue;
     const Tricks& tricks = variant.tricks;

@@ -29,7 +29,7 @@ Sample random_sample(std::uint32_t seed) {
   return sample;
 }
 
-/// What augment() documents, pixel by pixel.
+/// The documented work of augment(), pixel by pixel.
 Example shifted(const Sample& sample, int down, int right, bool mirrored) {
   const int side = static_cast<int>(kImageSide);
   Sample moved{.image = {}, .label = sample.label};

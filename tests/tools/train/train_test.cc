@@ -129,7 +129,7 @@ TEST_F(Train, TheWholeJob) {
   for (const char* const half : {"train", "validation"}) {
     const auto events = match_files(work() + "/logs/*/" + half + "/events.out.tfevents.*");
     ASSERT_THAT(events, SizeIs(1));
-    // The version, the start, of the training its graph, and the points of three epochs.
+    // The version, the start, the training's graph, and the points of three epochs.
     EXPECT_EQ(count_records(events[0]), half == std::string("train") ? 3 + 3 * 5 : 2 + 3 * 2);
   }
 }
@@ -189,7 +189,7 @@ TEST_F(Train, EachModelIsTrainedInEachPrecision) {
     EXPECT_EQ(json.at("training").at("batch"), 100);
     EXPECT_EQ(json.at("training").at("precision"), precision);
     EXPECT_TRUE(fs::is_directory(work() + "/checkpoints/" + model + "-" + precision));
-    // The tricks of feeding leave what is learnt as it is; and each account adds up.
+    // The feeding tricks don't change what is learnt, and each account adds up.
     const auto& without = json.at("training_without_tricks");
     EXPECT_THAT(without, SizeIs(1));
     for (const char* const same : {"same_losses", "same_order", "same_weights"}) {
@@ -247,7 +247,7 @@ TEST_F(Train, ResumeGoesOnAsIfItHadNotEnded) {
 }
 
 TEST_F(Train, ATrickOfTheDeviceIsTrainedWithItsOwnBatchAndRate) {
-  /// Tells how many updates a schedule is made for, and how many it is asked for.
+  /// Notes how many updates a schedule is made for, and how many it is asked for.
   struct Asked {
     std::uint64_t made_for = 0;
     std::uint64_t updates = 0;
@@ -273,7 +273,7 @@ TEST_F(Train, ATrickOfTheDeviceIsTrainedWithItsOwnBatchAndRate) {
   ASSERT_THAT(tricks, SizeIs(6));
   EXPECT_GT(tricks[4].test_accuracy.value_or(0), 0.5) << tricks[4].name;
   EXPECT_GT(tricks[5].test_accuracy.value_or(0), 0.1) << tricks[5].name;
-  // 3,000 images are 5 batches of 512 an epoch, of which 4 make an update, and the fifth another one.
+  // 3,000 images are 5 batches of 512 an epoch; 4 make one update, and the fifth another.
   std::vector<std::uint64_t> made_for;
   for (const auto& of : asked) {
     made_for.push_back(of->made_for);
@@ -314,7 +314,7 @@ TEST_F(Train, ADamagedShardIsNamed) {
     file.seekp(static_cast<std::streamoff>(fs::file_size(shard) / 2));
     file << "XXXXXXXXXXXXXXXX";
     file.close();
-    fs::last_write_time(shard, time);  // else the shards would simply be made anew
+    fs::last_write_time(shard, time);  // otherwise the shards would simply be made anew
     expect_failure(run(), 1,
                    {"data_loss", shard.string(), "remove the folder", shard.parent_path().string(),
                     "run this again"});

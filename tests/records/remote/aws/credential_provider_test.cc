@@ -39,7 +39,7 @@ TEST(ProvidedCredentials, ComeFromTheMachineWhereThereAreNoOthers) {
   EXPECT_FALSE(settings.credentials);
   expect_provided(settings.provided->now(), "ASIAMACHINE");
   expect_provided(settings.provided->now(), "ASIAMACHINE");
-  EXPECT_EQ(server.requests(), 3U);  // they hold for long
+  EXPECT_EQ(server.requests(), 3U);  // valid for long
 }
 
 TEST(ProvidedCredentials, ComeFromAContainersService) {

@@ -41,7 +41,7 @@ TEST(ProvidedCredentials, SignWhatIsRead) {
   EXPECT_EQ(count_records("s3://bucket/data.tfrecord"), 2U);
 }
 
-/// A store whose machine lends `lent` (nothing: has trouble), and what it saw.
+/// A store whose machine lends `lent` (nothing: trouble), and the requests that it saw.
 class LendingStore {
  public:
   explicit LendingStore(std::function<std::string(std::size_t asked)> lent)
@@ -137,7 +137,7 @@ TEST(RenewedCredentials, AreAskedForBeforeTheyEnd) {
                                     Clock::now() + lasting};
                               }});
   EXPECT_EQ(renewed.now().access_key_id, "id 2");  // they would end soon
-  EXPECT_EQ(renewed.now().access_key_id, "id 2");  // but nobody is asked all the time
+  EXPECT_EQ(renewed.now().access_key_id, "id 2");  // but not asked all the time
   EXPECT_EQ(renewed.access_key_id(), "id 2");
 
   lasting = -std::chrono::seconds(1);

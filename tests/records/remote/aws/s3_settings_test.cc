@@ -125,7 +125,7 @@ TEST(UrlTarget, RefusesWhatItCannotRead) {
             "instead | https://host/x");
 }
 
-// Each of these was asked at another server than the store's, with signature and session token.
+// Each of these requests went to another server than the store's, with signature and session token.
 TEST(UrlTarget, TakesNoBucketThatChoosesTheHost) {
   for (const std::string bucket :
        {"localhost:8703#x", "127%2E0%2E0%2E1:8703?x", "u@localhost:8703#", "u:p@host", "a\\b",

@@ -128,7 +128,7 @@ void HttpServer::serve(int descriptor) {
   }
 }
 
-/// False when the connection is to end.
+/// Returns false when the connection is to end.
 bool HttpServer::answer(int descriptor, const HttpRequestSeen& request) {
   HttpReply reply;
   {
@@ -149,7 +149,7 @@ bool HttpServer::answer(int descriptor, const HttpRequestSeen& request) {
   if (!send_all(descriptor, std::string_view(reply.body).substr(0, sent_bytes))) return false;
   if (reply.hang_after) {
     char nothing = 0;
-    (void)::recv(descriptor, &nothing, 1, 0);  // until one of both ends the connection
+    (void)::recv(descriptor, &nothing, 1, 0);  // until one side ends the connection
     return false;
   }
   return !reply.cut_after;

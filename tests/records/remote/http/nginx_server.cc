@@ -76,7 +76,7 @@ NginxServer::NginxServer() {
   int status = 0;
   ::waitpid(maker, &status, 0);
   if (status != 0) throw std::runtime_error(read_whole(folder_.file("output")));
-  constexpr int kTries = 5;  // somebody may take a port before nginx does
+  constexpr int kTries = 5;  // another process may take a port before nginx does
   for (int i = 0; i < kTries; ++i) {
     http_port_ = free_port();
     https_port_ = free_port();
@@ -89,7 +89,7 @@ NginxServer::NginxServer() {
 NginxServer::~NginxServer() { stop(); }
 
 void NginxServer::put(std::string_view name, std::string_view bytes) const {
-  // Renamed, as careful people do it: who reads the old file goes on reading that.
+  // Renamed, as careful programs do: readers of the old file go on reading it.
   const std::string partial = folder_.write("partial", bytes);
   std::filesystem::rename(partial, folder_.path() / "files" / name);
 }

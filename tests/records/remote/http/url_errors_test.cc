@@ -27,7 +27,7 @@ using testing::S3Environment;
 using testing::serve_bytes;
 using ::testing::StartsWith;
 
-/// Reads to the end of what lies there.
+/// Reads the content to its end.
 void read_through(const std::string& url, const UrlOptions& options = quick_retries()) {
   ByteStream stream(url, Compression::none, options);
   std::string bytes(100'000, '\0');
@@ -38,7 +38,7 @@ class UrlErrors : public ::testing::Test {
  protected:
   UrlErrors() { ::setenv("no_proxy", "*", 1); }
 
-  /// The error of an object of which the server answers `reply` to each request.
+  /// Returns the error of an object whose server answers `reply` to each request.
   Error error_for(const HttpReply& reply, const UrlOptions& options = quick_retries()) {
     HttpServer server([&](const HttpRequestSeen&) { return reply; });
     port_ = server.port();
@@ -117,7 +117,7 @@ TEST_F(UrlErrors, TellOfAConnectionThatIsAlwaysCut) {
 TEST_F(UrlErrors, TellOfAnAnswerThatIsTooShort) {
   HttpServer server([&](const HttpRequestSeen& request) {
     HttpReply reply = serve_bytes(request, content_);
-    reply.body.resize(0);  // claims a range, and ends the answer in good order before it
+    reply.body.resize(0);  // claims a range, but properly ends the answer before its end
     return reply;
   });
   const Error error = error_of([&] { read_through(server.url("/a")); });
@@ -160,7 +160,7 @@ TEST_F(UrlErrors, TellOfAnObjectThatChangesUnderWay) {
   EXPECT_EQ(refused.code(), ErrorCode::failed_precondition);
   EXPECT_EQ(refused.message(), "the object changed while it was read (412); read it again");
 
-  HttpServer careless([&](HttpRequestSeen request) {  // knows no conditions
+  HttpServer careless([&](HttpRequestSeen request) {  // doesn't know conditions
     request.headers.erase("if-match");
     return serve_bytes(request, content_, request.number == 0 ? "\"one\"" : "\"two\"");
   });
@@ -209,7 +209,7 @@ TEST_F(UrlErrors, TellOfARedirectToAnotherKindOfUrl) {
 }
 
 TEST_F(UrlErrors, TellOfAHostThatIsNotThere) {
-  // No name server is asked for such a name, so none can be slow.
+  // Such a name needs no name server, so none can be slow.
   const Error error = error_of([] { read_through("http://no..such-host/a"); });
   EXPECT_EQ(error.code(), ErrorCode::unavailable);
   EXPECT_THAT(error.message(), StartsWith("the host of no..such-host can't be found ("));

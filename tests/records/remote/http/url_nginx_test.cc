@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using testing::NginxServer;
 using testing::quick_retries;
 
-/// What the tests share: starting one takes a while.
+/// The server that the tests share: starting one takes a while.
 class UrlNginx : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -9,7 +9,7 @@
 #include "records/temporary_files.h"
 #include "remote/http/redirect.h"
 
-/// Which passwords go where when a server sends on to another.
+/// The passwords that go along when a server redirects to another.
 namespace infeed {
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "pipeline/image/encoded_images.h"
 
-/// Images that are passed on as they are.
+/// Images that are passed on unchanged.
 namespace infeed::testing {
 namespace {
 

@@ -12,7 +12,7 @@
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
 
-/// That no value of a text format is changed or dropped without a word, by the real program.
+/// No value of a text format is changed or dropped without notice, by the real program.
 namespace infeed::testing {
 namespace {
 
@@ -36,7 +36,7 @@ class ColumnChoices : public ::testing::Test {
     words.insert(words.end(), {"-o", folder_.file("out"), "--shards", "1", "--overwrite"});
     return run_infeed(words);
   }
-  /// What the program says.
+  /// Returns the program's output.
   std::string said(const std::vector<std::string>& words) const {
     const ProgramResult result = convert(words);
     EXPECT_EQ(result.status, 0) << result.err;
@@ -106,7 +106,7 @@ TEST_F(ColumnChoices, RoundedNumbersAreCounted) {
   EXPECT_EQ(columns[0].at("first_rounded"), "'16777217' in t.csv line 3 (row 2)");
   const Json manifest = Json::parse(std::ifstream(folder_.file("out/data.manifest.json")));
   EXPECT_EQ(manifest.at("columns")[0].at("rounded"), 2);
-  // The same command again tells it from the manifest.
+  // The same command again reports it from the manifest.
   const ProgramResult again =
       run_infeed({"convert", csv, "-o", folder_.file("out"), "--shards", "1"});
   EXPECT_THAT(again.out, AllOf(HasSubstr("complete already"), HasSubstr("2 rounded to float32")));
@@ -206,7 +206,7 @@ TEST_F(ColumnChoices, JsonThatWouldLoseSomethingIsRefused) {
   EXPECT_THAT(refused({write("t.jsonl", "{\"a\":1} 2\n")}), HasSubstr("no JSON object"));
   EXPECT_THAT(refused({write("t.jsonl", "{\"a\":[1,null]}\n")}),
               HasSubstr("column 'a' is a list with null in it"));
-  // Numbers in a column of text keep how they are written.
+  // Numbers in a column of text stay as written.
   said({write("t.jsonl", "{\"a\":1.50e3}\n{\"a\":\"x\"}\n{\"a\":false}\n")});
   EXPECT_THAT(examples(), ElementsAre("a=['1.50e3']", "a=['x']", "a=['false']"));
   said({write("t.jsonl", "{\"a\":-0,\"b\":-0,\"c\":-0}\n{\"a\":\"x\",\"b\":0.5}\n")});

@@ -19,7 +19,7 @@
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
 
-/// What `infeed convert` makes of each kind of input, by the real program.
+/// Each kind of input of `infeed convert`, by the real program.
 namespace infeed::testing {
 namespace {
 
@@ -123,7 +123,8 @@ TEST_F(Inputs, BadRowsAreNamedAndCanBeLeftOut) {
   expect_failure({write("r.csv", "a,b\n\"1\"\r\"2\",3\n")}, {lone, "r.csv line 2"});
   expect_failure({write("r.csv", "a,b\r1,2\r3,4\r")}, {lone, "r.csv"});
   expect_failure({write("r.tsv", "a\tb\n1\r\t2\n")}, {lone, "r.tsv line 2"});
-  // The end of the file may stand for a line feed, and in quotes it is a character.
+  // The end of the file may stand for a line feed, and in quotes the carriage return is a
+  // character.
   EXPECT_THAT(converted({write("r.csv", "a,b\r\n\"1\rx\",2\r")}), ElementsAre("a=['1\rx'] b=[2]"));
   expect_failure({write("d.csv", "a,a\n1,2\n")}, {"comes twice in the header"});
 }
@@ -182,7 +183,7 @@ TEST_F(Inputs, TextOfAnyShapeGivesTheSameRowsInAnyOrder) {
   EXPECT_EQ(shuffled, plain);
 }
 
-/// As numpy.save writes it, version 1.
+/// Writes version 1, as numpy.save does.
 TEST_F(Inputs, NpyColumns) {
   const std::string images = write("image.npy", npy("|u1", "(3, 2, 2)", "abcdefghijkl"));
   const std::string labels =

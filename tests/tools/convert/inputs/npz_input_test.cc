@@ -30,7 +30,7 @@ class NpzInput : public ::testing::Test {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_.file(name), std::ios::binary) << text;
   }
-  /// numpy.savez does it so: each member with a ZIP64 local header.
+  /// Writes like numpy.savez: each member with a ZIP64 local header.
   std::string zip(const std::string& method, const std::string& members) const {
     const std::string script = fmt::format(
         "import zipfile\n"
@@ -94,7 +94,7 @@ TEST_F(NpzInput, ColumnsThatBelongTogetherAreChosen) {
   expect_failure({"there is no array 'z'"}, {"--columns", "z"});
 }
 
-/// Each that is compressed has an open file; 20,000 took as many descriptors as there were.
+/// Each compressed member has an open file; 20,000 took all descriptors.
 TEST_F(NpzInput, HasSoManyArrays) {
   std::string members = "x0.npy";
   for (int i = 0; i <= 900; ++i) {
@@ -142,7 +142,7 @@ TEST_F(NpzInput, EveryChangeOfAnArrayIsFound) {
       EXPECT_EQ(result.status, 1) << method << " " << at;
       EXPECT_THAT(result.err, HasSubstr("is damaged")) << method << " " << at;
     }
-    // Anywhere else it may be a time or a comment; it ends in order.
+    // Anywhere else the byte may be a time or a comment; the program ends in order.
     for (int i = 0; i < 50; ++i) {
       std::string damaged = whole;
       damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);

@@ -8,7 +8,7 @@
 #include "tools/convert/inputs/example_text.h"
 #include "tools/run_program.h"
 
-/// The example program of a reader of one's own (tools/examples/own_input.cc), as a user runs it.
+/// The example program of a user's own reader (tools/examples/own_input.cc), as a user runs it.
 namespace infeed::testing {
 namespace {
 
