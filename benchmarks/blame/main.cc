@@ -10,8 +10,8 @@
 #include "fault_kind.h"
 #include "temporary_folder.h"
 
-// Plants faults of every kind and prints how many of the late steps were blamed on them. Meant to be
-// run by blame.sh.
+// Plants faults of every kind and prints how many of the late steps were blamed on them. Meant to
+// be run by blame.sh.
 namespace infeed::blaming {
 namespace {
 

@@ -21,8 +21,8 @@ constexpr std::int64_t kBucketBytes = 32 << 20;
 constexpr std::int64_t kFloat32Bytes = 4;
 constexpr std::int64_t kIndexBytes = 4;
 constexpr double kOperationLaunchSeconds = 20e-6;  // assumed, see StepOptions
-/// A core has 8 x 128 lanes with two operations a cycle, one multiplication and one addition (Jouppi et
-/// al., CACM 2020, on v3). Later generations may have more; not published for all.
+/// A core has 8 x 128 lanes with two operations a cycle, one multiplication and one addition
+/// (Jouppi et al., CACM 2020, on v3). Later generations may have more; not published for all.
 constexpr std::int64_t kVectorMacsPerCycle = kSublanes * kLanes;
 
 using detail::divide_up;

@@ -30,8 +30,8 @@
 /// Then come schedules at random: each thread has a priority, and the first of those that can go on
 /// does. At a few places it gets the last priority. They find errors that need many changes.
 ///
-/// The environment: INFEED_SCHEDULE, as a finding prints it, runs that schedule alone and prints each step.
-/// INFEED_SCHEDULES_TIMES=N tries N times as many.
+/// The environment: INFEED_SCHEDULE, as a finding prints it, runs that schedule alone and prints
+/// each step. INFEED_SCHEDULES_TIMES=N tries N times as many.
 namespace infeed::schedules {
 
 struct Change {

@@ -12,7 +12,7 @@ namespace infeed::schedules {
 /// A thread of a model, which runs on the system's thread of the test: its own stack, and the other
 /// state of a thread: errno, the exceptions under way, the program's thread_local variables.
 ///
-/// Destructors of thread_local variables don't run at a fiber's end. (None of the engine's has one.)
+/// Destructors of thread_local variables don't run at a fiber's end. (The engine has none.)
 class Fiber {
  public:
   /// The running context, which needs no stack of its own.

@@ -104,11 +104,10 @@ struct ConvertEstimate {
   std::vector<std::string> files;
   std::uint32_t shards_found = 0;
   bool is_complete = false;
-  std::vector<WrongShard> wrong = {};                ///< shards of a complete dataset that would be
-                                                     ///< made anew
+  std::vector<WrongShard> wrong = {};                ///< shards of a complete dataset to be made
+                                                     ///< anew
   ColumnStatistics statistics = ColumnStatistics();  ///< statistics of the encoded examples
-  std::uint64_t bad_examples = 0;                    ///< those among them that convert() would
-                                                     ///< refuse
+  std::uint64_t bad_examples = 0;                    ///< those that convert() would refuse
   std::string first_bad = {};
 };
 

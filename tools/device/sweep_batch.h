@@ -22,10 +22,8 @@ struct SweptBatch {
   double examples_per_s = 0;
   double hbm_gib = 0;  ///< for one replica
   bool fits = false;
-  double learning_rate = 0;          ///< by the linear rule (Goyal et al. 2017), for SGD and its
-                                     ///< kin
-  double learning_rate_by_root = 0;  ///< by the square root (Malladi et al. 2022), for Adam and
-                                     ///< AdamW
+  double learning_rate = 0;          ///< linear rule (Goyal et al. 2017): SGD and its kin
+  double learning_rate_by_root = 0;  ///< root rule (Malladi et al. 2022): Adam, AdamW
 };
 
 struct SweepOptions {

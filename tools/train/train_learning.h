@@ -28,8 +28,7 @@ struct EpochResult {
   double test_accuracy = 0;
   double learning_rate = 0;  ///< rate of the step after the epoch
   double seconds = 0;
-  double slice_seconds = 0;  ///< by the slice's clock, without compiling; of all epochs of this run
-                             ///< so far
+  double slice_seconds = 0;  ///< by the slice's clock, without compiling; of the run so far
 };
 
 struct LearnOptions {

@@ -60,7 +60,8 @@ DepthwiseStep depthwise_step(const Tensor& images, const Tensor& kernel,
 }
 
 /// The numbers of tf.nn.depthwise_conv2d (TensorFlow 2.21) with stride 2, images [2, 4, 5, 2] of
-/// i * 7 % 11 - 5 and a kernel [3, 3, 2, 2] of i * 5 % 13 - 6; the loss is the sum of y[i] * (i * 3 % 7 - 3).
+/// i * 7 % 11 - 5 and a kernel [3, 3, 2, 2] of i * 5 % 13 - 6; the loss is the sum of
+/// y[i] * (i * 3 % 7 - 3).
 DepthwiseStep step_of_whole_numbers(nn::Padding padding) {
   return depthwise_step(
       whole_numbers({2, 4, 5, 2}, 7, 11, 5), whole_numbers({3, 3, 2, 2}, 5, 13, 6),

@@ -13,7 +13,7 @@ namespace infeed::test {
 /// A violation.
 struct Finding {
   std::string check;    ///< which check, with its settings
-  std::string differs;  ///< what was found, and what was expected
+  std::string differs;  ///< found and expected, in words
 };
 
 /// Checks of any drawn pipeline: its stream is the same in its serial form, in parallel, from a

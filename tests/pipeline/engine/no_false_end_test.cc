@@ -52,7 +52,7 @@ DrawnPipeline draw_endless_stages(RandomSource& random) {
 
 /// Delays of the function in front of the drawn stages.
 struct Pace {
-  std::int64_t every = 1;  ///< of so many calls one is slow
+  std::int64_t every = 1;  ///< one in so many calls is slow
   microseconds time{0};
 };
 

@@ -62,7 +62,7 @@ inline std::string as_jpeg(std::size_t side) {
 struct JpegKind {
   int quality = 100;
   bool is_progressive = false;
-  int sampling = 2;              ///< of brightness against the colours, each way
+  int sampling = 2;              ///< brightness samples for one of colour, each way
   bool has_adobe_marker = true;  ///< for CMYK
   int restart_rows = 0;
   bool is_arithmetic = false;

@@ -136,7 +136,7 @@ class StreamCheck {
     }
   }
 
-  /// Bytes that calls under way may hold on top of a limit: stretches of the input, and samples of 300 KB.
+  /// Bytes of calls under way on top of a limit: stretches of the input, and samples of 300 KB.
   static constexpr std::uint64_t kOnTopBytes = 512 * 1024;
 
   /// Runs under limits from 32 bytes to 2 MiB: refused at the start, ended by a terminal error from

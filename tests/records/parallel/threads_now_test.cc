@@ -86,7 +86,7 @@ TEST_F(ThreadsNow, end_and_come_back) {
   wait_until(begun_, 2);
   EXPECT_GE(decoded_, 5'000 / 90) << "they decode all of it, a segment at a time";
   *now_ = 0;
-  read(reader, 1'000);  // what they had decoded, and one segment more
+  read(reader, 1'000);  // all that they had decoded, and one segment more
   const int decoded = decoded_;
   read(reader, 4'000);
   EXPECT_EQ(decoded_, decoded);

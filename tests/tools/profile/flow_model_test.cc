@@ -26,7 +26,7 @@ struct FlowFigures {
   std::uint64_t step_ns = 0;           ///< part of it in the step
   double cores = 2;
   double cores_of_others = 0;
-  std::uint64_t process_cpu_ns = 0;  ///< of each element
+  std::uint64_t process_cpu_ns = 0;  ///< for each element
   int windows = 10;
 };
 

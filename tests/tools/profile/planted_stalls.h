@@ -98,7 +98,7 @@ class PlantedRecords {
 struct ExplainedRun {
   tools::RecordedRun run;
   tools::ProfileReport report;
-  StallClock::time_point begin;  ///< of the run's time
+  StallClock::time_point begin;  ///< start of the run's time
 };
 /// `first_step`: when its first step began. The iterator's start before its time begins varies by
 /// half a millisecond.

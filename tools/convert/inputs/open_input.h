@@ -33,14 +33,12 @@
 namespace infeed::tools {
 
 struct InputOptions {
-  std::string kind = "auto";              ///< auto: by the names of the files
-  bool has_header = true;                 ///< csv and tsv; otherwise columns are column1,
-                                          ///< column2...
-  std::optional<char> delimiter = {};     ///< csv and tsv; otherwise a comma and a tab
-  ColumnKinds kinds = {};                 ///< csv, tsv, jsonl; other kinds are inferred from some
-                                          ///< rows
-  ImageOptions images = {};               ///< for images and tar
-  std::vector<std::string> columns = {};  ///< columns of the output; empty: all
+  std::string kind = "auto";                        ///< auto: by the names of the files
+  bool has_header = true;                           ///< csv and tsv; false: they are column1...
+  std::optional<char> delimiter = {};               ///< csv and tsv; otherwise a comma and a tab
+  ColumnKinds kinds = {};                           ///< csv, tsv, jsonl; others: inferred from rows
+  ImageOptions images = {};                         ///< for images and tar
+  std::vector<std::string> columns = {};            ///< columns of the output; empty: all
   std::map<std::string, std::string> renamed = {};  ///< name in the input -> in the output
   std::vector<InputKind> own_kinds = {};            ///< besides those above
 };

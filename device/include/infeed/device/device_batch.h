@@ -6,8 +6,8 @@
 
 #include <infeed/records/column_batch.h>
 
-/// Why: the device takes batches from any iterator, as columns by name whose memory is shared: nothing
-/// is copied on the way to the replicas.
+/// Why: the device takes batches from any iterator, as columns by name. The columns share their
+/// memory: nothing is copied on the way to the replicas.
 ///
 ///     struct Sample { std::array<float, 784> image; std::int32_t label; };
 ///     infeed::BatchSource batches_of(infeed::Iterator<infeed::Batch<Sample>>& iterator) {

@@ -67,8 +67,7 @@ class EventFileWriter {
   /// Writes a text, which TensorBoard shows as Markdown.
   void text(std::string_view tag, std::int64_t step, std::string_view text);
 
-  /// Writes the graph of the run; of several the newest counts. Inputs are names of the given
-  /// nodes.
+  /// Writes the graph of the run; of several the newest counts. Inputs name other nodes.
   void graph(std::span<const EventNode> nodes);
 
   const std::string& path() const { return file_.name(); }

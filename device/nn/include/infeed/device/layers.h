@@ -42,8 +42,7 @@ class FunctionLayer : public Layer {
 
  protected:
   FunctionLayer() = default;
-  Function function_;  ///< set by a constructor that makes variables: their order decides the
-                       ///< initial values
+  Function function_;  ///< set by a constructor that makes variables in the seed's order
 };
 
 /// Applies its layers one after the other.
@@ -146,8 +145,7 @@ struct LayerNorm : FunctionLayer {
 struct BatchNormOptions {
   float momentum = 0.99F;
   float epsilon = 1e-3F;
-  /// True: uses the statistics of all replicas' examples (SyncBN); the replicas run at the same
-  /// time.
+  /// True: takes the statistics of all replicas' examples (SyncBN), which then run together.
   bool synchronised = false;
 };
 

@@ -25,7 +25,8 @@ Sequential mlp(const Scope& scope);
 /// Two convolutions of 32 and 64 channels with pooling, dense layers of 128 and 10.
 Sequential convnet(const Scope& scope, double dropout_rate = 0.25);
 /// A convolution of 16 channels and three residual blocks of 16, 32 and 64, batch norms behind all
-/// convolutions, a dense layer of 10 on the average pixel (He et al., CVPR 2016, with one block a stage).
+/// convolutions, a dense layer of 10 on the average pixel (He et al., CVPR 2016, with one block a
+/// stage).
 Sequential resnet(const Scope& scope);
 /// Two 3 x 3 convolutions, each before a batch norm, around a residual. Where `out` or `stride`
 /// changes the shape, the shortcut is a 1 x 1 convolution.

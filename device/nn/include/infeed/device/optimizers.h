@@ -60,8 +60,7 @@ class Optimizer {
   struct Step {
     double rate = 0;
     std::uint64_t number = 0;  ///< 1, 2, ...
-    bool decays = false;       ///< true for a kernel (two axes or more); false for biases and gains
-                               ///< of norms
+    bool decays = false;       ///< true for kernels (two axes or more): no bias, no gain of a norm
   };
   virtual void update(const Step& step, std::span<float> values, std::span<const float> gradient,
                       std::span<const std::span<float>> slots) = 0;

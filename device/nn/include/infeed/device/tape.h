@@ -110,8 +110,7 @@ class Tape {
   TapeValue read(const Variable& variable);
 
   /// Returns d loss / d variable, times `scale`, for every trainable variable that was read, in the
-  /// order of the first reading; zeros where no gradient arrives. `loss` is one number. Once a
-  /// tape.
+  /// order of the first reading; zeros if no gradient arrives. `loss` is one number. Once a tape.
   Gradients gradients(const TapeValue& loss, float scale = 1);
 
   /// New running statistics, in the order in which they were made. The code that runs the step

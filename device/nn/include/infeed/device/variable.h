@@ -46,8 +46,7 @@ class Variable {
   const std::string& name() const;
   const Shape& shape() const;
   bool trainable() const;  ///< false: running statistics, which no gradient moves
-  /// Returns a snapshot, which later changes don't affect. If each replica has a copy, that of
-  /// replica 0.
+  /// Returns a snapshot, which later changes don't affect: replica 0's if each has a copy.
   Tensor value() const;
   void assign(const Tensor& value);
 
@@ -68,8 +67,7 @@ struct ScopeOptions {
 
 class Scope {
  public:
-  /// Makes a scope of no strategy: for one device, or for fit(). Strategy::scope() makes a
-  /// strategy's.
+  /// Makes a scope of no strategy, for one device or fit(); Strategy::scope() makes the others.
   explicit Scope(ScopeOptions options = {});
 
   Variable variable(std::string_view name, const Shape& shape, Initializer initializer,

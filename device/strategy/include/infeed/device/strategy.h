@@ -53,8 +53,7 @@ struct ReplicaStepsOptions;
 
 struct StrategyOptions {
   Precision precision = Precision::float32;
-  VectorWidth width = VectorWidth::widest;  ///< vectors of the arithmetic; the bits are the same
-                                            ///< with any
+  VectorWidth width = VectorWidth::widest;  ///< changes no bit of the results
   std::uint64_t seed = 0;                   ///< seed of dropout
   std::int32_t threads = 0;                 ///< 0: one a CPU of this process, at most one a replica
   /// True: a batch whose rows the replicas can't share evenly is an error.
@@ -89,8 +88,7 @@ struct RunOptions {
   /// examples of all batches of an update.
   std::int64_t examples_of_update = 0;
   const nn::LossScale* loss_scale = nullptr;  ///< for mixed_float16
-  const InputSignature* inputs = nullptr;     ///< the columns of the whole batch; owned by the
-                                              ///< caller
+  const InputSignature* inputs = nullptr;     ///< the columns of the whole batch; the caller's
 };
 
 /// The device that a function of Strategy::on_device() ran on, and its time by this process's
@@ -179,8 +177,7 @@ class Strategy {
   ///     });
   ///     on_third.value;                                          // 2
   ///
-  /// The function may read this replica's copy of the scope's variables. Its exceptions pass
-  /// unchanged.
+  /// The function may read this replica's copy of the variables. Its exceptions pass unchanged.
   template <class Function>
   auto on_device(std::string_view device, const Function& function) {
     std::optional<std::invoke_result_t<const Function&, Tape&>> found;

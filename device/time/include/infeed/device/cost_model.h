@@ -122,8 +122,8 @@ struct Calibration {
   std::string_view source = {};  ///< the published runs used for the fit; empty: not calibrated
 };
 
-/// Fitted to two published MLPerf training runs for v3 and for v4 (calibration.cc). Other generations
-/// borrow these values, with an empty source.
+/// Returns the values fitted to two published MLPerf training runs for v3 and for v4
+/// (calibration.cc). Other generations borrow these values, with an empty source.
 const Calibration& calibration(TpuGeneration generation);
 
 /// One training step of the slice. The replicas work in lock-step, each on ceil(global_batch /

@@ -39,8 +39,7 @@
 namespace infeed {
 
 enum class InfeedFeed {
-  /// One thread for each host fetches ahead into the queues while the device works, as a TPU host
-  /// does.
+  /// A thread for each host fetches ahead into the queues, as on a TPU host.
   ahead,
   /// The next batch is fetched when the step has ended: a training loop without any overlap.
   on_demand,
@@ -75,8 +74,7 @@ class InfeedQueues {
     return true;
   }
 
-  /// Gives one item to every replica, from replica 0 on, in one hand-off. Blocks until all have
-  /// room.
+  /// Gives one item to every replica, from 0 on, in one hand-off. Blocks until all have room.
   bool push_step(std::vector<T> items) {
     std::unique_lock lock(mutex_);
     if (items.size() != queues_.size() || next_ != 0) {

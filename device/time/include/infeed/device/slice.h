@@ -67,8 +67,7 @@ class Slice {
   /// Parses a name as Google Cloud spells it, or a topology in chips: "v4:4x4x12". Throws
   /// invalid_argument, with the three nearest names, for an unknown one.
   static Slice parse(std::string_view name);
-  /// Returns the slice to use when none is named: one device, that of v5litepod-1, Google's
-  /// smallest.
+  /// Returns the slice to use when none is named: one device, that of v5litepod-1, the smallest.
   static Slice single_device();
   /// Returns all of Google's names that parse() takes, by generation and size.
   static std::vector<std::string> known_names();

@@ -35,8 +35,7 @@ struct StepEvent {
   std::int64_t begin_ps = 0;        ///< since the start of the run; the end of the step before
   std::int64_t infeed_wait_ps = 0;  ///< its queue was empty
   std::int64_t transfer_ps = 0;     ///< host to device, the part that no step hid
-  std::int64_t idle_ps = 0;         ///< it had its data and waited for other replicas or for the
-                                    ///< host
+  std::int64_t idle_ps = 0;         ///< it had its data and waited for others or the host
   std::int64_t compute_ps = 0;
   std::int64_t all_reduce_ps = 0;
 

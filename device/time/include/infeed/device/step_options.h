@@ -38,8 +38,8 @@ struct StepOptions {
   Precision precision = Precision::mixed_bfloat16;
   StepOptimizer optimizer = StepOptimizer::adam;
   std::int32_t steps_per_execution = 1;  ///< the host launches the first of so many steps only
-  /// Accumulation: gradients of so many steps are all-reduced and applied once; a step is charged
-  /// its part.
+  /// Accumulation: gradients of so many steps are all-reduced and applied once; each step bears a
+  /// part.
   std::int32_t batches_per_update = 1;
   /// Eager: the host launches each operation, forward and backward, by itself. 20 us a launch is
   /// assumed, as for a call through Python and a runtime.

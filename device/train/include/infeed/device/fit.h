@@ -110,7 +110,8 @@ struct FitResult {
   RunEnd end = RunEnd::end_of_data;    ///< or cancelled
   std::string stop_reason = {};        ///< argument of a callback's stop_training()
   TuningReport tuning = {};            ///< for the last iteration of the training data
-  /// The account of this process: waiting for input, computing and updating, adding up gradients, idling.
+  /// The account of this process: waiting for input, computing and updating, adding gradients,
+  /// idling.
   StepSummary wall = {};
   /// The account of the slice. Input arrives as this run's pipeline would make it if nothing held
   /// it up; transfer, compute and all-reduce are the time model's.

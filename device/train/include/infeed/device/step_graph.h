@@ -34,10 +34,8 @@ class SimulatedSteps;
 struct GraphOperation {
   std::string name = {};
   Shape output = {};
-  std::vector<std::int32_t> inputs = {};  ///< numbers of other operations; no variables or
-                                          ///< constants
-  /// The kernel that it is part of, from 0; fused operations share one. -1: the loss doesn't need
-  /// it.
+  std::vector<std::int32_t> inputs = {};  ///< operations by number; no variables, constants
+  /// The kernel that it is part of, from 0; fused operations share one. -1: not needed by the loss.
   std::int32_t kernel = -1;
 };
 
@@ -49,8 +47,7 @@ struct GraphMemory {
 
 class StepGraph {
  public:
-  /// Runs the function once on this share, forward. `options.strategy`: whose variables it may
-  /// read.
+  /// Runs the function once on this share, forward; it may read the variables of options.strategy.
   static StepGraph trace(const ReplicaFunction& forward, const ColumnBatch& share,
                          TapeOptions options = {});
 
@@ -81,8 +78,8 @@ class StepGraph {
 struct Compilation {
   std::int64_t step = 0;  ///< from 1: the first one with this signature
   std::string signature = {};
-  /// The difference from the graph before: "image float32 [96, 784], before [128, 784]"; empty for
-  /// the first.
+  /// The difference from the last graph: "image float32 [96, 784], before [128, 784]"; "": the
+  /// first.
   std::string reason = {};
   std::int32_t operations = 0;
   std::int32_t kernels = 0;
