@@ -51,7 +51,7 @@ inline void require(bool holds, const std::string& what) {
   std::exit(1);
 }
 
-/// Returns the message of the Error that `call` throws, which must contain `text`.
+/// Requires that `call` throws an Error whose message contains `text`.
 template <class Call>
 void require_error(const std::string& text, const Call& call) {
   try {

@@ -42,7 +42,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
   return largest;
 }
 
-/// Returns the output of a network of two layers, and the change of its kernels by one step.
+/// The output of a network of two layers, and the change of its kernels by one step.
 struct Outcome {
   std::vector<float> outputs;
   std::vector<float> hidden;

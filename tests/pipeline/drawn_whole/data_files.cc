@@ -165,7 +165,7 @@ std::string example_bytes(Words& words, const Step& step, std::int64_t number) {
   return builder.encode();
 }
 
-/// Returns the compression for a step's number "packing".
+/// Values of a step's number "packing".
 constexpr std::int64_t kGzipMembers = 5;
 
 RecordWriterOptions writer_options(std::int64_t packing) {

@@ -45,7 +45,7 @@ std::uint64_t progress_of(const Iterator<T>& iterator) {
   return progress;
 }
 
-/// Returns when nothing was made for a while: all queues are full.
+/// Waits until nothing was made for a while: all queues are full.
 template <class T>
 void wait_until_still(const Iterator<T>& iterator) {
   std::uint64_t before = UINT64_MAX;

@@ -120,7 +120,7 @@ TEST_F(ThreadsNow, keep_one_for_a_file_that_is_compressed) {
   EXPECT_GT(decoded_, 100);
 }
 
-/// Returns how many segments so many threads decode when none behind the first is taken.
+/// Counts the segments that so many threads decode when none behind the first is taken.
 class SegmentsAhead : public ThreadsNow {
  protected:
   int segments_ahead(ParallelRecordReaderOptions options, unsigned threads, int expected) {

@@ -247,7 +247,7 @@ TEST_F(Train, ResumeGoesOnAsIfItHadNotEnded) {
 }
 
 TEST_F(Train, ATrickOfTheDeviceIsTrainedWithItsOwnBatchAndRate) {
-  /// Notes how many updates a schedule is made for, and how many it is asked for.
+  /// The number of updates that a schedule is made for, and how many it is asked for.
   struct Asked {
     std::uint64_t made_for = 0;
     std::uint64_t updates = 0;

@@ -70,7 +70,7 @@ class TrainingFeed;
 struct ShareFeed;
 }  // namespace detail
 
-/// Returns the shares of step after step, in replica order, out of the replicas' queues.
+/// Takes the shares of step after step, in replica order, out of the replicas' queues.
 class DistributedIterator {
  public:
   /// Returns nothing when every host's data is over.
