@@ -28,7 +28,7 @@ std::uint64_t parse_number(std::size_t line_number, std::string_view line, std::
   return number;
 }
 
-/// Checkpoints of before have none.
+/// Throws unless `value` is the checksum of the lines `before`. Old checkpoints have no checksum.
 void check_sum(std::size_t line_number, std::string_view line, std::string_view value,
                std::string_view before) {
   const std::string found = fmt::format("{:08x}", crc32c(before));
@@ -86,7 +86,7 @@ Checkpoint Checkpoint::from_text(std::string_view text) {
       refuse(line_number, line, "position, epoch, errors, order, stage or checksum");
     }
   }
-  // Without its line break the checksum would be the end of the line before.
+  // If the line break before the checksum is lost, the last stage's line ends with the checksum.
   if (!is_over && !checkpoint.signature.empty() &&
       checkpoint.signature.back().find("checksum ") != std::string::npos) {
     refuse(line_number, checkpoint.signature.back(), "the checksum in a line of its own");

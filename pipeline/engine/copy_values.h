@@ -16,7 +16,7 @@ inline std::size_t append_copies(Chunk& out, const void* from, std::size_t count
     out.grow(count);
     return count;
   } catch (...) {
-    // Rare: one by one, to find out which it was.
+    // Rare: copies one by one, to find the element that throws.
   }
   for (std::size_t i = 0; i < count; ++i) {
     try {

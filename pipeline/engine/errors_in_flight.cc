@@ -11,7 +11,7 @@ ErrorPointer current_error() {
   try {
     throw;
   } catch (const Error& thrown) {
-    // Only the iteration itself can be cancelled; what a function gave up is one element.
+    // Only an iteration can be cancelled. A function that throws `cancelled` gives up one element.
     error = thrown.code() == ErrorCode::cancelled
                 ? thrown.reworded(ErrorCode::user_function, thrown.message())
                 : thrown;

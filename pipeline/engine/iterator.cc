@@ -23,7 +23,7 @@ namespace infeed::detail {
 
 std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOptions& options) {
   if (!options.resume) return iterations.fetch_add(1, std::memory_order_relaxed);
-  // Iterations started after a resumed one go on counting behind it.
+  // Iterations that start after a resumed one go on counting from its epoch.
   const std::uint64_t resumed = options.resume->epoch;
   std::uint64_t seen = iterations.load(std::memory_order_relaxed);
   while (seen <= resumed &&
@@ -48,7 +48,7 @@ void throw_no_stream() {
 
 namespace {
 
-/// A bound on a stage that isn't there would be a wish that nobody hears.
+/// Throws if a bound is impossible, or names no stage: it would be ignored silently.
 void check_bounds(IteratorContext& run) {
   for (const KnobBound& bound : run.knobs().bounds()) {
     if (bound.min < 0 || bound.min > bound.max) {
@@ -152,7 +152,7 @@ bool IteratorCore::refill() {
   }
 }
 
-/// In a child process the iterator's threads are not there, and its mutexes may be held by them.
+/// Throws in a child process: the iterator's threads are missing there, and may hold its mutexes.
 void IteratorCore::check_process() const {
   if (forks_ == forks_of_this_process()) return;
   Error error(ErrorCode::failed_precondition,
@@ -162,8 +162,8 @@ void IteratorCore::check_process() const {
   throw error;
 }
 
-/// What threads of the parent work with can't be let go: it stays as it is, as do all other things
-/// of the parent's threads.
+/// Leaks, in a child process, the objects that the parent's threads use: they can't be destroyed
+/// without these threads.
 void IteratorCore::leave_to_parent() {
   (void)ready_.release();
   (void)root_.release();
@@ -193,8 +193,9 @@ const ReadyEvent& IteratorCore::ready_event() {
   return *ready_event_;
 }
 
-/// Starts to, when it is asked first. An executor without threads wants everything in the
-/// consumer's thread, and threads_max may leave none: then asking may take as long as next().
+/// Returns true if a thread keeps elements ready; starts it at the first call. If the executor has
+/// no threads, all work stays in the consumer's thread, and threads_max may leave no thread. Then
+/// try_next() may take as long as next().
 bool IteratorCore::may_read_ahead() {
   if (ready_ == nullptr && root_ != nullptr && !run_->is_inline()) {
     ThreadShare thread(run_->threads());
@@ -263,7 +264,7 @@ std::chrono::nanoseconds IteratorCore::consumer_wait() const {
   return std::chrono::nanoseconds(ns_of_ticks(run_->counters().consumer_wait_ticks()));
 }
 
-/// Why the run was ended: by the watchdog, or by somebody who cancelled it.
+/// Returns the watchdog's error if that ended the run, or else one that says that it was cancelled.
 ErrorPointer IteratorCore::cancellation(std::string_view when) const {
   if (ErrorPointer failure = run_->failure(); failure != nullptr) return failure;
   return std::make_shared<const Error>(ErrorCode::cancelled,
@@ -278,8 +279,8 @@ void IteratorCore::fail(const ErrorPointer& error) {
   throw Error(*failure_);
 }
 
-/// Nothing more will come, so what the stages hold is let go, however long the iterator is kept.
-/// What still waits for input that nobody will take is woken.
+/// Destroys the stages and frees their memory, since nothing more will come, however long the
+/// iterator is kept. Wakes threads that still wait to hand over elements that nobody will take.
 void IteratorCore::end_stages() {
   run_->counters().note_end();
   if (tuner_ != nullptr) tuner_->stop();
@@ -298,12 +299,12 @@ Checkpoint IteratorCore::checkpoint() const {
                     .signature = signature_of(*node_, run_->seeds_for_checkpoint())};
 }
 
-/// When the first element is asked for, or a stage with a knob comes later.
+/// Starts the tuner: when the first element is asked for, or when a stage with a knob opens later.
 void IteratorCore::begin_tuning() {
   if (!may_tune_) return;
   try {
     tuner_ = std::make_unique<TunerThread>(*run_, tuner_options_, position_);
-  } catch (const std::system_error&) {  // there is no thread for it: the fixed choices stay
+  } catch (const std::system_error&) {  // no thread to be had: the fixed choices stay
     may_tune_ = false;
     return;
   }

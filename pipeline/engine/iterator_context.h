@@ -23,33 +23,37 @@
 
 namespace infeed {
 
-/// What all stages of one iterator share: cancellation, memory account, executor, counters.
+/// The state that all stages of one iterator share: cancellation, memory account, executor,
+/// counters.
 ///
-/// Invariants: cancelled() only ever goes from false to true. A waker runs at most once at a time
-/// and never after its registration is gone.
+/// Invariants: cancelled() only ever goes from false to true. A waker runs at most once at a time,
+/// and never after remove_waker() has returned.
 class IteratorContext {
  public:
   explicit IteratorContext(const IterateOptions& options);
 
-  /// Ends the run at once, as cancel() does, with an error of its own; the first one counts.
+  /// Ends the run at once, as cancel() does, with this error. Only the first error counts.
   void fail(ErrorPointer error);
-  /// What fail() was given, or null.
+  /// Returns the error that fail() was given, or null.
   ErrorPointer failure() const;
 
-  /// Those of the checkpoint, and those by which kept elements were made, in place of what stages
-  /// have drawn; before any stage is made.
+  /// Sets the seeds that replace the drawn seeds of nodes: those of the checkpoint, and those by
+  /// which kept elements were made. Call it before any stage is made.
   void adopt_seeds(detail::AdoptedSeeds seeds) { adopted_seeds_ = std::move(seeds); }
   const detail::AdoptedSeeds& adopted_seeds() const { return adopted_seeds_; }
-  /// Whether these are others than the dataset's own, so that it gives other elements.
+  /// Returns true if adopted seeds differ from the dataset's own, so that it gives other elements.
   bool adopted_other_seeds() const;
-  /// Those, and the seeds by which inner datasets of this node's have drawn: for a checkpoint.
+  /// Returns the adopted seeds, and those by which inner datasets have drawn, for a checkpoint.
   detail::AdoptedSeeds seeds_for_checkpoint() const;
+  /// Notes that an inner dataset of the node has drawn by the node's seed.
   void note_inner_draws(const Node& node);
-  /// Those of this run so far, from `input` on up to the sources, for a stage that is opened inside
-  /// of `inner`; and the same noted in a run that opens none of them.
+  /// Returns which nodes' inner datasets have drawn so far: those of `input` and of the nodes
+  /// before it, or, for a stage in an inner dataset, those of `inner.outermost`. A stage that keeps
+  /// elements keeps this with them.
   detail::InnerDraws inner_draws(const Node& input, const StageContext::Inner& inner) const;
+  /// Notes the draws of kept elements in a run that reads them without opening inner datasets.
   void note_inner_draws(const detail::InnerDraws& draws, const StageContext::Inner& inner);
-  /// What the node's stage draws from in this run.
+  /// Returns the seeds that the node's stage draws from in this run.
   Seeds seeds_of(const Node& node) const;
 
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
@@ -63,34 +67,34 @@ class IteratorContext {
   MemoryAccount& memory() { return memory_; }
   detail::IteratorCounters& counters() { return counters_; }
   const detail::IteratorCounters& counters() const { return counters_; }
-  /// The caller's, or one of this iterator's own, made when a stage asks for it first: most
-  /// pipelines never do, and reading the CPU quota takes 80 us.
+  /// Returns the caller's executor, or else the iterator's own. That one is made when a stage first
+  /// asks: most pipelines never do, and reading the CPU quota takes 80 us.
   Executor& executor();
-  /// What its concurrency() is or would be, without making one.
+  /// Returns executor().concurrency(), but makes no executor.
   int concurrency();
-  /// What the readers of files share.
   detail::ReaderResources& readers() { return readers_; }
   const detail::ReaderResources& readers() const { return readers_; }
   bool is_inline() const { return given_inline_; }
   detail::ThreadBudget& threads() { return threads_; }
-  /// What its stages let the tuner set.
+  /// The settings that the stages leave to the tuner.
   detail::Knobs& knobs() { return knobs_; }
-  /// Null unless the iterator records.
+  /// Returns null unless the iterator records.
   detail::Recorder* recorder() const { return recorder_.get(); }
-  /// Also where there is none, since it couldn't be begun.
+  /// Returns the recording's state, also if it couldn't be started.
   RecordingStatus recording() const;
-  /// Each thread of a stage begins with it: names the thread and tells the caller.
+  /// Names the calling thread and tells the caller (IterateOptions::on_thread_start). Each thread
+  /// of a stage begins with this call.
   void begin_thread(const std::string& name) const;
   const std::function<void(std::string_view)>& on_thread_start() const { return on_thread_start_; }
 
-  /// `context` without what tells the inner datasets of a flat_map apart: of a cache's input, whose
-  /// content must not depend on who fills it.
+  /// Returns `context` without the pass and the key that tell the inner datasets of a flat_map
+  /// apart. A cache opens its input with it, so that its content doesn't depend on who fills it.
   StageContext shared_by_all(StageContext context) const;
 
  private:
   int cores();
 
-  detail::AdoptedSeeds adopted_seeds_;  ///< never changed once a stage was made
+  detail::AdoptedSeeds adopted_seeds_;  ///< unchanged once a stage was made
   mutable std::mutex inner_seeds_mutex_;
   detail::AdoptedSeeds inner_seeds_;
   std::atomic<bool> cancelled_{false};
@@ -104,7 +108,7 @@ class IteratorContext {
 
   std::mutex executor_mutex_;
   std::shared_ptr<Executor> executor_;
-  int cores_ = 0;  ///< 0: nobody has asked
+  int cores_ = 0;  ///< 0: not asked for yet
   detail::ReaderResources readers_{memory_};
 
   std::mutex wakers_mutex_;
@@ -112,8 +116,8 @@ class IteratorContext {
 
   detail::IteratorCounters counters_;
   detail::Knobs knobs_;
-  RecordingStatus recording_;                   ///< where there is no recorder
-  std::unique_ptr<detail::Recorder> recorder_;  ///< last: it uses the others
+  RecordingStatus recording_;                   ///< if there is no recorder
+  std::unique_ptr<detail::Recorder> recorder_;  ///< last: it uses the members above
 };
 
 }  // namespace infeed

@@ -25,8 +25,8 @@ StageCounters& IteratorCounters::of_stage(const Node& node, StageCounters* consu
   const std::lock_guard lock(counters_mutex_);
   Entry* entry = find(node.name(), consumer, ordinal);
   if (entry == nullptr) {
-    // All that the iterator's own description holds was added with the root: what comes now is an
-    // inner dataset that `consumer` opens.
+    // The stages of the iterator's own description were added with the root. So this one belongs to
+    // an inner dataset that `consumer` opens.
     entry = &add_tree(node, consumer, ordinal, consumer);
     label_new_entries();
   }
@@ -35,7 +35,7 @@ StageCounters& IteratorCounters::of_stage(const Node& node, StageCounters* consu
   return entry->counters;
 }
 
-/// From the consumer's side to the sources, numbered the other way.
+/// Adds the stages from the consumer's side to the sources. Numbers them the other way.
 IteratorCounters::Entry& IteratorCounters::add_tree(const Node& node, StageCounters* consumer,
                                                     std::size_t ordinal,
                                                     const StageCounters* outer) {
@@ -55,7 +55,7 @@ IteratorCounters::Entry& IteratorCounters::add_tree(const Node& node, StageCount
   return entry;
 }
 
-/// Those that have a number, of the same kind and the same description.
+/// Returns how many numbered stages of the same kind the same description has.
 int IteratorCounters::count_of_kind(const StageCounters& counters) const {
   return static_cast<int>(
       std::count_if(counters_.begin(), counters_.end(), [&](const Entry& entry) {
@@ -64,7 +64,8 @@ int IteratorCounters::count_of_kind(const StageCounters& counters) const {
       }));
 }
 
-/// A label never changes once it is there: others read it without the mutex.
+/// Labels the stages that have no label. A label never changes, since others read it without the
+/// mutex.
 void IteratorCounters::label_new_entries() {
   for (Entry& entry : counters_) {
     StageCounters& counters = entry.counters;
@@ -108,7 +109,7 @@ std::uint64_t IteratorCounters::errors_before(const StageCounters& consumer) con
 }
 
 void IteratorCounters::note_hidden_errors(std::uint64_t errors) {
-  // The same ones in each pass that reads the cache: they are not added up.
+  // Each pass that reads the cache reports the same errors, so they are not added up.
   std::uint64_t known = hidden_errors_.load(std::memory_order_relaxed);
   while (known < errors &&
          !hidden_errors_.compare_exchange_weak(known, errors, std::memory_order_relaxed)) {
@@ -194,7 +195,7 @@ ResumeWait::ResumeWait(IteratorCounters& counters)
   counters_.note_begin();
 }
 
-/// Without what the resume pulled, which counts as pulls do.
+/// Leaves out the resume's pulls, whose time is counted as that of all pulls.
 ResumeWait::~ResumeWait() {
   const std::uint64_t pulled = counters_.consumer_wait_ticks() - pulled_before_ticks_;
   const std::uint64_t ticks = ticks_now() - begin_ticks_;

@@ -14,53 +14,56 @@
 
 namespace infeed::detail {
 
-/// What the stages of one iterator count, by their places.
+/// The counters of one iterator's stages, by the stages' places in the pipeline.
 ///
-/// Invariants: counters live as long as this, so stages of a later pass find those of the earlier
-/// ones. The list is guarded by the mutex; a stage's own counters have one writer and any readers.
+/// Invariants: counters live as long as this object, so the stages of a later pass find those of
+/// earlier passes. The mutex guards the list. A stage's own counters are atomic: any thread may add
+/// to them and read them.
 class IteratorCounters {
  public:
-  /// The counters of the node's stage that `consumer` pulls. When they are asked for first, they
-  /// are made for all stages before it, too, so that labels never depend on what is opened when.
+  /// Returns the counters of the node's stage that `consumer` pulls. The first call makes those of
+  /// all stages before it, too, so that labels never depend on which stage is opened when.
   StageCounters& of_stage(const Node& node, StageCounters* consumer, std::size_t ordinal);
   PipelineStatistics statistics(std::vector<const StageCounters*>* shown = nullptr) const;
-  /// A number that grows whenever a stage hands something over or a user's function returns.
+  /// Returns a number that grows whenever a stage hands something over or a user's function
+  /// returns.
   std::uint64_t progress() const;
-  /// Elements that a resume has looked at so far: as many as its busiest stage handed over.
+  /// Returns how many elements a resume has looked at so far: those of its busiest stage.
   std::uint64_t elements_replayed() const;
-  /// "the consumer waits for prefetch, prefetch waits for map, map is busy in its own code".
+  /// Returns "the consumer waits for prefetch; prefetch waits for map; map is inside its own code".
   std::string who_waits_for_whom() const;
-  /// Errors since the start, each counted once however many stages it passes. Those that a cache
-  /// hands out arose in another run perhaps, so what one stage handed over counts as well, and so
-  /// do those that nobody hands over since a cache hides them. Where there were some, a resume
-  /// looks at each element.
+  /// Returns the errors since the start, each counted once however many stages it passes. Errors
+  /// that a cache hands out may have arisen in another run, so the result is at least the most that
+  /// one stage handed over. It is also at least the most that a cache hides. If it is not 0, a
+  /// resume looks at each element.
   std::uint64_t errors_seen() const;
-  /// Of all stages that are described, from the consumer's side on.
+  /// Returns the labels of all stages that are described, from the consumer's side to the sources.
   std::vector<std::string> labels() const;
-  /// Those that arose in the stages before `consumer`, or that caches there hide.
+  /// Returns errors_seen() of the stages before `consumer` only. Those that any cache hides count.
   std::uint64_t errors_before(const StageCounters& consumer) const;
-  /// A cache gives what its input made with so many errors on the way.
+  /// Says that a cache gives elements whose input had so many errors while it was filled.
   void note_hidden_errors(std::uint64_t errors);
 
-  /// The consumer asks for an element, or resumes: the first time begins what shares are of.
+  /// Says that the consumer asks for an element, or resumes. The first call begins the time that
+  /// the statistics' shares refer to.
   void note_begin() {
     if (begin_ticks_.load(std::memory_order_relaxed) == 0) begin();
   }
-  /// Nothing more will come: that time ends.
+  /// Ends that time, since nothing more will come.
   void note_end();
-  /// What the consumer waited for in the root's pulls, the one under way included, or at the queue
-  /// of those that are ready.
+  /// Returns how long the consumer has waited in the root's pulls, the current one included, or at
+  /// the queue of ready elements.
   std::uint64_t consumer_wait_ticks() const;
-  /// From now on a thread pulls the root for a consumer that asks without waiting. What the queue
-  /// between them counts, which is no stage.
+  /// Says that from now on a thread pulls the root, for a consumer that asks without waiting.
+  /// Returns the counters of the queue between them, which is no stage.
   StageCounters& begin_ready_queue();
-  /// It waited for so long in a resume, too.
+  /// Adds time that the consumer waited in a resume.
   void add_resume_ticks(std::uint64_t ticks) { StageCounters::add(resume_ticks_, ticks); }
 
  private:
   struct Entry {
     std::size_t ordinal = 0;
-    int number = 0;  ///< among those of its kind, from the sources on
+    int number = 0;  ///< among the stages of its kind, counted from the sources; 0: not yet known
     bool is_open = false;
     StageCounters counters;
   };
@@ -79,7 +82,7 @@ class IteratorCounters {
   std::uint64_t errors_where(const Counts& counts) const;
 
   std::atomic<std::uint64_t> hidden_errors_{0};
-  // 0 until they are known.
+  // 0 until note_begin() or note_end().
   std::atomic<std::uint64_t> begin_ticks_{0};
   std::atomic<std::uint64_t> begin_cpu_ns_{0};
   std::atomic<std::uint64_t> end_ticks_{0};
@@ -87,12 +90,12 @@ class IteratorCounters {
   std::atomic<std::uint64_t> resume_ticks_{0};
   StageCounters ready_queue_;
   std::atomic<bool> has_ready_queue_{false};
-  std::atomic<std::uint64_t> waited_before_ticks_{0};  ///< there was a ready queue
+  std::atomic<std::uint64_t> waited_before_ticks_{0};  ///< consumer's wait before the ready queue
   mutable std::mutex counters_mutex_;
   std::list<Entry> counters_;
 };
 
-/// While it lives the consumer resumes, and waits for that.
+/// Counts the time while it lives as the consumer's wait for a resume.
 class ResumeWait {
  public:
   explicit ResumeWait(IteratorCounters& counters);

@@ -47,7 +47,7 @@ bool MemoryAccount::try_add(std::atomic<std::uint64_t>& held, std::uint64_t byte
 }
 
 void MemoryAccount::take_off(std::atomic<std::uint64_t>& held, std::uint64_t bytes) {
-  // In this order: whoever is given the room must not be counted beside what left it.
+  // In this order, so that whoever gets the room isn't counted together with the bytes that left.
   in_use_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   held.fetch_sub(bytes, std::memory_order_release);
 }

@@ -5,12 +5,12 @@
 
 #include <infeed/pipeline/type_info.h>
 
-// Moves of single elements of a known small size compile to one load and store; a memcpy of a size
-// that only the program knows is a call (3 ns instead of 0.3).
+// If the compiler knows an element's small size, a move is one load and store (0.3 ns). A memcpy of
+// a size that is known only at run time is a call (3 ns).
 namespace infeed::detail {
 
-/// Calls function(std::integral_constant<size>) for the common sizes, else with size 0: "ask the
-/// type".
+/// Calls function(std::integral_constant<size>) for the common sizes. For others the size is 0,
+/// which means "ask the type".
 template <class Function>
 decltype(auto) with_size(const TypeInfo& type, Function function) {
   if (type.trivially_relocatable) {
@@ -34,7 +34,7 @@ decltype(auto) with_size(const TypeInfo& type, Function function) {
   return function(std::integral_constant<std::size_t, 0>{});
 }
 
-/// Moves one element of `kSize` bytes (0: as the type says).
+/// Moves one element of `kSize` bytes; 0: by the type's own function.
 template <std::size_t kSize>
 void move_one(const TypeInfo& type, void* to, void* from) {
   if constexpr (kSize == 0) {
@@ -44,8 +44,8 @@ void move_one(const TypeInfo& type, void* to, void* from) {
   }
 }
 
-/// Moves the elements first, first + stride, ... (`count` of them) of `from` next to each other;
-/// the ones between and before are destroyed.
+/// Moves the elements first, first + stride, ... (`count` of them) of `from` next to each other.
+/// Destroys the elements before and between them.
 inline void move_strided(const TypeInfo& type, void* to, void* from, std::size_t first,
                          std::size_t stride, std::size_t count) {
   auto* target = static_cast<std::byte*>(to);

@@ -16,8 +16,9 @@ struct HighLow {
   __m256i low;
 };
 
-/// The 64-bit products of eight 32-bit lanes with one multiplier. The instruction multiplies the
-/// even lanes only, so the odd ones are shifted down and the halves put together again.
+/// Returns the 64-bit products of eight 32-bit lanes with one multiplier. The instruction
+/// multiplies only the even lanes, so the odd ones are shifted down, and the halves are put
+/// together again.
 [[gnu::target("avx2")]] HighLow multiply(__m256i lanes, __m256i multiplier) {
   const __m256i even = _mm256_mul_epu32(lanes, multiplier);
   const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(lanes, 32), multiplier);
@@ -30,13 +31,13 @@ struct HighLow {
   return _mm256_set1_epi32(static_cast<int>(word));
 }
 
-/// Puts the halves where blocks n and n+4 lie.
+/// Stores one half in block n, which begins at `out`, and the other in block n+4.
 [[gnu::target("avx2")]] inline void store_rows(std::uint32_t* out, __m256i rows) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm256_castsi256_si128(rows));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16), _mm256_extracti128_si256(rows, 1));
 }
 
-/// Blocks index .. index+7, which must not cross a multiple of 2^32.
+/// Computes blocks index .. index+7, which must not cross a multiple of 2^32.
 [[gnu::target("avx2")]] void eight_blocks(const Philox::State& state, std::uint64_t index,
                                           std::uint32_t* out) {
   const __m256i multiplier0 = broadcast(0xD2511F53);
@@ -58,7 +59,8 @@ struct HighLow {
     key0 += 0x9E3779B9;
     key1 += 0xBB67AE85;
   }
-  // Four columns of eight become eight rows of four, two rows (blocks n and n+4) a register.
+  // Turns four columns of eight into eight rows of four. Each register holds two rows, those of
+  // blocks n and n+4.
   const __m256i low01 = _mm256_unpacklo_epi32(c0, c1);
   const __m256i high01 = _mm256_unpackhi_epi32(c0, c1);
   const __m256i low23 = _mm256_unpacklo_epi32(c2, c3);

@@ -12,29 +12,29 @@
 
 namespace infeed::detail {
 
-/// What the readers of one iterator's files share.
+/// The resources that the readers of one iterator's files share.
 ///
 /// Thread-safety: all functions may be called from any thread.
 class ReaderResources {
  public:
   explicit ReaderResources(MemoryAccount& memory) : memory_(memory) {}
 
-  /// Of the readers of record files, one after the other; made when it is asked for first. Null
-  /// where the account has no room for it.
+  /// Returns the blocks that each reader of record files leaves to the next, made at the first
+  /// call. Null if the account has no room for them.
   std::shared_ptr<SpareBlocks> spare_blocks();
-  /// At the end of the run.
+  /// Gives the blocks and their memory back at the end of the run.
   void drop_spare_blocks();
-  /// What a manifest says of a record file. Each manifest is read once, however many of its shards
-  /// are opened one by one.
+  /// Returns the manifest's entry for a record file. Each manifest is read once, however many of
+  /// its shards are opened one by one.
   std::optional<ManifestShard> find_in_manifest(const std::string& file);
-  /// Of the readers of files by URL.
+  /// Returns the credentials that all readers of files by URL share.
   const std::shared_ptr<SharedCredentials>& shared_credentials() const { return credentials_; }
 
  private:
   MemoryAccount& memory_;
   const std::shared_ptr<SharedCredentials> credentials_ = share_credentials();
   std::mutex mutex_;
-  std::shared_ptr<SpareBlocks> spare_blocks_;  // what it may keep is in the account
+  std::shared_ptr<SpareBlocks> spare_blocks_;  // all that it may keep counts in the account
   std::mutex manifests_mutex_;
   ShardManifests manifests_;
 };

@@ -15,7 +15,7 @@ constexpr auto kCountMax = std::uint64_t{INT64_MAX};
   throw Error(ErrorCode::failed_precondition, "reshard_checkpoint: " + why);
 }
 
-/// "shard(count=4, index=0)" is "shard": its numbers are those that may change.
+/// Returns "shard" for "shard(count=4, index=0)". Only shard and batch may change their numbers.
 std::string_view without_shares(std::string_view signature) {
   for (const std::string_view name : {"shard(", "batch("}) {
     if (signature.find(name) != signature.npos) return signature.substr(0, signature.find('('));
@@ -23,7 +23,8 @@ std::string_view without_shares(std::string_view signature) {
   return signature;
 }
 
-/// The pipeline's signature, with the seeds of the checkpoint where it has drawn others.
+/// Returns the pipeline's signature, in which the checkpoint's seeds replace drawn ones. Throws if
+/// the pipeline is another one.
 std::vector<std::string> check_same_but_for_shares(const Checkpoint& checkpoint, const Node& node) {
   SignatureMatch match = match_signature(checkpoint.signature, node,
                                          [](const std::string& before, const std::string& now) {
@@ -39,8 +40,9 @@ std::vector<std::string> check_same_but_for_shares(const Checkpoint& checkpoint,
                   match.matched, line(checkpoint.signature), line(match.ours)));
 }
 
-/// Whether each stage behind shard gives as many elements on each host as its input has it give.
-/// What a stage promises for those before it (assert_cardinality) doesn't say that.
+/// Returns true if each stage after shard gives a number of elements that follows from its input's,
+/// so that it is the same on all hosts. A stage's promise (assert_cardinality) isn't enough: the
+/// stages before it are asked, too.
 bool is_counted_down_to_shard(const Node& node) {
   if (node.cardinality().is_unknown()) return false;
   if (node.name() == "shard") return true;
@@ -71,7 +73,7 @@ Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
                     "the same place; resume with {} shards",
                     checkpoint.errors, before));
   }
-  // Each is any number of 64 bits, in a text that somebody may have written by hand.
+  // Each number may be any of 64 bits, since somebody may have written the text by hand.
   __extension__ using Wide = unsigned __int128;
   const Wide together = Wide{rows_before} * before;
   const Wide share = Wide{rows_now} * now;

@@ -11,8 +11,8 @@
 
 namespace infeed::detail {
 
-/// While it lives, tells IterateOptions::on_resume now and then how far a resume has come. Without
-/// that function it starts no thread.
+/// Tells IterateOptions::on_resume now and then, while it lives, how far a resume has come. Starts
+/// no thread if there is no such function.
 class ResumeReport {
  public:
   ResumeReport(const IteratorContext& run, const IterateOptions& options, std::uint64_t position);
@@ -24,7 +24,7 @@ class ResumeReport {
   const IterateOptions& options_;
   const std::uint64_t position_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::optional<PeriodicThread> thread_;  // last: it uses the others
+  std::optional<PeriodicThread> thread_;  // last: it uses the members above
 };
 
 }  // namespace infeed::detail

@@ -9,11 +9,12 @@
 
 namespace infeed::detail {
 
-/// What a source does for Stage::do_skip: passes over `count` elements, an error being one of them.
-/// pass(at most) says how many elements it has passed over, or nothing at the end; no more than
-/// `part_max` at once, since a watchdog looks between two whether a long resume moves, and a
-/// cancellation ends it there. What it throws goes to fail(), in a catch block, which throws on what
-/// is no element's error.
+/// Passes over `count` elements for a source's Stage::do_skip(), in parts of at most `part_max`.
+/// Returns how many there were; an error counts as one element. Between two parts a watchdog sees
+/// that a long resume moves, and a cancellation ends it.
+///
+/// pass(at_most) returns how many elements it has passed over, or nothing at the end. If it throws,
+/// fail() is called in the catch block. It rethrows an exception that is not an element's error.
 template <class Pass, class Fail>
 std::uint64_t skip_parts(IteratorContext& run, StageCounters& counters, std::uint64_t count,
                          std::uint64_t part_max, const Pass& pass, const Fail& fail) {

@@ -15,19 +15,20 @@
 namespace infeed {
 namespace {
 
-// Of pulls that take next to no time one in so many is looked at, and counts for all: to count each
-// is half of what recording costs where an element takes a nanosecond.
+// Among pulls that take next to no time, one in this number is counted for all. Counting each would
+// be half of the recording's cost if an element takes a nanosecond.
 constexpr std::uint64_t kBriefPullsEach = 32;
 
-/// Of the pulls of a stage, which take turns of their own (values, end, values, end), any pattern
-/// comes to its share: those whose product with 2^32 / the golden ratio ends low lie evenly.
+/// Returns true for one pull in kBriefPullsEach: if its number times 2^32 / golden ratio, modulo
+/// 2^32, is low. Such numbers are spread evenly, so each kind of pull gets its share whatever the
+/// pattern (values, end, values, end).
 bool is_looked_at(std::uint64_t pull) {
   constexpr std::uint32_t kSpread = 0x9E3779B1;
   constexpr auto kBelow = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / kBriefPullsEach);
   return static_cast<std::uint32_t>(pull) * kSpread < kBelow;
 }
 
-/// The first stage that hands an error over is the one it arose in.
+/// Sets the stage of the error. It arose in the first stage that hands it over.
 void name_stage_of_error(Chunk& out, const detail::StageCounters& counters) {
   Error error = *out.take_error();
   error.at_stage(counters.path());
@@ -42,7 +43,8 @@ ErrorPointer terminal_error_of(const detail::StageCounters& counters) {
   return std::make_shared<const Error>(std::move(named));
 }
 
-/// In an inner dataset: other places, other keys.
+/// Gives a stage of an inner dataset the key of its place, and seeds by that key if its own were
+/// drawn.
 void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
   const Philox numbers(context.inner.key, input_ordinal);
   context.inner.key = numbers.word_pair(0);
@@ -53,9 +55,9 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
   if (draws) context.run.note_inner_draws(*context.inner.outermost);
 }
 
-/// Returns so many elements that what they own elsewhere comes to kChunkPayloadBytesMax, going by those
-/// of late. Whoever holds a chunk holds all of it, and a chunk has room for 500 strings, however long
-/// they are.
+/// Returns how many elements own kChunkPayloadBytesMax elsewhere if they are as large as recent
+/// ones, and at most `want`. Whoever holds a chunk holds all of it, and a chunk has room for 500
+/// strings, however long they are.
 std::size_t bounded_by_payload(const detail::StageCounters& counters, std::size_t want) {
   const std::uint64_t each = counters.payload_each.load(std::memory_order_relaxed);
   if (each == 0) return 1;
@@ -63,7 +65,7 @@ std::size_t bounded_by_payload(const detail::StageCounters& counters, std::size_
       std::clamp<std::uint64_t>(detail::kChunkPayloadBytesMax / each, 1, want));
 }
 
-/// Estimates the bytes that an element owns elsewhere, by a few that are spread over the chunk.
+/// Estimates the bytes that an element owns elsewhere, by a few elements spread over the chunk.
 std::uint64_t payload_of_each(const Chunk& out) {
   constexpr std::size_t kLooks = 8;
   const std::size_t step = (out.size() + kLooks - 1) / kLooks;
@@ -75,10 +77,10 @@ std::uint64_t payload_of_each(const Chunk& out) {
   return bytes / looks;
 }
 
-/// Remembers how large elements are, for the next pull: where sizes swing it may bring as large ones as
-/// any of late. A chunk of more than kChunkPayloadBytesMax is in the account from here on; smaller
-/// ones are too many and too small to count. A batch of strings takes a nanosecond a row to be looked
-/// at, so small elements are in one pull of eight.
+/// Remembers how large elements are, for the next pull. If sizes vary, the next elements may be as
+/// large as the largest recent ones. A chunk of more than kChunkPayloadBytesMax counts in the
+/// account from here on; smaller chunks are too many and too small to count. Looking at a batch of
+/// strings takes a nanosecond a row, so small elements are looked at in one pull of eight.
 void note_payload(detail::StageCounters& counters, MemoryAccount& memory, Chunk& out) {
   constexpr std::uint64_t kLookedAt = 8;
   const std::size_t size = out.size();
@@ -88,7 +90,7 @@ void note_payload(detail::StageCounters& counters, MemoryAccount& memory, Chunk&
   };
   const std::uint64_t before = counters.payload_each.load(std::memory_order_relaxed);
   const bool are_small = before != 0 && 4 * before * size < detail::kChunkPayloadBytesMax;
-  // A source ends its chunk behind a large element, however many small ones stand before it.
+  // A source ends its chunk after a large element, however many small ones come before it.
   const bool ends_large = size > 1 && payload(size - 1, 1) > detail::kChunkPayloadBytesMax;
   const bool is_due = counters.pulls.load(std::memory_order_relaxed) % kLookedAt == 0;
   if (are_small && !ends_large && !is_due) return;
@@ -103,7 +105,8 @@ void note_payload(detail::StageCounters& counters, MemoryAccount& memory, Chunk&
 
 }  // namespace
 
-/// Of `pulls` before it; only where the iterator records.
+/// Counts the own time of a pull that `pulls` pulls came before. Only called if the iterator
+/// records.
 inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t pulls,
                                  std::uint64_t position, std::uint64_t count) {
   const bool is_brief = run_.recorder()->is_brief(time);
@@ -112,7 +115,7 @@ inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t pull
   count_own_time(time, is_brief && pulls > 0 ? kBriefPullsEach : 1, position, count);
 }
 
-/// For as many pulls.
+/// Counts the time for `pulls` pulls, and notes the pull if it was slow.
 [[gnu::noinline]] void Stage::count_own_time(const detail::OwnTime& time, std::uint64_t pulls,
                                              std::uint64_t position, std::uint64_t count) {
   detail::Recorder& recorder = *run_.recorder();
@@ -133,7 +136,7 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   detail::PullSample sample(*counters_, sample_stride_);
   const std::uint64_t begin = detail::ticks_now();
   counters_->pull_begin_ticks.store(begin, std::memory_order_relaxed);
-  // As CallWatch, which would cost twice as much here.
+  // This does what a CallWatch does, which would cost twice as much here.
   detail::Recorder* const recorder = run_.recorder();
   detail::WatchedThread* const thread =
       recorder == nullptr ? nullptr : recorder->this_thread(begin);
@@ -149,11 +152,11 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   detail::OwnTime own;
   if (thread != nullptr) own = thread->leave(before, begin, end);
   if (run_.cancelled()) {
-    // A stage may have taken an input that the cancellation cut short for one that has ended.
+    // The cancellation may have cut an input short, and the stage may take that for its end.
     out.clear();
     return Pull::cancelled;
   }
-  // What came before the failure is handed over first.
+  // Elements before the failure are handed over first.
   if (failure_ != nullptr && out.empty()) throw Error(*failure_);
   if (thread != nullptr) {
     note_own_time(own, counters_->pulls.load(std::memory_order_relaxed), position, out.slots());
@@ -200,7 +203,7 @@ std::uint64_t Stage::skip(std::uint64_t count, Known known) {
     throw Error(*failure_);
   }
   detail::StageCounters::add(counters_->skipped, skipped);
-  position_ = position_before + skipped;  // whether it pulled them or not
+  position_ = position_before + skipped;  // whether do_skip() pulled or not
   return skipped;
 }
 
@@ -272,7 +275,7 @@ std::unique_ptr<Stage> Node::open(const StageContext& consumer) const {
 }
 
 NodePointer detail::of_type(NodePointer node, const TypeInfo& type) {
-  // Two libraries of one program may have a table each, so the address alone doesn't decide.
+  // Two libraries of one program may each have a TypeInfo of the type, so equal names will do.
   if (node != nullptr && &node->type() != &type && node->type().name != type.name) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("Dataset<{}>: the elements of the node '{}' are {}; make a Dataset of "

@@ -7,7 +7,7 @@
 
 namespace infeed::detail {
 
-/// The words of one pass in order, computed 256 at a time.
+/// The random words of one pass in order. They are computed 256 at a time.
 class WordStream {
  public:
   explicit WordStream(const Philox& generator) : generator_(generator) {}
@@ -23,7 +23,7 @@ class WordStream {
   void refill();
 
   Philox generator_;
-  std::uint64_t filled_to_ = 0;  ///< position behind the last word of words_
+  std::uint64_t filled_to_ = 0;  ///< position after the last word of words_
   std::array<std::uint32_t, 256> words_{};
   std::size_t next_ = words_.size();
 };

@@ -89,7 +89,7 @@ class ChunkQueue {
   std::uint64_t elements_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t come_ticks_ = 0;      ///< when the last chunk came
-  std::uint64_t interval_ticks_ = 0;  ///< between chunks, smoothed
+  std::uint64_t interval_ticks_ = 0;  ///< time between two chunks, smoothed
   std::size_t wake_at_ = 0;           ///< chunks that wake the waiting consumer; 0: it doesn't wait
   InputDriver driver_;                ///< last: it uses the members above
 };

@@ -25,8 +25,8 @@ class ElementsInHand {
     if (come_held_) held_.release();  // otherwise the elements would be counted twice
     return true;
   }
-  /// Takes over the chunk's part of the account, and holds all of `bytes`. That is chunk.bytes(),
-  /// which the caller computes before it takes its lock.
+  /// Takes over the chunk's part of the account, and holds `bytes` in all. The caller computes them
+  /// by chunk.bytes() before it takes its lock.
   void hold(Chunk& chunk, std::uint64_t bytes) {
     come_held_ = chunk.held().bytes() != 0;
     if (come_held_) std::swap(held_, chunk.held());

@@ -30,8 +30,8 @@ class InputDriver {
   /// The functions that the stage provides.
   struct Owner {
     std::string name;  ///< the thread's name
-    /// Returns how many of so many elements may be pulled now; 0: none until wake(). Called with
-    /// the lock held.
+    /// Returns how many elements may be pulled now, at most the given number; 0: none until wake().
+    /// Called with the lock held.
     std::function<std::size_t(std::size_t)> room;
     std::function<void(Chunk&)> take;  ///< leaves the chunk empty
     /// Says that nothing more comes: the input is over or, with a failure, has failed for good.

@@ -12,10 +12,10 @@
 #include <infeed/records/column_batch.h>
 #include <infeed/records/detail/column_bytes.h>
 
-/// What the engine has to know of ColumnBatches, for all stages that give them.
+/// The engine's traits of ColumnBatch, for all stages that give one.
 namespace infeed {
 
-/// Owned by whoever has the batch: its columns' memory, which several batches may share.
+/// The payload of a batch is its columns' memory, which it may share with other batches.
 template <>
 struct Payload<ColumnBatch> {
   static std::size_t bytes(const ColumnBatch& batch) { return batch.bytes(); }

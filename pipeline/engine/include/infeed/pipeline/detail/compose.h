@@ -3,8 +3,8 @@
 #include <type_traits>
 #include <utility>
 
-/// How stages are put behind datasets and behind one another, and what the compiler is left with
-/// when they don't fit. Not meant to be used directly: see dataset.h.
+/// Composes stages by | with datasets and with one another, and makes the compiler say clearly when
+/// they don't fit. Not meant to be used directly: see dataset.h.
 namespace infeed {
 
 template <class T>
@@ -17,8 +17,8 @@ inline constexpr bool kIsDataset<Dataset<T>> = true;
 
 namespace detail {
 
-/// The element of what a static_assert has refused. It goes through all further stages and is
-/// anything that is asked for, so that the compiler says one sentence and not ten that follow.
+/// The element of a dataset that a static_assert has refused. It passes all further stages and
+/// converts to any type, so that the compiler prints one error, without ten that follow from it.
 struct Refused {
   template <class T>
   operator T() const;
@@ -26,14 +26,14 @@ struct Refused {
 template <class T = Refused, class... Dependent>
 Dataset<T> refused();  // never called: the program that would call it doesn't compile
 
-/// A dataset, or what derives from one.
+/// A dataset, or a class that derives from one.
 template <class T>
 concept DatasetLike = requires(const std::remove_cvref_t<T>& value) {
   []<class Element>(const Dataset<Element>&) {}(value);
 };
 
-/// What the library's functions return: it composes by | with other stages, and with functions of
-/// a dataset that a user writes. Such a class says `using ComposesAsStage = void`.
+/// A stage that a function of the library returns. It composes by | with other stages, and with a
+/// user's functions of a dataset. Such a class says `using ComposesAsStage = void`.
 template <class T>
 concept LibraryStage = requires {
   typename std::remove_cvref_t<T>::ComposesAsStage;
@@ -45,7 +45,8 @@ struct AnyCallOperator {
 template <class T>
 struct WithCallOperator : T, AnyCallOperator {};
 
-/// Whether T has a call operator, a template too: then the name is ambiguous beside another one.
+/// Returns true if T has a call operator, even if that is a template. Its name is then ambiguous
+/// beside that of AnyCallOperator.
 template <class T>
 constexpr bool has_call_operator() {
   if constexpr (std::is_final_v<T>) {
@@ -55,8 +56,8 @@ constexpr bool has_call_operator() {
   }
 }
 
-/// Whether it can be a function of a dataset. It is not called to find out: what doesn't compile in
-/// it would be told in the wrong place.
+/// Returns true if T can be a function of a dataset. This is found out without calling it, since
+/// its compile errors would then be reported in the wrong place.
 template <class T>
 constexpr bool may_be_stage() {
   using Value = std::decay_t<T>;
@@ -102,11 +103,11 @@ requires((LibraryStage<First> || LibraryStage<Second>)&&!DatasetLike<First>)  //
   }
 }
 
-/// A stage that gives elements of the type that it is given: untyped_stage() in dataset.h.
+/// A stage that gives elements of its input's type: untyped_stage() in dataset.h.
 template <class Apply>
 struct UntypedStage {
   using ComposesAsStage = void;
-  Apply apply;  ///< makes the node of the input's
+  Apply apply;  ///< makes the stage's node from the input's
 
   template <class Element>
   Dataset<Element> operator()(const Dataset<Element>& input) const {

@@ -8,9 +8,9 @@
 
 namespace infeed::detail {
 
-/// Why: what is kept ready (in a queue, in a job, in the consumer's chunk) is in the memory account
-/// until it is gone, whoever has it at the moment. This is one such part of best-effort memory; it
-/// moves along with what it is for, and is given back when it goes away.
+/// Why: elements that are kept ready (in a queue, a job or the consumer's chunk) count in the
+/// memory account until they are gone, whoever has them at the moment. A HeldBytes is one such part
+/// of best-effort memory. It moves along with its elements, and its destructor gives it back.
 ///
 /// Thread-safety: none; whoever owns the elements owns it.
 class HeldBytes {
@@ -26,7 +26,7 @@ class HeldBytes {
   ~HeldBytes() { release(); }
 
   std::uint64_t bytes() const { return bytes_; }
-  /// False when there is no room for what it would grow by; it then holds what it did.
+  /// Returns false, and holds what it did, if the account has no room for the growth.
   bool try_grow_to(MemoryAccount& account, std::uint64_t bytes) {
     if (bytes <= bytes_) return true;
     if (!account.try_reserve_best_effort(bytes - bytes_)) return false;
@@ -34,14 +34,14 @@ class HeldBytes {
     bytes_ = bytes;
     return true;
   }
-  /// Holds just so much, whether there is room for it or not: it is there already.
+  /// Holds exactly this much, whether there is room or not: the memory is already in use.
   void set(MemoryAccount& account, std::uint64_t bytes) {
     if (bytes > bytes_) account.hold_best_effort(bytes - bytes_);
     if (bytes < bytes_) account.release_best_effort(bytes_ - bytes);
     account_ = &account;
     bytes_ = bytes;
   }
-  /// Takes over what another one holds of the same account, or a part of it.
+  /// Takes over what `other` holds of the same account, or the part up to `bytes_max`.
   void take_from(HeldBytes& other, std::uint64_t bytes_max = UINT64_MAX) {
     const std::uint64_t bytes = std::min(bytes_max, other.bytes_);
     if (bytes == 0) return;

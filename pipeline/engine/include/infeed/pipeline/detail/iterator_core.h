@@ -26,12 +26,12 @@ class Recorder;
 class TunerThread;
 class Watchdog;
 
-/// Of a Dataset that was default-constructed or moved from: throws Error(failed_precondition).
+/// Throws Error(failed_precondition) if the Dataset was default-constructed or moved from.
 void check_described(const Node* node);
 
 std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOptions& options);
 
-/// Of an Iterator that was default-constructed or moved from.
+/// Throws Error(failed_precondition): the Iterator was default-constructed or moved from.
 [[noreturn]] void throw_no_stream();
 
 /// The untyped part of an iterator.
@@ -40,22 +40,22 @@ class IteratorCore {
   IteratorCore(NodePointer node, IterateOptions options);
   ~IteratorCore();
 
-  /// Makes the chunk hold the next elements; false at the end. Throws the error that is next.
+  /// Fills the chunk with the next elements. Returns false at the end. Throws if an error is next.
   bool refill();
-  /// Whether refill() returns, or throws, without waiting; waits for that until the deadline or a
-  /// stop. From the first such call on a thread keeps elements ready.
+  /// Returns true if refill() returns or throws without waiting. Waits for that until the deadline
+  /// or a stop. From the first such call on a thread keeps elements ready.
   bool is_ready(std::chrono::steady_clock::time_point deadline, const std::stop_token& stop);
-  /// Readable while refill() would not wait; it belongs to this object.
+  /// Returns a descriptor that is readable while refill() wouldn't wait. It belongs to this object.
   int ready_descriptor();
 
   Chunk& chunk() { return chunk_; }
-  /// `count` elements of the chunk were taken.
+  /// Drops `count` elements of the chunk, which the consumer took.
   void took(std::size_t count) {
     chunk_.drop_front(count);
     advance(count);
   }
   std::uint64_t position() const { return position_.load(std::memory_order_relaxed); }
-  /// Null unless the order is hashed.
+  /// Returns null unless the order is hashed.
   OrderHash* order_hash() { return hashes_order_ ? &order_hash_ : nullptr; }
   Checkpoint checkpoint() const;
   void cancel();
@@ -66,12 +66,12 @@ class IteratorCore {
   void freeze_tuning();
   RecordingStatus recording() const;
   void record_step(const StepTimes& step);
-  /// Steps will be recorded, so that next() doesn't count as one.
+  /// Says that steps will be recorded, so that next() doesn't count as one.
   void expect_steps();
-  /// As expect_steps(); they go on behind the end of the data, so that the recording ends with the
-  /// iterator.
+  /// Says that steps will be recorded even after the end of the data. The recording then ends with
+  /// the iterator.
   void expect_late_steps();
-  /// What the consumer waited for in next() so far; the consumer's thread.
+  /// Returns how long the consumer has waited in next(). Only for the consumer's thread.
   std::chrono::nanoseconds consumer_wait() const;
 
  private:
@@ -103,15 +103,15 @@ class IteratorCore {
   const bool hashes_order_;
   OrderHash order_hash_;
   Chunk chunk_;
-  const std::uint64_t forks_;  ///< of this process before it was made
+  const std::uint64_t forks_;  ///< forks_of_this_process() when the iterator was made
   std::unique_ptr<Stage> root_;
   std::unique_ptr<ReadyEvent> ready_event_;
   std::unique_ptr<ReadyElements> ready_;  ///< null until somebody asks without waiting
-  std::unique_ptr<Watchdog> watchdog_;    ///< null unless it was asked for
+  std::unique_ptr<Watchdog> watchdog_;    ///< null unless asked for
   const TunerOptions tuner_options_;
   bool steps_are_late_ = false;
   std::atomic<bool> may_tune_;  ///< false from freeze_tuning() on
-  // Set once, by the consumer; others read the pointer with is_tuning_.
+  // The consumer sets it once. Others read the pointer only if is_tuning_ is true.
   std::unique_ptr<TunerThread> tuner_;
   std::atomic<bool> is_tuning_{false};
   std::optional<std::stop_callback<std::function<void()>>> stop_;

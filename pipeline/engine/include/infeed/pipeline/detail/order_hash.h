@@ -14,20 +14,20 @@
 #include <infeed/pipeline/fields.h>
 #include <infeed/records/record.h>
 
-/// Why: "nothing was skipped or repeated" is to be proved, not believed. With
-/// IterateOptions::order_hash an iterator mixes the content of every element that it hands over
-/// into one number; the number travels in the checkpoint, so an interrupted and resumed run ends
-/// with the same number as an uninterrupted one, or something is wrong.
+/// Why: a resume must prove that nothing was skipped or repeated. With IterateOptions::order_hash
+/// an iterator mixes the content of every element that it hands over into one number, which goes
+/// into the checkpoint. If a resumed run ends with another number than an uninterrupted one,
+/// something is wrong.
 ///
-/// Covered: numbers, enums, strings, Records, arrays, vectors, plain structs, pairs and tuples,
-/// batches of every kind of them, and types that ElementHash is specialised for.
+/// It covers numbers, enums, strings, Records, arrays, vectors, plain structs, pairs and tuples,
+/// batches of all these, and types that ElementHash is specialised for.
 namespace infeed {
 
 template <class T>
 class Batch;
 
-/// Depends on every value and on their order. 64 bits: two different streams are alike by chance
-/// once in 2^64.
+/// A hash of 64 bits that depends on every value and on their order. Two different streams have the
+/// same hash by chance once in 2^64.
 class OrderHash {
  public:
   OrderHash() = default;
@@ -58,7 +58,7 @@ class OrderHash {
   std::uint64_t value_ = 0;
 };
 
-/// The general case has no members. For a type of your own:
+/// Hashes elements of type T; the general case has no members. For a type of your own:
 ///
 ///     template <>
 ///     struct infeed::ElementHash<Image> {
@@ -88,7 +88,7 @@ inline constexpr bool kIsSequence<std::vector<T, A>> = true;
 template <class T, std::size_t N>
 inline constexpr bool kIsSequence<std::array<T, N>> = true;
 
-/// Whether hash_content knows the type.
+/// Returns true if hash_content() knows the type.
 template <class T>
 constexpr bool has_content();
 
@@ -116,7 +116,7 @@ constexpr bool has_content() {
 template <class T>
 void hash_content(OrderHash& hash, const T& value);
 
-/// Their number and each of them.
+/// Hashes how many values there are, and each of them.
 template <class U>
 void hash_values(OrderHash& hash, std::span<const U> values) {
   if constexpr (std::is_arithmetic_v<U> && !std::is_same_v<U, bool>) {

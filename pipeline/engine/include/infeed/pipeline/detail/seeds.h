@@ -6,18 +6,19 @@
 #include <infeed/pipeline/philox.h>
 #include <infeed/pipeline/stage.h>
 
-/// What stages that draw random numbers draw them from.
+/// Seeds and generators for stages that draw random numbers.
 namespace infeed::detail {
 
-/// Combines the operation's and the program's seed by TensorFlow's rules; without either, they are
-/// random. With the program's alone, stages differ by how many stages before them draw.
+/// Combines the seeds of the operation and the program by TensorFlow's rules. If neither is given,
+/// the result is random. If only the program's is given, stages differ by how many drawing stages
+/// come before them.
 Seeds choose_seeds(std::optional<std::uint64_t> seed, std::optional<std::uint64_t> global_seed,
                    std::uint64_t drawing_before);
 
-/// Stages up to and with this one that draw random numbers.
+/// Returns how many stages draw random numbers, up to and including this one.
 std::uint64_t count_drawing(const Node& node);
 
-/// The generator of one pass.
+/// Returns the generator of one pass.
 Philox pass_generator(const Seeds& seeds, std::uint64_t epoch, bool reshuffle_each_iteration);
 
 }  // namespace infeed::detail

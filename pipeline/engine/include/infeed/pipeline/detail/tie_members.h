@@ -5,11 +5,11 @@
 
 #include <infeed/pipeline/detail/tie_members_48.h>
 
-/// Structured bindings must name as many members as there are, so there is a case for each number, up
-/// to what fields.h calls kFieldsMax; two more files go on with it.
+/// Structured bindings must name every member, so there is a case for each number of members, up to
+/// kFieldsMax (fields.h). The higher cases are in tie_members_48.h and tie_members_64.h.
 namespace infeed::detail {
 
-/// References to the members of a struct that has `Count` of them, as a tuple.
+/// Returns references to the members of a struct that has `Count` of them, as a tuple.
 template <std::size_t Count, class T>
 constexpr auto tie_members(T& value) {
   if constexpr (Count == 1) {

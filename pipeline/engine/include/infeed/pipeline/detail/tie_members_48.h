@@ -5,10 +5,10 @@
 
 #include <infeed/pipeline/detail/tie_members_64.h>
 
-/// Goes on where tie_members.h ends.
+/// The cases after those of tie_members.h.
 namespace infeed::detail {
 
-/// References to the members of a struct that has `Count` of them, as a tuple.
+/// Returns references to the members of a struct that has `Count` of them, as a tuple.
 template <std::size_t Count, class T>
 constexpr auto tie_33_to_48(T& value) {
   if constexpr (Count == 33) {

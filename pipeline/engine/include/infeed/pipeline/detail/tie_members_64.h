@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <tuple>
 
-/// Goes on where tie_members_48.h ends.
+/// The cases after those of tie_members_48.h.
 namespace infeed::detail {
 
-/// References to the members of a struct that has `Count` of them, as a tuple.
+/// Returns references to the members of a struct that has `Count` of them, as a tuple.
 template <std::size_t Count, class T>
 constexpr auto tie_49_to_64(T& value) {
   if constexpr (Count == 49) {
