@@ -23,11 +23,11 @@ struct StageCounters {
   bool draws = false;  ///< it or a stage before it draws random numbers: passes may differ
   std::atomic<std::uint64_t> passes{0};  ///< that were begun
   std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
-  // What each pull writes, side by side.
+  // The counters that each pull writes, side by side.
   std::atomic<std::uint64_t> elements{0};
   std::atomic<std::uint64_t> pulls{0};
   std::atomic<std::uint64_t> ticks{0};
-  std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< of the pull under way; 0: none
+  std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< when the pull under way began; 0: none
   std::atomic<int> inside{0};                      ///< threads that are pulling it now
   std::atomic<std::uint64_t> errors{0};
   /// Bytes that an element owns elsewhere, about, and 1; 0: none has been seen.
@@ -42,8 +42,8 @@ struct StageCounters {
   std::atomic<std::uint64_t> work_ticks{0};
   std::atomic<std::uint64_t> wait_ticks{0};
   std::atomic<std::uint64_t> full_ticks{0};
-  // What PullSample measured of its pulls, its inputs' included, and what was measured of the work
-  // of its own threads: times, and what the CPU clocks made of them.
+  // Measured by PullSample of its pulls, its inputs' included, and of the work of its own threads:
+  // times, and what the CPU clocks made of them.
   std::atomic<std::uint64_t> sampled_ticks{0};
   std::atomic<std::uint64_t> sampled_cpu_ns{0};
   std::atomic<std::uint64_t> sampled_elements{0};
@@ -114,7 +114,7 @@ struct StageCounters {
     }
   }
 
-  /// What the stage holds now.
+  /// Sets what the stage holds now.
   void note_buffered(std::uint64_t count, std::uint64_t bytes) {
     buffered_elements.store(count, std::memory_order_relaxed);
     buffered_bytes.store(bytes, std::memory_order_relaxed);

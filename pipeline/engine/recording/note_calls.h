@@ -14,13 +14,13 @@ void note_calls(const IteratorContext& run, StageCounters& counters, CallWatch& 
 void note_slow_calls(Recorder& recorder, const StageCounters& counters, const OwnTime& time,
                      const Recorder::Elements& elements, const Stage& input);
 
-/// Of `count` elements of a stage from `position` on: their records where those are neighbours.
+/// Returns the records of `count` elements of a stage from `position` on, if they are neighbours.
 TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_t count);
 /// Keeps where `count` elements from `position` on came from, as those of `input` from
 /// `input_position` on: those whose records are neighbours, in a few pieces.
 void note_places(PlaceLog& places, std::uint64_t position, std::uint64_t count, const Stage& input,
                  std::uint64_t input_position);
-/// Of an element of a stage that keeps this log of its own.
+/// Returns the place of an element of a stage that keeps this log of its own.
 TracedPlace traced_through(const PositionLog& kept, std::uint64_t position, const Stage& input);
 
 }  // namespace infeed::detail

@@ -43,7 +43,7 @@ class PlaceLog {
     const std::string* file;
     std::uint64_t record;
     std::uint64_t records_each;
-    std::optional<std::uint64_t> offset;  ///< of the first record
+    std::optional<std::uint64_t> offset;  ///< place of the first record
   };
   static constexpr std::size_t kEntriesMax = 4096;
 
@@ -105,11 +105,11 @@ class PositionLog {
 class ChoiceLog {
  public:
   static constexpr std::uint16_t kNone = 0xFFFF;  ///< no input's: an error of the choice itself
-  /// Of the next elements.
+  /// Adds the inputs that the next elements come from.
   void add(std::span<const std::uint16_t> inputs);
   struct Origin {
     std::size_t input;
-    std::uint64_t position;  ///< of that input's elements
+    std::uint64_t position;  ///< among that input's elements
   };
   std::optional<Origin> find(std::uint64_t position) const;
 
@@ -117,8 +117,8 @@ class ChoiceLog {
   static constexpr std::size_t kChoicesMax = std::size_t{1} << 16;
 
   mutable std::mutex mutex_;
-  std::vector<std::uint16_t> ring_;   ///< of kChoicesMax, once there is any
-  std::vector<std::uint64_t> taken_;  ///< of each input, so far
+  std::vector<std::uint16_t> ring_;   ///< has kChoicesMax, once there is any
+  std::vector<std::uint64_t> taken_;  ///< elements of each input, so far
   std::uint64_t count_ = 0;           ///< elements so far
 };
 

@@ -13,7 +13,7 @@
 #include "engine/stage_counters.h"
 #include "engine/statistics/window.h"
 
-// What stands in the lines of a recording (pipeline/recording.md), and their text.
+// The content of a recording's lines (pipeline/recording.md), and their text.
 namespace infeed::detail {
 
 /// Stages as the lines name them.

@@ -22,7 +22,7 @@ namespace {
 
 // The recorder looks at threads that wait so often.
 constexpr auto kLookEvery = std::chrono::milliseconds(10);
-// What comes more quickly than that is dropped, and counted.
+// Calls and rows beyond these limits are dropped, and counted.
 constexpr std::size_t kSlowPerWindow = 512;
 constexpr std::size_t kRowsPerWindow = 8192;
 constexpr std::size_t kThreadsMax = 1024;
@@ -191,7 +191,7 @@ void Recorder::begin_pulls(std::uint64_t now_ticks) {
   pulls_ = {.begin_ticks = now_ticks};
 }
 
-/// What isn't waiting is the consumer's own.
+/// Ends the row. The consumer's own time is the part that isn't waiting.
 void Recorder::end_pulls(std::uint64_t now_ticks) {
   if (!std::exchange(has_pulls_, false)) return;
   const std::uint64_t length_ticks = now_ticks - pulls_.begin_ticks;

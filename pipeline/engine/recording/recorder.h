@@ -49,7 +49,7 @@ class Recorder {
   void start() {
     if (thread_ == nullptr && !has_ended_) begin_thread();
   }
-  /// What is left is written, and why the run ended. Calls after the first one do nothing.
+  /// Writes the rest, and why the run ended. Calls after the first one do nothing.
   void finish(const std::string& why);
   RecordingStatus status() const;
 
@@ -80,12 +80,12 @@ class Recorder {
   bool is_slow(const OwnTime& time) const { return time.ticks >= slow_ticks_; }
   /// So short that nobody misses one of many.
   bool is_brief(const OwnTime& time) const { return time.ticks < brief_ticks_; }
-  /// Of each of `calls`.
+  /// Returns the time of each of `calls`.
   std::uint64_t ns_of(const OwnTime& time, std::uint64_t calls) const {
     const std::uint64_t ns = ns_of(time.ticks);
     return calls <= 1 ? ns : ns / calls;
   }
-  /// Of a stage, in its pass: one of `count` from `position` on.
+  /// The elements of a stage in its pass: `count` from `position` on.
   struct Elements {
     std::uint64_t pass;
     std::uint64_t position;
@@ -119,7 +119,7 @@ class Recorder {
     const char* where;
   };
 
-  /// Of a loop that tells no steps, as many as make a row.
+  /// Pulls of a loop that tells no steps, as many as make a row.
   struct Pulls {
     std::uint64_t begin_ticks = 0;
     std::uint64_t wait_ticks = 0;
@@ -166,7 +166,7 @@ class Recorder {
   const std::uint64_t ns_per_2_32_ticks_ = static_cast<std::uint64_t>(0x1p32 / ticks_per_ns());
   const std::uint64_t start_ticks_;
   const std::chrono::steady_clock::time_point start_time_;
-  const std::uint64_t number_;  ///< of this recorder in the process
+  const std::uint64_t number_;  ///< number of this recorder in the process
 
   std::mutex threads_mutex_;
   std::deque<WatchedThread> threads_;
@@ -179,17 +179,17 @@ class Recorder {
   RecordingStatus status_;
 
   std::atomic<bool> has_steps_{false};
-  std::uint64_t steps_ = 0;  ///< of the consumer's thread, as is what follows
+  std::uint64_t steps_ = 0;  ///< for the consumer's thread, as is what follows
   bool has_pulls_ = false;
   Pulls pulls_;
 
-  // Of the recorder's thread.
+  // For the recorder's thread:
   std::optional<RecordingFile> file_;
   bool is_writing_ = true;
   WindowMaker windows_;
   StageIds ids_;
   std::vector<Wait> waits_;
-  std::vector<std::uint64_t> step_lengths_ns_;  ///< of the last few hundred
+  std::vector<std::uint64_t> step_lengths_ns_;  ///< the last few hundred
   std::uint64_t looks_ = 0;
   std::uint64_t looked_at_ticks_ = 0;
   ThrottlingAccounts accounts_;

@@ -15,7 +15,7 @@
 #include "engine/recording/recorder.h"
 #include "engine/recording/waiting_threads.h"
 
-// What the recorder does in its own thread.
+// The recorder's work in its own thread.
 namespace infeed::detail {
 namespace {
 
@@ -191,7 +191,7 @@ void Recorder::write_steps(std::vector<RecordedStepRow> rows) {
 
 void Recorder::write_slow_calls(std::vector<RecordedSlowCall> calls) {
   for (RecordedSlowCall& call : calls) {
-    if (!ids_.contains(call.stage)) {  // of an inner dataset that was opened since the window
+    if (!ids_.contains(call.stage)) {  // an inner dataset's stage, opened since the window
       const std::lock_guard lock(mutex_);
       slow_.push_back(std::move(call));
       continue;

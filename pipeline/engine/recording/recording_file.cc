@@ -19,7 +19,7 @@ namespace {
 // A process that records so many iterations is one that makes an iterator each step.
 constexpr int kFilesMax = 1000;
 constexpr std::string_view kBegin = "{\"infeed_recording\": ";
-// What goes with the older half.
+// The beginnings of lines that go with the older half.
 constexpr std::array<std::string_view, 4> kDetails = {"{\"steps\"", "{\"window\"", "{\"slow\"",
                                                       "{\"held_back\""};
 
@@ -97,7 +97,7 @@ void RecordingFile::write() {
 
 void RecordingFile::shorten() {
   const std::string partial = name() + ".partial";
-  ::unlink(partial.c_str());  // of a process that was killed; the lock is ours
+  ::unlink(partial.c_str());  // left by a process that was killed; the lock is ours
   std::optional<File> shorter =
       File::open_locked(partial, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, name());
   if (!shorter) return;
@@ -122,7 +122,7 @@ void RecordingFile::shorten() {
   if (std::rename(partial.c_str(), name().c_str()) != 0) {
     throw system_error("rename", partial, errno);
   }
-  // What is kept for ever may fill it: then the limit moves rather than each write copies it all.
+  // Lines that are kept for ever may fill it: then the limit moves, or each write would copy all.
   if (written_bytes > bytes_max_ / 4 * 3) bytes_max_ = 2 * written_bytes;
   file_ = std::move(*shorter);
   bytes_ = written_bytes;

@@ -36,7 +36,7 @@ class RecordingFile {
   std::string unwritten_;
 };
 
-/// What the first line of each recording of this process begins with: no other process has it.
+/// Returns how the first line of each recording of this process begins: no other process has it.
 std::string recording_begin();
 
 }  // namespace infeed::detail

@@ -8,13 +8,13 @@ namespace infeed::detail {
 
 struct StageCounters;
 
-/// What a call took itself.
+/// The time that a call took itself.
 struct OwnTime {
   std::uint64_t begin_ticks = 0;
   std::uint64_t ticks = 0;  ///< without what it called
 };
 
-/// What a thread has used so far, by the kernel's accounts.
+/// The resources that a thread has used so far, by the kernel's accounts.
 struct ThreadUsage {
   std::uint64_t at_ticks = 0;
   std::uint64_t cpu_ns = 0;
@@ -29,7 +29,7 @@ struct ThreadUsage {
 /// thread's own. What watched calls took is added up once however they nest: what a call took itself
 /// is its time less what came to that sum meanwhile.
 struct alignas(64) WatchedThread {
-  /// What was so before a call.
+  /// The state before a call.
   struct Before {
     const StageCounters* stage;
     std::uint64_t accounted_ticks;
@@ -51,7 +51,7 @@ struct alignas(64) WatchedThread {
     return {begin_ticks, ticks - std::min(ticks, nested_ticks)};
   }
 
-  // What each pull reads and writes, in one cache line.
+  // The members that each pull reads and writes, in one cache line.
   std::atomic<std::uint64_t> since_ticks{0};         ///< in its own work for the stage; 0: it waits
   std::atomic<const StageCounters*> stage{nullptr};  ///< that it works for; null: for none
   std::uint64_t accounted_ticks = 0;  ///< taken by calls that are over, and by waits for others

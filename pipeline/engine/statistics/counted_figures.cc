@@ -57,7 +57,7 @@ void copy_settings(const StageCounters& counters, StageStatistics& stage) {
   stage.is_tuned = counters.is_tuned.load(std::memory_order_relaxed);
 }
 
-/// What was spent on the stage itself, and what part of that the CPU clocks saw.
+/// The time spent on the stage itself, and the part of it that the CPU clocks saw.
 struct Work {
   std::uint64_t ticks;
   std::uint64_t sampled_ticks;

@@ -10,15 +10,15 @@
 
 namespace infeed::detail {
 
-/// What the calling thread has spent on a core. A reading costs 500 to 800 ns.
+/// Returns the time that the calling thread has spent on a core. A reading costs 500 to 800 ns.
 std::uint64_t thread_cpu_ns();
-/// What all threads of the process have spent on cores.
+/// Returns the time that all threads of the process have spent on cores.
 std::uint64_t process_cpu_ns();
 
 /// Where a thread is in its samples.
 struct SamplingThread {
   int depth = 0;                      ///< pulls that it is inside
-  std::uint32_t weight = 0;           ///< of the sample that is being taken; 0 for none
+  std::uint32_t weight = 0;           ///< weight of the sample that is being taken; 0 for none
   std::uint64_t overhead_ticks = 0;   ///< spent on samples so far
   std::uint64_t overhead_cpu_ns = 0;  ///< the same by the CPU clock, about
 };
@@ -53,7 +53,7 @@ class PullSample {
 
   bool is_taken() const { return thread_.weight != 0; }
   // Only of one that is taken:
-  /// What samples have spent within this pull, which is no stage's own time.
+  /// Returns the time that samples took within this pull, which is no stage's own time.
   std::uint64_t overhead_ticks() const { return thread_.overhead_ticks - overhead_ticks_; }
   void note_elements(const Chunk& out);
 
@@ -68,7 +68,7 @@ class PullSample {
   StageCounters& counters_;
   SampleStride& stride_;
   SamplingThread& thread_;
-  std::uint64_t overhead_before_ticks_ = 0;  ///< of the thread, before this sample
+  std::uint64_t overhead_before_ticks_ = 0;  ///< the thread's, before this sample
   std::uint64_t overhead_ticks_ = 0;         ///< and with its first reading
   std::uint64_t overhead_cpu_ns_ = 0;
   std::uint64_t begin_ticks_ = 0;

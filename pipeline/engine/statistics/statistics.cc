@@ -34,7 +34,7 @@ std::string size(std::uint64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (kKiB * kKiB));
 }
 
-/// What is too long for its column loses its middle: the front has the kind, the end the name.
+/// Cuts the middle of a text that is too long: the front has the kind, the end the name.
 std::string fitted(std::string text) {
   if (text.size() <= kStageColumns) return text;
   constexpr std::size_t kFront = kStageColumns / 2 - 1;

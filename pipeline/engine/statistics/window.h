@@ -23,11 +23,11 @@ struct Window {
 
   std::uint64_t begin_ns = 0;  ///< by the clock of whoever looks
   std::uint64_t length_ns = 0;
-  std::uint64_t elapsed_ns = 0;  ///< of it, since the iteration began
+  std::uint64_t elapsed_ns = 0;  ///< the part of it since the iteration began
   std::uint64_t consumer_wait_ns = 0;
   std::uint64_t process_cpu_ns = 0;
   double cores = 0;            ///< that affinity and quotas allow
-  double cores_of_others = 0;  ///< of them, on average used by other processes
+  double cores_of_others = 0;  ///< part of cores, on average used by other processes
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;
   std::uint64_t memory_refusals = 0;

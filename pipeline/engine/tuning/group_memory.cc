@@ -19,7 +19,7 @@ std::uint64_t limit_in(const std::string& file) {
   return bytes < kUnlimitedBytes ? bytes : 0;
 }
 
-/// What `usage_file` says without the pages of files, for which `prefix` is before the names.
+/// Returns the usage in `usage_file` without the pages of files, whose names begin with `prefix`.
 std::uint64_t usage_in(const std::string& folder, const char* usage_file,
                        const std::string& prefix) {
   std::uint64_t usage = 0;

@@ -10,7 +10,7 @@ struct GroupMemory {
   std::uint64_t limit_bytes = 0;   ///< 0: none
 };
 
-/// Of this process's control groups on the way to the root, the one with the least room left.
+/// Returns the control group with the least room left, from this process's group up to the root.
 /// Version 2's memory.high counts as its memory.max does: behind it the kernel slows the group
 /// down. Arguments as for cgroup_quota(). See cgroups(7).
 GroupMemory group_memory(const std::string& mount, const std::string& groups_file);

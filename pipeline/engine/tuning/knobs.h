@@ -17,7 +17,7 @@
 
 namespace infeed::detail {
 
-/// What a stage offers to be set.
+/// A setting that a stage offers to the tuner.
 struct KnobSpec {
   KnobKind kind = KnobKind::workers;
   KnobShape shape = KnobShape::driver;
@@ -42,7 +42,7 @@ class Knob {
   Knob(const Knob&) = delete;
   Knob& operator=(const Knob&) = delete;
 
-  /// What the stage begins with.
+  /// The value that the stage begins with.
   std::int64_t value() const { return value_.load(std::memory_order_relaxed); }
   std::int64_t max() const { return std::min(bound_max_, max_.load(std::memory_order_relaxed)); }
   /// The stage itself found that its workers wait: from now on up to `max` of them may be asked for.
@@ -116,7 +116,7 @@ class Knobs {
   mutable std::mutex mutex_;
   std::list<Knob*> knobs_;
   std::atomic<bool> can_change_{false};
-  /// Of each there ever was, of stages that are gone, too.
+  /// The last value of each knob there ever was, of stages that are gone, too.
   struct Known {
     std::uint64_t id;
     std::int64_t value;

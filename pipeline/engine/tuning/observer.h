@@ -15,7 +15,7 @@ class TuningObserver {
   TuningObserver(IteratorContext& run, const std::atomic<std::uint64_t>& taken)
       : run_(run), taken_(taken) {}
 
-  /// What has happened since the last call.
+  /// Returns what has happened since the last call.
   TuningObservation look();
 
  private:

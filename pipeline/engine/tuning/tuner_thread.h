@@ -22,7 +22,7 @@ class TunerThread {
   TunerThread(IteratorContext& run, const TunerOptions& options,
               const std::atomic<std::uint64_t>& taken);
 
-  /// What has been set stays as it is.
+  /// Leaves all settings as they are from now on.
   void freeze() { is_frozen_ = true; }
   /// From any thread.
   TuningReport report() const;

@@ -21,7 +21,7 @@ namespace infeed {
 struct StageStatistics {
   std::string name = {};        ///< its kind: "map"
   std::string given_name = {};  ///< StageName; empty: none
-  /// What tells it from the others: "map[1] 'augment'". Stages of one kind are numbered from the
+  /// The stage's unique name: "map[1] 'augment'". Stages of one kind are numbered from the
   /// sources on, where there are several.
   std::string label = {};
   std::string path = {};  ///< "prefetch < batch < map[2]": from the consumer's side to this stage
@@ -31,7 +31,7 @@ struct StageStatistics {
   int inside = -1;    ///< the flat_map or interleave in whose inner datasets it is
 
   std::uint64_t elements = 0;  ///< handed over, errors included
-  std::uint64_t errors = 0;    ///< of them; one that passes several stages counts in each
+  std::uint64_t errors = 0;    ///< part of elements; one that passes several stages counts in each
   std::uint64_t bytes = 0;     ///< handed over, what elements own included; from samples
   /// Records that no element and no error stands for, where an index beside the file knows their
   /// number: behind a damaged one (DamagePolicy::fail), or in ranges that were passed over
@@ -42,14 +42,14 @@ struct StageStatistics {
   std::uint64_t dropped_bytes = 0;
   /// Items that pack() cut off documents (TooLong::truncate).
   std::uint64_t dropped_items = 0;
-  /// Of the rows that pack() has filled: items that they have room for, and those that they hold.
+  /// Items that the rows filled by pack() have room for, and those that they hold.
   std::uint64_t room_items = 0;
   std::uint64_t held_items = 0;
   std::uint64_t pulls = 0;  ///< how often it was asked
 
   std::uint64_t total_ns = 0;  ///< inside it, what it pulls included
   std::uint64_t work_ns = 0;   ///< inside it alone; for a stage that runs ahead: all its threads'
-  /// Of work_ns, on a core and off it: blocked is waiting for storage, a lock, a sleep, or for a
+  /// Parts of work_ns on a core and off it: blocked is waiting for storage, a lock, a sleep, or a
   /// core that others have. They are measured on samples that cost 1/400 of the time at most; empty
   /// where there was none.
   std::optional<std::uint64_t> cpu_ns = std::nullopt;
@@ -57,7 +57,7 @@ struct StageStatistics {
   std::uint64_t wait_ns = 0;  ///< its consumer waited for it (stages that run ahead)
   std::uint64_t full_ns = 0;  ///< its thread waited for room (stages that run ahead)
 
-  bool runs_ahead = false;               ///< what it pulls runs in other threads than its consumer
+  bool runs_ahead = false;               ///< its input runs in other threads than its consumer
   int parallelism = 1;                   ///< threads that work for it at the same time, at most
   std::uint64_t queue_elements_max = 0;  ///< a prefetch holds so many elements, or bytes
   std::uint64_t queue_bytes_max = 0;
@@ -70,8 +70,8 @@ struct PipelineStatistics {
   std::vector<StageStatistics> stages = {};  ///< from the consumer's side to the sources
   /// Since the first next() (or the resume) until now or the end of the stream.
   std::uint64_t elapsed_ns = 0;
-  std::uint64_t consumer_wait_ns = 0;  ///< of it, the consumer was inside next()
-  std::uint64_t process_cpu_ns = 0;    ///< of all threads of the process in that time
+  std::uint64_t consumer_wait_ns = 0;  ///< part of elapsed_ns: the consumer was inside next()
+  std::uint64_t process_cpu_ns = 0;    ///< sum of all threads of the process in that time
   int cores = 1;                       ///< that the process may use
   std::string recording_problem = {};  ///< RecordingStatus::problem
 
