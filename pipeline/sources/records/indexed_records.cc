@@ -105,7 +105,7 @@ class IndexedRecordsNode final : public Node {
   std::string signature() const override { return signature_; }
   Cardinality cardinality() const override { return Cardinality::finite(set_.size()); }
   bool is_indexable() const override { return true; }
-  /// Of the places of its records.
+  /// Returns the bytes of the places of its records.
   std::uint64_t buffer_bytes_min() const override { return set_.memory_bytes_max(); }
 
  protected:

@@ -13,7 +13,7 @@
 
 namespace infeed::detail {
 
-/// What the manifests beside the files of a records source say of them.
+/// The entries for a records source's files in the manifests beside them.
 ///
 /// Thread-safety: any threads at once.
 class ListedCounts {
@@ -23,9 +23,9 @@ class ListedCounts {
   /// Throws when a manifest can't be used.
   explicit ListedCounts(const std::vector<std::string>& files);
 
-  /// Of all files together, where each of them is listed.
+  /// Returns the records of all files together, if each of them is listed.
   Cardinality sum() const;
-  /// Of file number `i`, whose name is `file`.
+  /// Returns the entry of file number `i`, whose name is `file`.
   std::optional<ManifestShard> of(std::size_t i, const std::string& file,
                                   IteratorContext& run) const;
 
@@ -34,7 +34,7 @@ class ListedCounts {
   bool asks_when_opened_ = false;
 };
 
-/// Of a file that gave `found` records and is over.
+/// Returns the error for a file that gave `found` records and is over.
 Error wrong_count(const std::string& file, const ManifestShard& listed, std::uint64_t found,
                   std::optional<std::uint64_t> file_bytes);
 

@@ -27,7 +27,7 @@ void ReaderThreads::begin(int threads, bool is_tuned) {
     now_->store(static_cast<unsigned>(value), std::memory_order_relaxed);
     note_parallelism(value, true);
   });
-  // What an earlier pass over the stage ended with.
+  // The knob has the value that an earlier pass over the stage ended with.
   now_->store(static_cast<unsigned>(knob_->value()), std::memory_order_relaxed);
   note_parallelism(knob_->value(), true);
 }

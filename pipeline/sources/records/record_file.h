@@ -36,12 +36,12 @@ class RecordFile {
   // Only of a file that has blocks:
   RecordPosition position() const { return reader_->position(); }
   void continue_at(RecordPosition position) { reader_->continue_at(position); }
-  /// Of a plain file.
+  /// Returns true at the end of a plain file; false for a compressed one.
   bool is_at_end() const {
     return compression() == Compression::none && position().offset == file_bytes();
   }
   Compression compression() const;
-  /// What goes with the damaged record at `position` when the file is given up there.
+  /// Returns what is lost with the damaged record at `position` if the file is given up there.
   Lost rest(RecordPosition position) const;
   /// Records of a damaged range, where an index knows.
   std::optional<std::uint64_t> records_of(const DamagedRange& range) const;

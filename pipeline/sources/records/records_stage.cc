@@ -256,7 +256,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   /// The error as it is handed on: with what goes with the file.
   ErrorPointer failed(ErrorPointer error) {
     failed_ = true;
-    // What the user's own callback throws is no reason to give up the file.
+    // An exception of the user's own callback is no reason to give up the file.
     if (reader_ && std::exchange(callback_threw_, false)) return error;
     const Lost lost = rest_of_file(*error);
     count_dropped(lost.records, lost.bytes);
@@ -356,17 +356,17 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   RecordsOptions options_;
   std::size_t file_ = 0;
   ReaderThreads ahead_{run(), counters()};
-  std::optional<RecordFile> reader_;     ///< of file_, once it is begun
-  std::optional<ManifestShard> listed_;  ///< what a manifest says of file_
+  std::optional<RecordFile> reader_;     ///< reads file_, once it is begun
+  std::optional<ManifestShard> listed_;  ///< a manifest's entry for file_
   std::uint64_t given_ = 0;              ///< records of file_ so far
-  std::uint64_t lost_ = 0;               ///< of it to damage, where an index knows
+  std::uint64_t lost_ = 0;               ///< records of file_ lost to damage, if an index knows
   /// Made ready for one read. A block holds few large records, and a whole chunk of places for two
   /// records costs as much as an eighth of their reading.
   std::size_t places_ = kPlacesMin;
   bool failed_ = false;  ///< something in file_ was an error
   bool unseen_ = false;  ///< some payloads of file_ were not checked
   bool callback_threw_ = false;
-  /// What is read in blocks, in the order of files.
+  /// A file that is read in blocks. They are kept in the order of files.
   struct FileInBlocks {
     std::size_t index;
     std::shared_ptr<BlockFile> file;

@@ -25,7 +25,7 @@ struct FileCount {
   std::atomic<std::uint64_t> skipped{kNotCounted};
 };
 
-/// What all iterators of one source share.
+/// The state that all iterators of one source share.
 struct RecordSources {
   RecordSources(std::vector<std::string> list, RecordsOptions reader_options)
       : files(std::move(list)),
