@@ -62,7 +62,7 @@ void PipelineModel::forget() {
   *this = std::move(emptied);
 }
 
-/// What buffers on the way to the consumer hold will be taken, too.
+/// Counts elements in buffers on the way to the consumer, too, since they will be taken.
 void PipelineModel::count_visits(const TuningObservation& window) {
   const double kept = kVisitsFadeNs / (kVisitsFadeNs + static_cast<double>(window.window_ns));
   taken_ = taken_ * kept + static_cast<double>(window.elements);
@@ -115,7 +115,7 @@ class LaneWalk {
  private:
   int size() const { return static_cast<int>(of_.stages.size()); }
 
-  /// What the thread that pulls the stage spends in it.
+  /// Returns the time that the thread that pulls the stage spends in it.
   double visit(int stage) {
     double outer = 0;
     double inner = 0;

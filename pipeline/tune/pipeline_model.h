@@ -47,11 +47,11 @@ class PipelineModel {
   double measured_rate() const;
   double consumer_ns() const { return consumer_ns_ / elements_; }
   double stage_ns(int stage) const;        ///< for an element of the consumer's
-  double stage_calls_ns(int stage) const;  ///< of one of its own elements
+  double stage_calls_ns(int stage) const;  ///< for one of its own elements
   double cpu_ns() const { return cpu_ns_ / elements_; }
-  /// Of all work, what no core was used for.
+  /// Returns the part of all work that used no core.
   double blocked_share() const;
-  /// What buffers hold, in elements of the consumer.
+  /// Returns what buffers hold, in elements of the consumer.
   double elements_on_the_way(const TuningObservation& seen) const;
 
  private:
@@ -66,7 +66,7 @@ class PipelineModel {
 
   // Sums in which older windows have faded.
   std::vector<Cost> stages_;
-  // Of the visits, which fade slowly.
+  // For the visits, which fade slowly:
   std::vector<double> handled_;
   double taken_ = 0;
   std::vector<double> visits_;

@@ -10,14 +10,14 @@
 namespace infeed::detail {
 namespace {
 
-// What a change has to bring.
-// What more threads must bring to be kept: so much, or if that is more, a third of what was foretold, of
+// The gain that a change has to bring.
+// More threads must bring so much to be kept, or if that is more, a third of what was foretold, of
 // which 5 % is enough.
 constexpr double kGrowthKept = 1.02;
 constexpr double kGrowthForetold = 1.0 / 3;
 constexpr double kGrowthEnough = 1.05;
 constexpr double kSavingKept = 0.97;
-// What it may cost by the model, which doesn't know how the kernel shares cores.
+// The most that it may cost by the model, which doesn't know how the kernel shares cores.
 constexpr double kSavingForetold = 0.98;
 constexpr double kSavingForetoldAmongOthers = 0.9;
 // Less of the workers is not worth the risk of a try: 16 calls in flight that needed 4.6 were given back
@@ -123,7 +123,7 @@ bool Tuner::accumulate(const TuningObservation& seen) {
   return true;
 }
 
-/// What was measured before says nothing about what comes.
+/// Forgets what was measured before: it says nothing about what comes.
 void Tuner::begin_phase() {
   model_.forget();
   failed_.clear();
@@ -251,7 +251,7 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
   const Values wanted = on_own_cores.value_or(fewest);
   const double modelled = model_.forecast(seen, now).rate;
   const auto best = model_.forecast(seen, wanted);
-  // What the model thinks too slow may keep up all the same; nothing makes the consumer quicker.
+  // A setting that the model finds too slow may still keep up; nothing makes the consumer quicker.
   const double of_consumer = 1e9 / std::max(1e-3, model_.consumer_ns());
   const double predicted = std::min(rate * best.rate / modelled, std::max(rate, of_consumer));
   if (wanted != now && predicted >= kWorthAChange * rate && !has_failed(wanted)) {
@@ -314,7 +314,7 @@ void Tuner::begin(const TuningObservation& seen, const Values& values, double pr
   trial.saves = saves;
   trial.is_among_others = others_want_cores(seen);
   trial.settled_at_ns = static_cast<double>(seen.at_ns) + kSettleNs;
-  // What was made before says nothing about what is made now.
+  // Elements that were made before say nothing about what is made now.
   trial.elements_min = kTrialElements + (saves ? model_.elements_on_the_way(seen) : 0);
   if (only_advises_) {
     trial.change.outcome = TuningChange::Outcome::advised;

@@ -29,9 +29,9 @@ class Tuner final : public TuningPolicy {
  private:
   using Values = std::vector<std::int64_t>;
 
-  /// What a change has to promise, other than one that saves.
+  /// The gain that a change has to promise, other than one that saves.
   static constexpr double kWorthAChange = 1.05;
-  /// What threads that have a core each may seem to cost, against such as share the cores.
+  /// The most that threads with a core each may seem to cost, against such as share the cores.
   static constexpr double kSavingForetoldOnOwnCores = 0.96;
 
   struct Known {
@@ -50,7 +50,7 @@ class Tuner final : public TuningPolicy {
     double elements = 0;
     double elements_min = 0;  ///< to be judged
   };
-  /// What a cache behind a stage promises.
+  /// The gain that a cache behind a stage promises.
   struct CacheGain {
     int stage;
     std::uint64_t bytes;
@@ -64,7 +64,7 @@ class Tuner final : public TuningPolicy {
     double ns = 0;  ///< in which it was read
     double elements = 0;
   };
-  /// What a stage waited in each window.
+  /// A stage's waits in each window.
   struct Bursts {
     double sum = 0;
     double squares = 0;
@@ -109,7 +109,7 @@ class Tuner final : public TuningPolicy {
   std::string bound_text(const TuningObservation& seen) const;
   std::string cache_text(const TuningObservation& seen) const;
 
-  const std::string profile_;  ///< of an earlier run
+  const std::string profile_;  ///< from an earlier run
   const bool only_advises_;
   std::map<std::string, double> profile_ns_;  ///< by stage; empty once they were compared
   Values before_profile_;
@@ -121,8 +121,8 @@ class Tuner final : public TuningPolicy {
   TuningObservation quiet_;   ///< in which the consumer took nothing and waited for nothing
   double cores_ = 0;
   double cores_left_ = 0;                        ///< by others, when it last changed much
-  double phase_rate_ = 0;                        ///< what savings are measured by
-  int windows_ = 0;                              ///< of this phase
+  double phase_rate_ = 0;                        ///< savings are measured by it
+  int windows_ = 0;                              ///< so far in this phase
   int other_windows_ = 0;                        ///< in a row that look like another phase
   std::optional<std::uint64_t> phase_began_ns_;  ///< but for the first
   std::uint64_t window_ns_min_ = 0;              ///< longer than others: the work comes in bursts
@@ -131,12 +131,12 @@ class Tuner final : public TuningPolicy {
   std::optional<Trial> trial_;
   std::optional<Caching> caching_;
   std::set<std::uint64_t> useless_caches_;  ///< that brought nothing, or had no room
-  std::optional<Values> last_saving_;       ///< what there was before it
+  std::optional<Values> last_saving_;       ///< the values before it
   std::vector<Bursts> bursts_;              ///< by stage
   std::map<std::uint64_t, std::int64_t> shrunk_to_;
-  std::uint64_t memory_limit_bytes_ = UINT64_MAX;  ///< of the iterator; before the first look
+  std::uint64_t memory_limit_bytes_ = UINT64_MAX;  ///< the iterator's, from the first look on
   std::optional<std::uint64_t> ready_bytes_max_;   ///< since the control group was nearly full
-  std::uint64_t ready_bytes_before_ = 0;           ///< what was held then
+  std::uint64_t ready_bytes_before_ = 0;           ///< held then
   int memory_windows_ = 0;                         ///< since it was last changed
   std::vector<Known> failed_;                      ///< settings that were no better
   std::map<std::uint64_t, int> idle_buffers_;      ///< windows in a row that a buffer was too large

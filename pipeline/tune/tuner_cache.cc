@@ -14,10 +14,10 @@
 namespace infeed::detail {
 namespace {
 
-// What a cache has to promise, and one nearer to the sources over another.
+// The gain that a cache has to promise, and one nearer to the sources over another.
 constexpr double kCacheWorthIt = 1.2;
 constexpr double kCacheBetter = 1.03;
-// What it has to bring.
+// The gain that it has to bring.
 constexpr double kCacheKept = 1.05;
 constexpr double kReadNs = 400e6;
 
@@ -62,7 +62,7 @@ const KnobState* find_knob(const TuningObservation& seen, std::uint64_t id) {
 
 }  // namespace
 
-/// Of these stages the one behind which a cache promises most, if any promises enough and has room.
+/// Returns the stage behind which a cache promises most, if any promises enough and has room.
 std::optional<Tuner::CacheGain> Tuner::best_cache(const TuningObservation& seen,
                                                   const std::vector<int>& stages) const {
   const Values now = values_of(seen);
@@ -92,7 +92,7 @@ std::string Tuner::cache_text(const TuningObservation& seen) const {
                      change_text(best->rate_now, best->rate_cached), bytes_text(best->bytes));
 }
 
-/// What a cache there would save, for an element of the consumer's.
+/// Returns the time that a cache there would save, for an element of the consumer's.
 double Tuner::ns_before(const TuningObservation& seen, int stage) const {
   double ns = 0;
   for (std::size_t i = 0; i < seen.stages.size(); ++i) {
@@ -165,7 +165,7 @@ bool Tuner::follow_cache(const TuningObservation& seen, TuningDecision& decision
   return true;
 }
 
-/// What was learnt before says nothing about the work that is left.
+/// Begins a new phase, since what was learnt before says nothing about the work that is left.
 void Tuner::finish_caching(TuningChange::Outcome outcome, TuningDecision& decision) {
   caching_->change.outcome = outcome;
   if (outcome != TuningChange::Outcome::kept) useless_caches_.insert(caching_->knob);

@@ -5,11 +5,11 @@
 #include "tune/tuner.h"
 #include "tune/tuning_text.h"
 
-// What buffers may hold where the process as a whole comes near its limit.
+// Limits what buffers may hold where the process as a whole comes near its limit.
 namespace infeed::detail {
 namespace {
 
-// Of the control group's limit: from where on what is only kept ready is given back, how much of it
+// Parts of the control group's limit: from where on what is only kept ready is given back, how much
 // is left in use then, and from where on buffers may grow again.
 constexpr double kNearlyFull = 0.9;
 constexpr double kFilledAgain = 0.8;

@@ -14,7 +14,8 @@ constexpr double kHeadroom = 1.1;
 constexpr double kBest = 0.995;
 // Threads that wait need no core of their own.
 constexpr double kComputes = 0.1;
-// What is as good without a thread. Among others that want the cores it takes from its own process, too.
+// A rate that is as good, without a thread. Among others that want the cores, a thread takes from
+// its own process, too.
 constexpr double kBestAmongOthers = 0.9;
 // Elements that cost so little: what it costs to hand them over is as much, and the model doesn't know
 // it. Among others the serial form is then tried for so much of what there is by the model.
@@ -25,7 +26,7 @@ constexpr double kMostlyBlocked = 0.6;
 // A buffer is of use where what fills it comes in bursts: deviation over mean, of windows.
 constexpr double kBurst = 0.5;
 constexpr double kBurstNs = 10e6;
-// What a thread waits for a core among others that want it is no burst.
+// A thread's wait for a core among others that want it is no burst.
 constexpr double kBurstAmongOthersNs = 100e6;
 constexpr double kBurstWindows = 8;
 constexpr int kIdleBufferWindows = 5;
@@ -41,7 +42,7 @@ std::int64_t most_workers(const KnobState& knob, double cores) {
 
 }  // namespace
 
-/// What was tried in this phase and gave no more than there is now.
+/// Returns true if the values were tried in this phase and gave no more than there is now.
 bool Tuner::has_failed(const Values& values) const {
   const double now = model_.measured_rate();
   return std::any_of(failed_.begin(), failed_.end(), [&](const Known& known) {
@@ -151,7 +152,7 @@ std::optional<Tuner::Values> Tuner::serial_instead(const TuningObservation& seen
   return values;
 }
 
-/// Of a buffer that was never below a half, a quarter is enough: it only serves the spread.
+/// Leaves a quarter of a buffer that was never below a half: it only serves the spread.
 void Tuner::shrink_buffers(const TuningObservation& seen, Values& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const KnobState& knob = seen.knobs[i];

@@ -5,7 +5,7 @@
 #include "tune/tuning_text.h"
 #include "tune/tuning_windows.h"
 
-// What bounds the rate, in words.
+// The words for what bounds the rate.
 namespace infeed::detail {
 namespace {
 
@@ -13,7 +13,7 @@ constexpr double kConsumerBoundWait = 0.1;
 
 }  // namespace
 
-/// What bounds the setting.
+/// Says what bounds the setting.
 std::string Tuner::slowest_text(const TuningObservation& seen, const Values& values) const {
   const auto forecast = model_.forecast(seen, values);
   if (forecast.stage == PipelineModel::kCores) {
@@ -30,7 +30,7 @@ std::string Tuner::verdict(const TuningObservation& seen) const {
   return bound_text(seen) + cache_text(seen);
 }
 
-/// What bounds it.
+/// Says what bounds the pipeline.
 std::string Tuner::bound_text(const TuningObservation& seen) const {
   const Values now = values_of(seen);
   const double wait_share = static_cast<double>(seen.consumer_wait_ns) /
@@ -70,7 +70,7 @@ std::string Tuner::bound_text(const TuningObservation& seen) const {
   return fmt::format("{} elements/s: no other setting is expected to be better", rounded(rate));
 }
 
-/// Of those that no workers share, or -1.
+/// Returns the slowest of those that no workers share, or -1.
 int Tuner::slowest_serial_stage(const TuningObservation& seen) const {
   int slowest = -1;
   for (int i = 0; i < static_cast<int>(seen.stages.size()); ++i) {

@@ -7,7 +7,7 @@
 #include "tune/tuning_text.h"
 #include "tune/tuning_windows.h"
 
-// What one run has learnt, as text for the next: a line for the machine, one a stage's time, one a
+// The text that one run leaves to the next: a line for the machine, one a stage's time, one a
 // knob.
 //
 //     infeed tuning 1

@@ -14,7 +14,7 @@ bool is_quiet(const TuningObservation& seen);
 bool is_whole(const TuningObservation& window);
 /// Puts the next window behind `sum`.
 void add_up(TuningObservation& sum, const TuningObservation& seen);
-/// Of its knobs.
+/// Returns the values of its knobs.
 std::vector<std::int64_t> values_of(const TuningObservation& seen);
 std::int64_t workers_in(const TuningObservation& seen, const std::vector<std::int64_t>& values);
 const std::string& label_of(const TuningObservation& seen, const KnobState& knob);

@@ -27,10 +27,10 @@ namespace infeed {
 enum class TunerMode {
   on,           ///< it changes what is marked autotune, and nothing else
   advice_only,  ///< it says what it would do
-  off,          ///< what is marked autotune keeps the fixed choice that its option documents
+  off,          ///< options marked autotune keep the fixed choice that they document
 };
 
-/// What a knob sets.
+/// The thing that a knob sets.
 enum class KnobKind {
   /// Threads that work for a stage at the same time; 0: its consumer's thread does what it does.
   workers,
@@ -40,7 +40,7 @@ enum class KnobKind {
   cache,
 };
 
-/// What the tuner may choose for one stage. With min == max it is fixed.
+/// The values that the tuner may choose for one stage. With min == max the value is fixed.
 struct KnobBound {
   std::string stage;  ///< its label in the statistics: "map", "map[1]", "map 'augment'"
   KnobKind kind = KnobKind::workers;
@@ -89,12 +89,12 @@ struct TuningChange {
   std::string text() const;
 };
 
-/// What a tuner did so far.
+/// A report of what a tuner did so far.
 struct TuningReport {
   std::vector<TuningChange> changes = {};  ///< the last 256
   std::uint64_t changes_dropped = 0;       ///< before those
   std::vector<std::string> notes = {};     ///< a stale profile, a quota that changed...
-  /// What bounds the rate, and whether any setting could change that.
+  /// Says what bounds the rate, and whether any setting could change that.
   std::string verdict = {};
   /// For TunerOptions::profile of the next run, to be saved beside the checkpoint; empty while
   /// nothing is known.

@@ -40,7 +40,7 @@ struct KnobState {
   KnobKind kind = KnobKind::workers;
   KnobShape shape = KnobShape::driver;
   std::int64_t value = 0;
-  // What it may be set to; both are `value` where the user has fixed it.
+  // The bounds of `value`; both are `value` where the user has fixed it.
   std::int64_t min = 0;
   std::int64_t max = 0;
   /// Its workers were seen to wait for something else than a core.
@@ -59,12 +59,12 @@ struct StageObservation {
   // Spent on the stage alone by all its threads, on a core and off it.
   std::uint64_t cpu_ns = 0;
   std::uint64_t blocked_ns = 0;
-  /// What a whole pass of it takes in memory, about; 0: it is passed but once, or nobody knows, or
+  /// Memory that a whole pass of it takes, about; 0: it is passed but once, or nobody knows, or
   /// random numbers make each pass another one.
   std::uint64_t pass_bytes = 0;
 };
 
-/// What was seen in one window of time.
+/// The figures that were seen in one window of time.
 struct TuningObservation {
   std::uint64_t at_ns = 0;      ///< the window's end, since the iteration began
   std::uint64_t window_ns = 0;  ///< how long it was
@@ -72,11 +72,11 @@ struct TuningObservation {
   std::uint64_t consumer_wait_ns = 0;
   std::uint64_t process_cpu_ns = 0;
   double cores = 1;                ///< that affinity and quotas allow; a quota may be less than one
-  double cores_of_others = 0;      ///< of them, on average used by other processes
+  double cores_of_others = 0;      ///< part of cores, on average used by other processes
   std::uint64_t memory_bytes = 0;  ///< in use, of memory_bytes_max
   std::uint64_t memory_limit_bytes = 0;  ///< 0: none
-  std::uint64_t ready_bytes = 0;         ///< of those in use, what queues and jobs in flight hold
-  // Of the control group with the least room, page cache left out; a limit of 0: there is none.
+  std::uint64_t ready_bytes = 0;         ///< part of memory_bytes, in queues and jobs in flight
+  // The control group with the least room, page cache left out; a limit of 0: there is none.
   std::uint64_t group_bytes = 0;
   std::uint64_t group_limit_bytes = 0;
   std::vector<StageObservation> stages = {};
@@ -89,8 +89,8 @@ struct KnobSetting {
 };
 
 struct TuningDecision {
-  std::vector<KnobSetting> settings = {};  ///< what is to change; empty: nothing
-  /// What queues and jobs in flight may hold from now on (UINT64_MAX: what they like).
+  std::vector<KnobSetting> settings = {};  ///< the changes to make; empty: none
+  /// The most that queues and jobs in flight may hold from now on (UINT64_MAX: what they like).
   std::optional<std::uint64_t> ready_bytes_max = std::nullopt;
   std::vector<TuningChange> finished = {};  ///< earlier changes, with their outcome
   std::optional<TuningChange> begun = std::nullopt;
