@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What moves a CRC-32C on by so many bytes, as PCLMULQDQ wants it.
+/// The factors that move a CRC-32C on by so many bytes, as PCLMULQDQ wants them.
 namespace infeed::detail {
 
 /// x^n modulo Castagnoli's polynomial among reflected bits: the product of two reflected numbers comes

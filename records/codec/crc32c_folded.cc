@@ -187,7 +187,7 @@ std::uint32_t folded_crc32c(std::uint32_t state, const char* bytes, std::size_t 
 std::uint32_t folded_crc32c_copying(std::uint32_t state, std::string_view bytes,
                                     std::string_view copied, char* to) noexcept {
   const bool is_large = copied.size() >= kLargeValueBytes;
-  // What goes past the caches goes there in whole lines.
+  // Bytes that go past the caches go there in whole lines.
   const std::size_t lead = is_large ? (0 - reinterpret_cast<std::uintptr_t>(to)) % kVectorBytes : 0;
   std::memcpy(to, copied.data(), lead);
   copied.remove_prefix(lead);

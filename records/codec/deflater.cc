@@ -27,7 +27,7 @@ struct Deflater::State {
   isal_zstream stream;
   std::vector<std::uint8_t> level_buffer;
   std::vector<char> output;
-  std::string first_piece;  ///< of the stream, or since the last flush
+  std::string first_piece;  ///< since the stream's begin or the last flush
   Sink sink;
 };
 

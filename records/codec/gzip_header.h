@@ -19,7 +19,7 @@ class GzipHeader {
 
   /// All of it was taken; deflated data follows.
   bool is_over() const { return part_ == Part::none; }
-  /// What is wrong with it, behind "gzip stream 3 is damaged: "; or nothing.
+  /// Returns what is wrong with it, behind "gzip stream 3 is damaged: "; or nothing.
   std::string_view fault() const { return fault_; }
 
  private:
@@ -39,8 +39,8 @@ class GzipHeader {
   Part part_ = Part::fixed;
   std::array<std::uint8_t, 10> fixed_{};
   std::size_t taken_ = 0;     ///< bytes of the part
-  std::uint16_t number_ = 0;  ///< of extra_bytes or checksum
-  std::uint32_t crc_ = 0;     ///< of what was taken
+  std::uint16_t number_ = 0;  ///< the value of extra_bytes or checksum
+  std::uint32_t crc_ = 0;     ///< checksum of what was taken
   std::string_view fault_;
 };
 

@@ -183,7 +183,7 @@ class InflateSource final : public ByteSource {
   const TrailingStreams trailing_;
   std::vector<char> buffer_;
   inflate_state state_{};
-  GzipHeader header_;            // of the gzip member at hand
+  GzipHeader header_;            // the current gzip member's
   std::uint64_t input_end_ = 0;  // bytes of the file read so far
   std::uint64_t streams_ = 0;    // begun so far
   bool in_stream_ = false;

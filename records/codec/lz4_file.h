@@ -18,7 +18,7 @@
 namespace infeed::detail {
 
 inline constexpr std::string_view kLz4Magic = "INFEEDL4";
-/// What a writer gathers for a block: it fits a reader's block, which is decoded into directly.
+/// Bytes a writer gathers for a block: they fit a reader's block, which is decoded into directly.
 inline constexpr std::size_t kLz4BlockBytes = std::size_t{256} << 10;
 /// A larger record is refused.
 inline constexpr std::size_t kLz4BlockBytesMax = std::size_t{1} << 30;

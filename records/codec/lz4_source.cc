@@ -188,7 +188,7 @@ class Lz4FileSource final : public Lz4Source {
   std::size_t held_begin_ = 0;
   std::size_t held_end_ = 0;
   std::size_t block_bytes_ = kLz4BlockBytes;
-  std::uint64_t stream_offset_ = 0;  // of the next block
+  std::uint64_t stream_offset_ = 0;  // where the next block begins
   std::uint64_t blocks_ = 0;
   bool header_read_ = false;
   bool is_whole_ = true;
