@@ -84,13 +84,13 @@ enum class FrameState {
   needs_bytes,  ///< its header, or what follows it
   bad_length,
   too_long,
-  bad_payload,  ///< of a frame that is whole, after a look at its payload
+  bad_payload,  ///< the frame is whole, but its payload, which was looked at, is bad
 };
 
 /// A record, or what stands in its place, where one may begin.
 struct Frame {
   FrameState state;
-  std::uint64_t length = 0;  ///< of the payload, where the header is there and valid
+  std::uint64_t length = 0;  ///< the payload's, where the header is there and valid
 
   bool is_whole() const { return state == FrameState::whole; }
   /// With its header and footer.

@@ -75,7 +75,7 @@ std::unique_ptr<IndexedShard> IndexedShard::find(const std::string& name,
   std::error_code ignored;
   if (std::filesystem::exists(index_file, ignored)) {
     const auto header = read_index_header(*open_input_file(index_file));
-    // What is no index of ours is DALI's or says itself what is wrong with it.
+    // A file that is no index of ours is DALI's, or read_index() says what is wrong with it.
     return make(Source::index, header ? header->count : read_index(index_file).size());
   }
   require_plain_file(name);

@@ -53,7 +53,7 @@ class IndexedShard {
   struct Places {
     RecordPlaces records;
     std::uint64_t file_bytes = 0;
-    std::optional<Error> rest = std::nullopt;  // of those that `records` doesn't have
+    std::optional<Error> rest = std::nullopt;  // for those that `records` doesn't have
   };
 
   /// Null when nothing says where the records are. Throws what a RecordSet does.
@@ -64,7 +64,7 @@ class IndexedShard {
 
   const std::string& name() const { return blocks_->file(); }
   std::uint64_t size() const { return size_; }
-  /// What its records' blocks come from.
+  /// The pool that its records' blocks come from.
   const std::shared_ptr<BlockPool>& blocks() const { return blocks_; }
 
   /// Null before load().

@@ -34,7 +34,7 @@ class IndexOnDisk {
     return index;
   }
 
-  /// Of a record's header; the end of the file behind the last one.
+  /// Returns where a record's header begins; the end of the file behind the last one.
   std::uint64_t offset(std::uint64_t record) const {
     if (record >= count_) return file_bytes_;
     std::array<char, 8> bytes{};

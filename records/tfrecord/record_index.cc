@@ -28,7 +28,7 @@ Error damaged_index(const std::string& index_file, std::string what) {
       .at_file(index_file);
 }
 
-/// What both kinds must fulfil.
+/// Throws unless the offsets are as both kinds must have them.
 void check_offsets(const RecordIndex& index, const std::string& index_file) {
   for (std::size_t i = 1; i < index.offsets.size(); ++i) {
     if (index.offsets[i] < index.offsets[i - 1] ||

@@ -246,7 +246,7 @@ class RecordReader::State {
   detail::StreamWindow window_;
   detail::RecordSearch search_;
   std::uint64_t bytes_hashed_ = 0;
-  std::uint64_t number_ = 0;  // of the record at the front of the window
+  std::uint64_t number_ = 0;  // number of the record at the front of the window
   bool ended_ = false;
   std::vector<DamagedRange> damaged_;
 };

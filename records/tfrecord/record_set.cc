@@ -20,14 +20,14 @@ constexpr std::size_t kRowsAtOnce = 256;
 constexpr std::uint64_t kBytesAtOnce = std::uint64_t{1} << 20;
 // A system call costs about as much as copying this many bytes that nobody wants.
 constexpr std::uint64_t kGapBytesMax = 4096;
-// What stays in the second-level cache between the kernel's copy and the checksum.
+// A run of this size stays in the second-level cache between the kernel's copy and the checksum.
 constexpr std::size_t kRunBytesMax = std::size_t{256} << 10;
 // A block of a smaller run has the run's size; one of a larger is used again.
 constexpr std::size_t kPooledRunBytesMin = std::size_t{64} << 10;
 
 /// One row of a call, and where it lies.
 struct WantedRecord {
-  std::uint64_t record;  // of the shard
+  std::uint64_t record;  // in the shard
   std::uint64_t begin;   // in the file
   std::uint64_t end;
   std::uint32_t shard;
@@ -130,7 +130,7 @@ class RecordSet::Shards {
   Error cut(const WantedRecord& wanted, std::uint64_t file_bytes) const;
 
   std::vector<std::unique_ptr<IndexedShard>> shards_;
-  std::vector<std::uint64_t> first_rows_{0};  // of each shard, and their end
+  std::vector<std::uint64_t> first_rows_{0};  // each shard's, and their end
   mutable detail::OpenFiles open_;
 };
 
@@ -201,7 +201,7 @@ void RecordSet::Shards::read_run(std::span<const WantedRecord> run, std::span<Re
     got = file->read_at(begin, {block->data + lead_of(begin), bytes});
   } catch (const Error& error) {
     if (run.size() == 1) return failure.note(run.front().place, error);
-    // What can't be read may be one sector of all these.
+    // The part that can't be read may be one sector of all these.
     for (std::size_t i = 0; i < run.size(); ++i) read_run(run.subspan(i, 1), out, failure);
     return;
   }

@@ -45,7 +45,7 @@ class RecordSearch {
   /// The same without limits, passing over at least one byte.
   void resynchronise(StreamWindow& window);
 
-  /// Of a payload that lies at `offset` of the stream.
+  /// Returns the CRC-32C of a payload that lies at `offset` of the stream.
   std::uint32_t payload_crc32c(std::string_view payload, std::uint64_t offset) {
     return crcs_.crc32c_of(payload, offset);
   }

@@ -17,7 +17,7 @@
 /// Thread-safety: any threads at once.
 namespace infeed {
 
-/// What is lost with the damaged record at `position` when all behind it is given up.
+/// Counts what is lost with the damaged record at `position` when all behind it is given up.
 /// `file_bytes`: RecordReader::file_bytes().
 Lost count_rest(const std::string& file, Compression compression,
                 std::optional<std::uint64_t> file_bytes, RecordPosition position);

@@ -31,7 +31,7 @@ struct Block {
   std::atomic<std::uint64_t> references{1};
   char* data = nullptr;
   std::size_t capacity_bytes = 0;
-  std::uint64_t stream_offset = 0;  // of data[0]
+  std::uint64_t stream_offset = 0;  // where data[0] lies
 };
 
 /// The last reference is gone.

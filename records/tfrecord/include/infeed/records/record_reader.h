@@ -39,7 +39,7 @@ enum class Verify {
   lengths,     ///< payloads are taken as they are
 };
 
-/// What to do about bytes that are not records.
+/// The ways to deal with bytes that are not records.
 enum class DamagePolicy {
   /// Throw, and end.
   fail,
@@ -119,7 +119,7 @@ class RecordReader {
 
   /// The file as it was named; a URL comes without its signature.
   const std::string& file() const;
-  /// What was recognised; never automatic.
+  /// Returns the compression that was recognised; never automatic.
   Compression compression() const;
   /// Size of the file as it lies on disk or at its URL; nothing for a pipe.
   std::optional<std::uint64_t> file_bytes() const;

@@ -71,8 +71,8 @@ class RecordSet {
   explicit RecordSet(std::initializer_list<std::string> files, RecordSetOptions options = {});
 
   std::uint64_t size() const;
-  /// Of the places of all files' records, and of the rows that select() chose. (Twice as much of a
-  /// file in which some 64 neighbours have more than 4 GiB.)
+  /// Returns the bytes of the places of all files' records, and of the rows that select() chose.
+  /// (Twice as much of a file in which some 64 neighbours have more than 4 GiB.)
   std::uint64_t memory_bytes_max() const;
   Record at(std::uint64_t row) const;
 
@@ -96,10 +96,10 @@ class RecordSet {
   /// Where a row lies; reads nothing. Throws invalid_argument for a row beyond size().
   struct Place {
     std::string file;
-    std::uint64_t record = 0;  ///< of the file, from 0
+    std::uint64_t record = 0;  ///< number in the file, from 0
   };
   Place place_of(std::uint64_t row) const;
-  /// What select() chose, as rows of all files' records; null where it wasn't called.
+  /// Returns what select() chose, as rows of all files' records; null where it wasn't called.
   const std::vector<std::uint64_t>* selected() const { return rows_.get(); }
   const RecordSetOptions& options() const;
 

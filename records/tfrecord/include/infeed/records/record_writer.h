@@ -47,7 +47,7 @@ struct RecordWriterOptions {
   /// Hashes what is written for file_sum().
   bool file_sum = false;
   ExistingFile existing = ExistingFile::refuse;
-  /// Of close().
+  /// How durable close() makes the file.
   Durability durability = Durability::leave_to_system;
   /// Bytes gathered before the system is called: whole multiples of 4 KiB, 256 KiB at least.
   std::size_t buffer_bytes = std::size_t{1} << 20;

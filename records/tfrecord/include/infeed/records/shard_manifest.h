@@ -25,7 +25,7 @@
 /// Thread-safety: values; ShardManifests is for one thread at a time.
 namespace infeed {
 
-/// What lies beside a shard.
+/// A file that lies beside a shard.
 struct SideFile {
   std::string ending;  ///< ".index" or ".points": its name is the shard's with that behind
   FileSum sum;
@@ -57,7 +57,7 @@ ShardManifest read_shard_manifest(const std::string& file);
 /// The manifests beside record files: each is looked for, and read, once.
 class ShardManifests {
  public:
-  /// What they say of this file; nothing for a file that none lists.
+  /// Returns what they say of this file; nothing for a file that none lists.
   std::optional<ManifestShard> find(const std::string& file);
 
  private:
