@@ -62,7 +62,7 @@ class Covered {
  private:
   struct Border {
     std::uint64_t at_ns;
-    std::uint64_t sum_ns = 0;  ///< of it and all before it
+    std::uint64_t sum_ns = 0;  ///< it and all before it
   };
 
   /// Sums pass 2^64 and come back, as all is added and taken away again.
@@ -291,7 +291,7 @@ class Blame {
   }
 
   bool memory_was_full(const Interval& interval) const {
-    // What was taken from the queue before it was empty had been read ahead up to the limit.
+    // Elements taken from the queue before it was empty had been read ahead up to the limit.
     const std::uint64_t before_ns = std::min(interval.begin_ns, kReadAheadNs);
     const std::span<const RecordedWindow> windows =
         windows_of({interval.begin_ns - before_ns, interval.end_ns});

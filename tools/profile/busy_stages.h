@@ -26,7 +26,7 @@ class BusyStages {
                      std::uint64_t waited_ns, std::uint64_t& looks) const;
 
  private:
-  /// Of the time of a stage's thread, or of each of its threads.
+  /// The busy time of a stage's thread, or of each of its threads.
   struct Busy {
     double ns = 0;          ///< without unusual_ns
     double unusual_ns = 0;  ///< in calls that are left out

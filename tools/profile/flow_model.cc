@@ -101,8 +101,8 @@ void FlowModel::find_rare_waits(double count) {
   }
 }
 
-/// What was on a core is known of samples only, and few samples may have seen little of it. What the
-/// process had of the cores, and the step can't have had, is the stages'.
+/// Time on a core is known of samples only, and few samples may have seen little of it. The time
+/// that the process had of the cores, and the step can't have had, is the stages'.
 void FlowModel::find_missing_cpu(double process_cpu_s) {
   double cpu_s = 0;
   double blocked_s = 0;

@@ -5,7 +5,7 @@
 
 namespace infeed::tools {
 
-/// Of a recorded run's time.
+/// A part of a recorded run's time.
 struct Interval {
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;

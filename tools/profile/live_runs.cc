@@ -45,7 +45,7 @@ std::vector<std::uint64_t> numbers_of_pages(std::int64_t process) {
   return numbers;
 }
 
-/// Of one of this user's own files; empty where it has gone meanwhile.
+/// Returns the text of one of this user's own files; empty where it has gone meanwhile.
 std::string page_text(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0 && errno == ENOENT) return {};

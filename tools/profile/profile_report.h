@@ -58,15 +58,15 @@ struct StageShare {
   std::uint64_t full_ns = 0;
   std::uint64_t memory_bytes_peak = 0;
   int parallelism = 1;
-  double elements_per_s_max = 0;  ///< what it could hand over with what it has; 0: not known
+  double elements_per_s_max = 0;  ///< the most it could hand over with what it has; 0: not known
   bool is_bottleneck = false;
 };
 
-/// What is changed.
+/// The thing that is changed.
 enum class ChangeKind {
   cores,      ///< twice as many, with twice the threads of each stage that has some
-  storage,    ///< what is read takes half as long
-  waits,      ///< what a stage's function waits for takes half as long
+  storage,    ///< reading takes half as long
+  waits,      ///< the waits of a stage's function take half as long
   slice,      ///< the training step takes half as long
   threads,    ///< more of them work for a stage
   cache,      ///< behind a stage
@@ -80,7 +80,7 @@ struct WhatIf {
   int stage = -1;             ///< whose change it is; -1: no single one's
   int threads = 0;            ///< that it would have; 0: they aren't what is changed
   std::string change = {};    ///< "twice the cores"
-  std::string how = {};       ///< what to write: "map[1]: {.parallelism = 4}"
+  std::string how = {};       ///< the option to write: "map[1]: {.parallelism = 4}"
   double predicted_gain = 0;  ///< 0.25: a quarter more elements a second
   std::optional<double> tried_gain = std::nullopt;  ///< with --try
   std::string note = {};
@@ -100,7 +100,7 @@ struct ReplayedRun {
   double input_bound_percent = 0;     ///< with queues of 2 batches a host
   int deep_queue = 0;                 ///< batches a host, for the next one
   double deep_queue_input_bound_percent = 0;
-  std::int64_t service_p50_ns = 0;  ///< what a host takes for its share
+  std::int64_t service_p50_ns = 0;  ///< a host's time for its share
   std::int64_t service_p99_ns = 0;
   std::int64_t slowest_host_p50_ns = 0;  ///< the slowest of all hosts, in the step in the middle
   /// The run replayed on one host with its own step: it should be what was measured. 0: not known.
@@ -110,7 +110,7 @@ struct ReplayedRun {
 
 struct ProfileReport {
   std::string verdict = {};        ///< one sentence
-  double input_bound_percent = 0;  ///< of the steps' time, waiting for input
+  double input_bound_percent = 0;  ///< part of the steps' time, waiting for input
   double steps_per_s = 0;
   double elements_per_s = 0;
   std::uint64_t typical_step_ns = 0;

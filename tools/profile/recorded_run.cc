@@ -60,7 +60,7 @@ class Reading {
       run_.end = name_of(end->at("why"));
       run_.is_cut = false;
       run_.dropped_events = number(*end, "dropped_events");
-    }  // what a later version adds is passed over
+    }  // lines that a later version adds are passed over
   }
 
  private:
@@ -192,7 +192,7 @@ class Reading {
   RecordedRun& run_;
 };
 
-/// What a file is that begins so, for somebody who has taken the wrong one.
+/// Says what a file is that begins so, for somebody who has taken the wrong one.
 std::string_view likeness(std::string_view begin) {
   if (begin.starts_with("{\"traceEvents\"") || begin.starts_with("[{\"ph\"")) return "a trace";
   if (begin.starts_with("{")) return "other JSON";

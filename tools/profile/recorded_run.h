@@ -24,10 +24,10 @@ struct RecordedStage {
   std::string path = {};    ///< "prefetch < batch < map[1]"
   int consumer = -1;        ///< the stage that pulls it; -1 next to the training step
   int inside = -1;          ///< the flat_map or interleave in whose inner datasets it is
-  bool runs_ahead = false;  ///< what it pulls runs in other threads than its consumer
+  bool runs_ahead = false;  ///< its input runs in other threads than its consumer
 };
 
-/// What a stage did in a window, and how full it was at its end. Times are sums over threads.
+/// A stage's work in a window, and how full it was at its end. Times are sums over threads.
 struct StageWindow {
   int stage = 0;
   std::uint64_t elements = 0;
@@ -47,7 +47,7 @@ struct RecordedWindow {
   std::uint64_t begin_ns = 0;
   std::uint64_t length_ns = 0;
   std::uint64_t elements = 0;          ///< that the training step took
-  std::uint64_t consumer_wait_ns = 0;  ///< of the window, it was inside next()
+  std::uint64_t consumer_wait_ns = 0;  ///< part of the window: it was inside next()
   std::uint64_t process_cpu_ns = 0;
   std::uint64_t throttled_ns = 0;  ///< the CPU quota held the process back
   double cores = 0;                ///< that the process may use: affinity and quota
@@ -67,7 +67,7 @@ struct RecordedStep {
   std::uint64_t compute_ns = 0;
   std::uint64_t all_reduce_ns = 0;
   std::uint64_t idle_ns = 0;
-  std::uint64_t elements = 1;  ///< of the pipeline's end that it took
+  std::uint64_t elements = 1;  ///< taken from the pipeline's end
   std::string name = {};       ///< StepTimer's, such as "recompilation"; empty: an ordinary one
 
   std::uint64_t length_ns() const {
@@ -81,21 +81,21 @@ struct RecordedPlace {
   std::string file = {};
   std::uint64_t record = 0;  ///< the first one, from 0
   std::uint64_t count = 1;
-  std::optional<std::uint64_t> offset = std::nullopt;  ///< of the first one, in bytes
+  std::optional<std::uint64_t> offset = std::nullopt;  ///< place of the first one, in bytes
 };
 
 /// A call that took long: of a user's function, of a read, of a stage's own code.
 struct SlowCall {
   std::uint64_t begin_ns = 0;
   std::uint64_t took_ns = 0;
-  std::uint64_t cpu_ns = 0;        ///< of it, on a core
-  std::uint64_t preempted_ns = 0;  ///< of it, ready to run, but others had the cores
+  std::uint64_t cpu_ns = 0;        ///< part of took_ns, on a core
+  std::uint64_t preempted_ns = 0;  ///< part of took_ns: ready to run, but others had the cores
   int stage = 0;
-  std::uint64_t position = 0;  ///< of the stage's elements in its pass, from 0
+  std::uint64_t position = 0;  ///< among the stage's elements in its pass, from 0
   std::uint64_t count = 1;     ///< it is one of so many
   std::uint64_t pass = 0;
   int thread = 0;
-  /// What it was seen to wait in: "lock", "sleep", "file", "network", "memory" (a page that had to
+  /// Where it was seen to wait: "lock", "sleep", "file", "network", "memory" (a page that had to
   /// be read), "other"; empty: it was not seen waiting.
   std::string waited_in = {};
   std::optional<RecordedPlace> place = std::nullopt;
@@ -117,7 +117,7 @@ struct HeldBack {
 };
 
 struct RecordedRun {
-  std::string path = {};  ///< of the file
+  std::string path = {};  ///< where the file is
   int version = 1;
   std::string program = {};
   std::string host = {};

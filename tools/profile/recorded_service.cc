@@ -29,7 +29,7 @@ constexpr std::size_t kStagesOfParts = 20'000'000;
 constexpr double kOwnWorkMax = 0.2;
 /// So far ahead a window is looked for that has a stage.
 constexpr int kWindowsLookedAt = 16;
-/// What is left of the average for a batch beside slow ones.
+/// The least part of the average that is left for a batch beside slow ones.
 constexpr double kLeftMin = 0.25;
 
 /// Some windows that follow each other.
@@ -83,7 +83,7 @@ int stage_ahead(const RecordedRun& run) {
   return -1;
 }
 
-/// What each stage handed over and did.
+/// Returns what each stage handed over and did.
 std::vector<StageWindow> handed_over(const RecordedRun& run) {
   std::vector<StageWindow> sums(run.stages.size());
   for (const RecordedWindow& window : run.windows) {
@@ -122,10 +122,10 @@ double examples_of_element(const RecordedRun& run, const std::vector<StageWindow
   return 0;
 }
 
-/// What a step got.
+/// The time that a step's input took.
 struct StepInput {
   double average_ns = 0;  ///< by the stages' work around it
-  double took_ns = 0;     ///< what was seen of it, at least; 0: nothing
+  double took_ns = 0;     ///< at least, as it was seen; 0: nothing was seen
 };
 
 class ServiceReading {
@@ -178,7 +178,7 @@ class ServiceReading {
   }
 
  private:
-  /// What the stages behind the one that runs ahead do, of all that an element takes.
+  /// Returns the share of the stages behind the one that runs ahead in all that an element takes.
   double own_work_share(const std::vector<StageWindow>& handed) const {
     const auto elements = static_cast<double>(of_stage(handed, last_stage(run_)).elements);
     double all_ns = 0;
@@ -209,7 +209,7 @@ class ServiceReading {
     return step.begin_ns + step.infeed_wait_ns;
   }
 
-  /// What step i shows of the time that its input took; 0: nothing.
+  /// Returns what step i shows of the time that its input took; 0: nothing.
   std::uint64_t seen_ns(std::size_t i) const {
     const RecordedStep& step = run_.steps[i];
     if (!has_waited(step)) return 0;
@@ -272,8 +272,8 @@ RecordedService recorded_service(const RecordedRun& run) {
   const std::vector<StageWindow> handed = handed_over(run);
   ServiceReading reading(run, handed);
   std::vector<StepInput> units = reading.units();
-  // What works only when it is asked is seen whole, but not what runs ahead further up: that would
-  // have to keep up with a device that doesn't wait.
+  // Work that is done only when it is asked for is seen whole, but not work that runs ahead further
+  // up: that would have to keep up with a device that doesn't wait.
   if (!reading.runs_ahead()) {
     for (StepInput& unit : units) unit.took_ns = std::max(unit.took_ns, unit.average_ns);
   } else {

@@ -20,14 +20,14 @@
 namespace infeed::tools {
 
 struct RecordedService {
-  /// What the pipeline took for what each step got, in picoseconds, in the order of the run.
+  /// The time that each step's input took the pipeline, in picoseconds, in the order of the run.
   std::vector<std::int64_t> ps = {};
-  /// Of what a step gets: batches, and examples in all of them; 0: no stage makes batches.
+  /// A step gets so many batches, and examples in all of them; 0: no stage makes batches.
   double batches = 1;
   std::int64_t examples = 0;
   std::int64_t bytes = 0;
   std::int64_t step_ps = 0;      ///< the step's own time, in the middle
-  std::int32_t queue_depth = 0;  ///< of the pipeline's end; 0: it works only when it is asked
+  std::int32_t queue_depth = 0;  ///< at the pipeline's end; 0: it works only when it is asked
   /// Part of its work was ahead, and part in the step's own thread: the times hold for a device that
   /// is fed ahead, and the run itself can't be replayed with them.
   bool works_in_step = false;

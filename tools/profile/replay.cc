@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr std::int64_t kStepsMin = 1000;
 constexpr std::int64_t kStepsMax = 100'000;
-/// What a host has in the queues of its devices, and what it might have.
+/// The depth of the queues that a host has for its devices, and the one that it might have.
 constexpr std::int32_t kDepth = 2;
 constexpr std::int32_t kDeepQueue = 16;
 

@@ -10,7 +10,7 @@
 /// the slice's hosts is taken to be a machine like this one, which reads a part of its own.
 namespace infeed::tools {
 
-/// What --replay names: SLICE[:MODEL[:BATCH]].
+/// The run that --replay names: SLICE[:MODEL[:BATCH]].
 struct ReplayRequest {
   std::string slice = {};
   std::string model = {};  ///< empty: the step that was recorded

@@ -19,7 +19,7 @@ struct ComparedFigure {
   std::string name = {};  ///< "steps_per_s"; of a stage: "map[1]: cpu_us_per_element"
   double before = 0;
   double after = 0;
-  double noise = 0;  ///< of the difference: two standard errors
+  double noise = 0;  ///< two standard errors of the difference
   bool is_changed = false;
   /// In percent of `before`; 0 where that is 0.
   double change_percent() const { return before == 0 ? 0 : 100 * (after / before - 1); }

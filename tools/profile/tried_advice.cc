@@ -40,7 +40,7 @@ class ScratchFolder {
   int files_ = 0;
 };
 
-/// What the file can say; empty where it can't.
+/// Returns the changed pipeline; empty where the file can't say the change.
 std::optional<DescribedPipeline> changed(const DescribedPipeline& pipeline,
                                          std::string_view change) {
   DescribedPipeline other = pipeline;

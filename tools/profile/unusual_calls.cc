@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kUnusualTimes = 2;
 
-/// What calls of each stage usually take, from all its calls (not only the slow ones).
+/// Returns what calls of each stage usually take, from all its calls (not only the slow ones).
 std::vector<std::uint64_t> usual_calls_ns(const RecordedRun& run) {
   std::vector<std::uint64_t> usual(run.stages.size(), 0);
   for (std::size_t stage = 0; stage < run.call_histograms.size(); ++stage) {

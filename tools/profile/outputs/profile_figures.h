@@ -34,7 +34,7 @@ std::uint64_t steps_ns(const ProfileReport& report);
 /// Until the last thing that was recorded ended.
 std::uint64_t duration_ns(const RecordedRun& run);
 
-/// What late steps of one kind cost together.
+/// The cost of late steps of one kind together.
 struct Stall {
   Cause cause = Cause::unknown;
   int stage = -1;
@@ -44,7 +44,7 @@ struct Stall {
 /// The costliest first.
 std::vector<Stall> stalls_of(const ProfileReport& report);
 
-/// What a stage had over the whole run.
+/// A stage's figures over the whole run.
 struct StageTotals {
   std::uint64_t bytes = 0;
   double queue_fill = -1;  ///< 0..1, by time; -1: it has no queue
@@ -76,13 +76,13 @@ std::vector<int> late_index_by_step(const RecordedRun& run, const ProfileReport&
 std::string duration_text(std::uint64_t ns);
 /// "train-00003.tfrecord, record 61 at byte 48,210"
 std::string place_text(const RecordedPlace& place);
-/// What is known about where it came from, or why that isn't known; "": nothing.
+/// Returns what is known about where it came from, or why that isn't known; "": nothing.
 std::string origin_text(const SlowCall& call);
 /// The run in one line: program, host, device, how long, how it ended.
 std::string run_text(const RecordedRun& run);
 /// "Replayed on v3-32 (4 hosts), resnet50, batch 4,096: steps of 127 ms"
 std::string replay_title(const ReplayedRun& replayed);
-/// What came of it; `steps_per_s`: of the run that was recorded.
+/// Returns what came of it; `steps_per_s`: of the run that was recorded.
 std::vector<std::string> replay_sentences(const ReplayedRun& replayed, double steps_per_s);
 /// Percent of the steps' time; 0 without steps.
 double percent_of_steps(const ProfileReport& report, std::uint64_t ns);

@@ -33,7 +33,7 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   }
 }
 
-/// Of the report only what the page shows: the late steps that cost most, no windows.
+/// Returns what the page shows of the report: the late steps that cost most, no windows.
 ProfileReport with_fewer_late_steps(const ProfileReport& report) {
   ProfileReport fewer = report;
   if (fewer.late_steps.size() <= kLateStepsMax) return fewer;
@@ -92,7 +92,7 @@ PageJson timeline_of(const RecordedRun& run, const ProfileReport& fewer) {
   return timeline;
 }
 
-/// What stages held and had over time, with several windows as one: the most memory, the last
+/// Returns what stages held and had over time, several windows as one: the most memory, the last
 /// parallelism.
 PageJson windows_of(const RecordedRun& run) {
   const std::size_t together =
@@ -123,7 +123,7 @@ PageJson windows_of(const RecordedRun& run) {
           {"memory_limit_bytes", limit}};
 }
 
-/// What a terminal would act on turns the direction of writing on a page, too.
+/// Replaces what a terminal would act on: it turns the direction of writing on a page, too.
 PageJson with_printable_strings(const PageJson& json) {
   if (json.is_string()) return detail::printable_text(json.get_ref<const std::string&>());
   if (!json.is_structured()) return json;

@@ -14,7 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::string_view kBeforeJson = "the profile was written as JSON";
 
-/// What isn't known is null, not a zero that a script takes for a figure.
+/// Returns null for an unknown figure, not a zero that a script takes for a figure.
 OrderedJson known(double value) { return value > 0 ? OrderedJson(value) : OrderedJson(nullptr); }
 OrderedJson known_text(const std::string& text) {
   return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);

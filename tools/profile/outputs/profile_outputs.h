@@ -14,8 +14,8 @@
 /// README.md beside this says what each holds.
 namespace infeed::tools {
 
-/// What is empty isn't written. A file appears whole or not at all, in the place of one that is
-/// there; folders are made.
+/// The files to write, except empty names. A file appears whole or not at all, in the place of one
+/// that is there; folders are made.
 struct ProfileOutputs {
   std::string text = {};   ///< a file: what the terminal shows, without colours
   std::string json = {};   ///< a file

@@ -226,7 +226,7 @@ class HostPlane {
   }
 
  private:
-  /// What the training step's thread waited for.
+  /// Adds what the training step's thread waited for.
   void add_waits() {
     const std::vector<int> late = late_index_by_step(run_, report_);
     std::vector<ProtoMessage> events;
