@@ -221,6 +221,30 @@ class CheckTest(unittest.TestCase):
         self.write("tests/records/record_test.cc", "bool f() {\n  return g(), false;\n}\n")
         self.assertRegex(self.run_check("returns")[1], r"record_test.cc:2: returns what stands behind")
 
+    def test_comment_that_begins_with_a_fragment(self):
+        for line, word, text in ((1, "Of", "/// Of a record.\nint a;\n"),
+                                 (1, "What", "// What is left of it.\nint a;\n"),
+                                 (1, "What", "/// What it holds: a record. Is it whole?\nint a;\n"),
+                                 (1, "Of", "int a;  ///< of a record\n"),
+                                 (2, "What", "int a;  ///< bytes\nint b;  // what they hold\n"),
+                                 (2, "Of", "/// A record.\n/// Of two kinds.\nint a;\n"),
+                                 (3, "Of", "/// A record\n///\n/// Of two kinds\nint a;\n"),
+                                 (2, "What", "int a;  ///< bytes\n/// What they hold.\nint b;\n")):
+            with self.subTest(text=text):
+                self.write("records/record.cc", text)
+                self.expect_finding("comments", f"record.cc:{line}: a comment begins with '{word}': begin")
+
+    def test_comments_that_only_seem_to_begin_with_a_fragment(self):
+        for text in ("/// The bytes\n/// of a record, and\n/// What Is Left.\nint a;\n",
+                     "int a;  ///< bytes\n        ///< of a record\n",
+                     "// What is left?\nint a;\n// What is\n// left? A record.\nint b;\n",
+                     "/// Opens:\n///\n///     Of of;\n///     What what;\nint a;\n",
+                     "// Office hours, whatever.\nint a;\n",
+                     "const char* a = \"// Of\";\n"):
+            with self.subTest(text=text):
+                self.write("records/record.cc", text)
+                self.assertEqual(self.run_check("comments"), (0, f"{len(CLEAN) + 1} files checked, 0 findings\n"))
+
     def test_marks(self):
         for mark in ("TO" + "DO: later", "FIX" + "ME", "not imple" + "mented", "GTEST_" + "SKIP() << 1;",
                      "TEST(A, DIS" + "ABLED_B)"):
