@@ -1,8 +1,11 @@
 #include "infeed/pipeline/pack.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
@@ -43,6 +46,20 @@ std::shared_ptr<const ColumnNames> packed_names(const std::vector<PackedColumn>&
     }
   }
   return column_names(std::move(names));
+}
+
+// In the order of kPackCounts.
+enum PackCount : std::size_t { kRoomItems, kHeldItems, kDroppedItems };
+constexpr std::array<std::string_view, 3> kPackCounts{"room_items", "held_items", "dropped_items"};
+
+/// "packed by pack: 87.5 % of the rows are filled; 1 items were cut off".
+std::string pack_text(std::string_view label, std::span<const std::uint64_t> counts) {
+  if (counts[kRoomItems] == 0) return {};
+  const double filled =
+      static_cast<double>(counts[kHeldItems]) / static_cast<double>(counts[kRoomItems]);
+  const std::uint64_t dropped = counts[kDroppedItems];
+  return fmt::format("packed by {}: {:.1f} % of the rows are filled{}\n", label, 100 * filled,
+                     dropped == 0 ? "" : fmt::format("; {} items were cut off", dropped));
 }
 
 class PackStage final : public Stage {
@@ -174,7 +191,7 @@ class PackStage final : public Stage {
       has_items = has_more = false;
     } else if (has_more && spec_.options.too_long == TooLong::truncate) {
       for (std::size_t c = 0; c < whole_.size(); ++c) {
-        StageCounters::add(counters().dropped_items, whole_[c].count - part_[c].count);
+        note_count(kDroppedItems, whole_[c].count - part_[c].count);
       }
       has_more = false;
     }
@@ -216,8 +233,9 @@ class PackStage final : public Stage {
 
   void note_fill() {
     if (!rows_) return;
-    counters().room_items.store(rows_->room_items(), std::memory_order_relaxed);
-    counters().held_items.store(rows_->held_items(), std::memory_order_relaxed);
+    const FilledRows filled = rows_->take_filled();
+    note_count(kRoomItems, filled.room_items);
+    note_count(kHeldItems, filled.held_items);
   }
 
   const PackSpec& spec_;
@@ -250,6 +268,7 @@ class PackNode final : public Node {
                        options.length, options.window, static_cast<int>(options.too_long), columns,
                        options.drop_remainder ? "drop_remainder" : "");
   }
+  StageTraits traits() const override { return {.counts = kPackCounts, .text = &pack_text}; }
   Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
   /// As many batches as the window may touch.
   std::uint64_t buffer_bytes_min() const override {

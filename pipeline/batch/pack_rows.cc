@@ -104,8 +104,8 @@ void PackRows::close_first() {
     fill_up(batch[c].items + at * column.item_bytes, room, column);
     std::fill_n(batch[c].ids + at, room, 0);
     std::fill_n(batch[c].places + at, room, 0);
-    room_items_ += column.length;
-    held_items_ += column.length - room;
+    filled_.room_items += column.length;
+    filled_.held_items += column.length - room;
   }
   ++first_open_;
 }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/pack.h>
@@ -23,6 +24,12 @@ struct PackColumnPlan {
 
 /// Returns the bytes of a batch, with its segment ids and positions.
 std::uint64_t packed_batch_bytes(std::span<const PackColumnPlan> columns, std::size_t rows);
+
+/// Counts of rows that take no more documents.
+struct FilledRows {
+  std::uint64_t room_items = 0;  ///< items that they have room for
+  std::uint64_t held_items = 0;
+};
 
 /// Why: rows that take documents, first fit. They lie in their final batches from the start, so an
 /// item is copied once.
@@ -48,9 +55,8 @@ class PackRows {
 
   std::size_t batches() const { return batches_.size(); }
 
-  /// Items that the closed rows have room for, and items that they hold.
-  std::uint64_t room_items() const { return room_items_; }
-  std::uint64_t held_items() const { return held_items_; }
+  /// Returns the counts of the rows that were closed since the last call.
+  FilledRows take_filled() { return std::exchange(filled_, {}); }
 
  private:
   struct PackedTensor {
@@ -83,8 +89,7 @@ class PackRows {
   std::uint64_t next_ = 0;              ///< number of the next row to begin
   std::vector<std::size_t> free_;       ///< room in items, for each column of each open row
   std::vector<std::int32_t> segments_;  ///< documents in each open row
-  std::uint64_t room_items_ = 0;
-  std::uint64_t held_items_ = 0;
+  FilledRows filled_;
 };
 
 }  // namespace infeed::detail

@@ -64,6 +64,7 @@ class RowFillingNode final : public Node {
   std::string signature_with(const Seeds& seeds) const override {
     return with_seed(plain_signature(), seeds.seed);
   }
+  StageTraits traits() const override { return {.has_parallelism = true}; }
   Cardinality cardinality() const override {
     return input().cardinality().transform(
         [this](std::uint64_t n) { return batch_count(n, spec_.size, spec_.drop_remainder); });

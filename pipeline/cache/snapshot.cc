@@ -60,6 +60,7 @@ class ReadSnapshotNode final : public Node {
     return fmt::format("read_snapshot(count={}, crc32c={:08x})", snapshot_.content.slots(),
                        fingerprint_);
   }
+  StageTraits traits() const override { return {.reads_files = true}; }
   Cardinality cardinality() const override {
     return Cardinality::finite(snapshot_.content.slots());
   }

@@ -43,6 +43,8 @@ IteratorCounters::Entry& IteratorCounters::add_tree(const Node& node, StageCount
   entry.ordinal = ordinal;
   entry.counters.name = node.name();
   entry.counters.given_name = node.given_name();
+  entry.counters.traits = node.traits();
+  entry.counters.own = std::vector<std::atomic<std::uint64_t>>(entry.counters.traits.counts.size());
   entry.counters.consumer = consumer;
   entry.counters.outer = outer;
   entry.counters.draws = node.seeds().has_value();

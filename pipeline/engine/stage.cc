@@ -19,13 +19,15 @@ namespace {
 // be half of the recording's cost if an element takes a nanosecond.
 constexpr std::uint64_t kBriefPullsEach = 32;
 
-/// Returns true for one pull in kBriefPullsEach: if its number times 2^32 / golden ratio, modulo
-/// 2^32, is low. Such numbers are spread evenly, so each kind of pull gets its share whatever the
-/// pattern (values, end, values, end).
-bool is_looked_at(std::uint64_t pull) {
+/// Returns the number of pulls that this one counts for; 0 if it isn't counted. One brief pull in
+/// kBriefPullsEach counts: if its number times 2^32 / golden ratio, modulo 2^32, is low. Such numbers
+/// are spread evenly, so each kind of pull gets its share whatever the pattern (values, end, values,
+/// end).
+std::uint64_t counts_for(std::uint64_t pull, bool is_brief) {
+  if (!is_brief || pull == 0) return 1;
   constexpr std::uint32_t kSpread = 0x9E3779B1;
   constexpr auto kBelow = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / kBriefPullsEach);
-  return static_cast<std::uint32_t>(pull) * kSpread < kBelow;
+  return static_cast<std::uint32_t>(pull) * kSpread < kBelow ? kBriefPullsEach : 0;
 }
 
 /// Sets the stage of the error. It arose in the first stage that hands it over.
@@ -105,19 +107,10 @@ void note_payload(detail::StageCounters& counters, MemoryAccount& memory, Chunk&
 
 }  // namespace
 
-/// Counts the own time of a pull that `pulls` pulls came before. Only called if the iterator
+/// Counts the time for `pulls` pulls, and notes the pull if it was slow. Only called if the iterator
 /// records.
-inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t pulls,
-                                 std::uint64_t position, std::uint64_t count) {
-  const bool is_brief = run_.recorder()->is_brief(time);
-  if (is_brief && !is_looked_at(pulls)) [[likely]]
-    return;
-  count_own_time(time, is_brief && pulls > 0 ? kBriefPullsEach : 1, position, count);
-}
-
-/// Counts the time for `pulls` pulls, and notes the pull if it was slow.
-[[gnu::noinline]] void Stage::count_own_time(const detail::OwnTime& time, std::uint64_t pulls,
-                                             std::uint64_t position, std::uint64_t count) {
+[[gnu::noinline]] void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t pulls,
+                                            std::uint64_t position, std::uint64_t count) {
   detail::Recorder& recorder = *run_.recorder();
   if (!counters_->has_own_calls.load(std::memory_order_relaxed))
     counters_->note_calls(recorder.ns_of(time, calls_), pulls * calls_, shares_counters_);
@@ -159,7 +152,10 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   // Elements before the failure are handed over first.
   if (failure_ != nullptr && out.empty()) throw Error(*failure_);
   if (thread != nullptr) {
-    note_own_time(own, counters_->pulls.load(std::memory_order_relaxed), position, out.slots());
+    const std::uint64_t pulls =
+        counts_for(counters_->pulls.load(std::memory_order_relaxed), recorder->is_brief(own));
+    if (pulls != 0) [[unlikely]]
+      note_own_time(own, pulls, position, out.slots());
   }
   const std::uint64_t ticks = end - begin - (sample.is_taken() ? sample.overhead_ticks() : 0);
   counters_->note_pull(ticks, out.slots(), shares_counters_);
@@ -233,6 +229,10 @@ MemoryAccount& Stage::memory() const { return run_.memory(); }
 
 void Stage::note_buffered(std::uint64_t elements, std::uint64_t bytes) const {
   counters_->note_buffered(elements, bytes);
+}
+
+void Stage::note_count(std::size_t own, std::uint64_t amount) const {
+  detail::StageCounters::add(counters_->own.at(own), amount);
 }
 
 bool Node::rests_on_a_promise() const {

@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include <infeed/pipeline/stage_traits.h>
 
 #include "engine/threads/clock.h"
 
@@ -17,7 +20,8 @@ namespace infeed::detail {
 struct StageCounters {
   std::string name;
   std::string given_name;
-  std::string label;                     ///< "map[1] 'augment'"
+  std::string label;  ///< "map[1] 'augment'"
+  StageTraits traits;
   StageCounters* consumer = nullptr;     ///< the stage that pulls this one; null at the root
   const StageCounters* outer = nullptr;  ///< the flat_map in whose inner datasets it is, or null
   bool draws = false;  ///< it or a stage before it draws random numbers: passes may differ
@@ -34,11 +38,7 @@ struct StageCounters {
   std::atomic<std::uint64_t> payload_each{0};
   std::atomic<std::uint64_t> skipped{0};  ///< passed over unseen: only shows that something moves
   std::atomic<std::uint64_t> errors_arisen{0};  ///< those that came from no stage before it
-  std::atomic<std::uint64_t> dropped_records{0};
-  std::atomic<std::uint64_t> dropped_bytes{0};
-  std::atomic<std::uint64_t> dropped_items{0};
-  std::atomic<std::uint64_t> room_items{0};
-  std::atomic<std::uint64_t> held_items{0};
+  std::vector<std::atomic<std::uint64_t>> own;  ///< its kind's, as traits.counts names them
   std::atomic<std::uint64_t> work_ticks{0};
   std::atomic<std::uint64_t> wait_ticks{0};
   std::atomic<std::uint64_t> full_ticks{0};

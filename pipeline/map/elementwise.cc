@@ -168,6 +168,7 @@ class ElementwiseNode final : public Node {
   std::string signature_with(const Seeds& seeds) const override {
     return with_seed(spec_->signature, seeds.seed);
   }
+  StageTraits traits() const override { return {.has_parallelism = spec_->has_parallelism}; }
   Cardinality cardinality() const override {
     const Cardinality upstream = input().cardinality();
     return spec_->one_to_one ? upstream : upstream.unknown_unless_empty();

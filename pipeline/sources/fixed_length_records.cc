@@ -41,6 +41,7 @@ class FixedLengthRecordsNode final : public Node {
         format_(std::move(format)) {}
 
   std::string signature() const override { return signature_; }
+  StageTraits traits() const override { return {.reads_files = true}; }
   /// Looks at the files on the first call, so a program that doesn't need the number opens none.
   Cardinality cardinality() const override {
     std::call_once(counted_, [this] { cardinality_ = count(); });

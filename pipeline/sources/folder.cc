@@ -52,6 +52,7 @@ Dataset<LabeledFile> folder(ClassFolder found, FolderOptions options) {
       .name = "folder", .signature = "folder", .out_type = &type_info<LabeledFile>()};
   reading.kernel = &detail::map_kernel<ClassFile, ReadClassFile>;
   reading.function = detail::share_function(ReadClassFile{shared});
+  reading.has_parallelism = true;
   reading.parallelism = options.parallelism;
   return Dataset<LabeledFile>(
       detail::named(detail::make_elementwise(std::move(reading), std::move(names)), options.name));

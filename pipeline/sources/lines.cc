@@ -81,6 +81,7 @@ class LinesNode final : public Node {
         options_(std::move(options)) {}
 
   std::string signature() const override { return fmt::format("lines({})", fingerprint_); }
+  StageTraits traits() const override { return {.reads_files = true}; }
   Cardinality cardinality() const override {
     return files_->empty() ? Cardinality::finite(0) : Cardinality::unknown();
   }

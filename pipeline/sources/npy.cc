@@ -16,6 +16,7 @@
 #include "engine/skip_parts.h"
 #include "sources/array_feed.h"
 #include "sources/batch_rows.h"
+#include "sources/dropped_counts.h"
 #include "sources/url_stop.h"
 
 namespace infeed {
@@ -46,7 +47,7 @@ class ArraysStage final : public Stage {
         const std::uint64_t rows = feed_.read(spec_.size, pieces_);
         if (rows == 0) return out.empty() ? Pull::end : Pull::values;
         if (rows < spec_.size && spec_.drop_remainder) {
-          detail::StageCounters::add(counters().dropped_records, rows);
+          note_count(detail::kDroppedRecords, rows);
         } else {
           if (run().recorder() != nullptr) note_place(position() + out.slots());
           out.append(detail::read_array_rows(pieces_, spec_.memory));
@@ -104,6 +105,9 @@ class ArraysNode final : public Node {
         signature_(std::move(signature)) {}
 
   std::string signature() const override { return signature_; }
+  StageTraits traits() const override {
+    return {.reads_files = true, .counts = detail::kDroppedCounts, .text = &detail::dropped_text};
+  }
   /// Reads the headers on the first call, so a program that doesn't need the number opens no file.
   Cardinality cardinality() const override {
     std::call_once(counted_, [this] {

@@ -36,6 +36,7 @@ class TarNode final : public Node {
         options_(std::move(options)) {}
 
   std::string signature() const override { return signature_; }
+  StageTraits traits() const override { return {.reads_files = true}; }
   Cardinality cardinality() const override {
     return files_->empty() ? Cardinality::finite(0) : Cardinality::unknown();
   }

@@ -14,6 +14,7 @@
 #include "engine/recording/place_log.h"
 #include "engine/skip_parts.h"
 #include "sources/batch_rows.h"
+#include "sources/dropped_counts.h"
 
 namespace infeed::detail {
 
@@ -52,7 +53,7 @@ class TextRowsStage final : public Stage {
         out.append(std::move(rows));
         if (hand_over.is_due()) break;
       } else {
-        StageCounters::add(counters().dropped_records, rows.rows);
+        note_count(kDroppedRecords, rows.rows);
       }
       if (run().cancelled()) return Pull::cancelled;
     }
@@ -102,6 +103,9 @@ class TextRowsNode final : public Node {
         drop_remainder_(spec.drop_remainder) {}
 
   std::string signature() const override { return signature_; }
+  StageTraits traits() const override {
+    return {.reads_files = true, .counts = kDroppedCounts, .text = &dropped_text};
+  }
   Cardinality cardinality() const override {
     return files_->empty() ? Cardinality::finite(0) : Cardinality::unknown();
   }
@@ -135,6 +139,7 @@ Dataset<ColumnBatch> make_text_source(TextSourceSpec spec) {
       .name = spec.name, .signature = spec.signature, .out_type = &type_info<ColumnBatch>()};
   parsing.kernel = &map_kernel<TextRows, ParseTextRows>;
   parsing.function = share_function(ParseTextRows{spec.parser});
+  parsing.has_parallelism = true;
   parsing.parallelism = spec.parallelism;
   return Dataset<ColumnBatch>(
       named(make_elementwise(std::move(parsing), std::move(text)), spec.given_name));

@@ -36,17 +36,13 @@ void copy_counts(const StageCounters& counters, StageStatistics& stage) {
   stage.errors = load(counters.errors);
   stage.bytes =
       scaled(stage.elements, load(counters.sampled_bytes), load(counters.sampled_elements));
-  stage.dropped_records = load(counters.dropped_records);
-  stage.dropped_bytes = load(counters.dropped_bytes);
-  stage.dropped_items = load(counters.dropped_items);
-  stage.room_items = load(counters.room_items);
-  stage.held_items = load(counters.held_items);
   stage.pulls = load(counters.pulls);
   stage.total_ns = ns_of_ticks(load(counters.ticks));
   stage.wait_ns = ns_of_ticks(load(counters.wait_ticks));
   stage.full_ns = ns_of_ticks(load(counters.full_ticks));
   stage.buffered_elements = load(counters.buffered_elements);
   stage.buffered_bytes = load(counters.buffered_bytes);
+  for (const auto& count : counters.own) stage.counts.push_back(load(count));
 }
 
 void copy_settings(const StageCounters& counters, StageStatistics& stage) {
@@ -93,6 +89,7 @@ StageStatistics IteratorCounters::statistics_of(const StageCounters& counters) c
   stage.given_name = counters.given_name;
   stage.label = counters.label;
   stage.path = counters.path();
+  stage.traits = counters.traits;
   for (const auto* above = counters.consumer; above != nullptr; above = above->consumer) {
     ++stage.depth;
   }

@@ -69,33 +69,22 @@ std::string tuned(const std::vector<StageStatistics>& stages) {
   return text;
 }
 
-std::string packed(const std::vector<StageStatistics>& stages) {
+/// What each counted that only its kind does.
+std::string own_counts(const std::vector<StageStatistics>& stages) {
   std::string text;
   for (const StageStatistics& stage : stages) {
-    if (stage.room_items == 0) continue;
-    fmt::format_to(
-        std::back_inserter(text), "packed by {}: {:.1f} % of the rows are filled{}\n", stage.label,
-        100.0 * static_cast<double>(stage.held_items) / static_cast<double>(stage.room_items),
-        stage.dropped_items == 0 ? ""
-                                 : fmt::format("; {} items were cut off", stage.dropped_items));
-  }
-  return text;
-}
-
-std::string dropped(const std::vector<StageStatistics>& stages) {
-  std::string text;
-  for (const StageStatistics& stage : stages) {
-    if (stage.dropped_records == 0 && stage.dropped_bytes == 0) continue;
-    fmt::format_to(
-        std::back_inserter(text), "dropped by {}: {}\n", stage.label,
-        stage.dropped_records == 0
-            ? fmt::format("{} bytes", stage.dropped_bytes)
-            : fmt::format("{} records, {} bytes", stage.dropped_records, stage.dropped_bytes));
+    if (stage.traits.text != nullptr) text += stage.traits.text(stage.label, stage.counts);
   }
   return text;
 }
 
 }  // namespace
+
+std::uint64_t StageStatistics::count(std::string_view own) const {
+  const auto found = std::find(traits.counts.begin(), traits.counts.end(), own);
+  const auto at = static_cast<std::size_t>(found - traits.counts.begin());
+  return at < counts.size() ? counts[at] : 0;
+}
 
 std::string PipelineStatistics::table() const {
   std::string text = fmt::format(
@@ -107,7 +96,7 @@ std::string PipelineStatistics::table() const {
       fmt::format("{:<30} {:>11} {:>6} {:>10} {:>7} {:>7} {:>6} {:>6} {:>9}\n", "stage", "elements",
                   "errors", "own/elem", "own", "on CPU", "wait", "full", "buffered");
   for (const StageStatistics& stage : stages) text += line(stage, elapsed_ns);
-  text += tuned(stages) + packed(stages) + dropped(stages);
+  text += tuned(stages) + own_counts(stages);
   if (!recording_problem.empty()) text += "recording failed: " + recording_problem + "\n";
   return text + "verdict: " + verdict() + "\n";
 }

@@ -24,19 +24,8 @@ double share(std::uint64_t part, std::uint64_t whole) {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-/// Stages that have the option .parallelism for what they do to an element.
-bool has_parallelism(const StageStatistics& stage) {
-  return is_one_of(stage.name, {"map", "parse", "batch_into", "parse_batch", "parse_ragged_batch",
-                                "parse_padded_batch"});
-}
-
-bool reads_files(const StageStatistics& stage) {
-  return is_one_of(stage.name, {"records", "read_snapshot"});
-}
+constexpr std::string_view kReadSeveralFiles =
+    "read several files at once with infeed::interleave and .parallelism";
 
 /// Threads that share one queue of work: one that pulls some stages, or those that work for one.
 struct Lane {
@@ -118,10 +107,8 @@ std::string advice_for_blocked(const PipelineStatistics& statistics, const Stage
     return fmt::format("raise the .parallelism (now {}) and .cycle_length of {}", lane.threads,
                        statistics.stages[static_cast<std::size_t>(lane.owner)].label);
   }
-  if (reads_files(stage)) {
-    return "read several files at once with infeed::interleave and .parallelism";
-  }
-  if (has_parallelism(stage)) {
+  if (stage.traits.reads_files) return std::string(kReadSeveralFiles);
+  if (stage.traits.has_parallelism) {
     return lane.threads == 1 ? "give it .parallelism = infeed::autotune"
                              : fmt::format("raise its .parallelism (now {})", lane.threads);
   }
@@ -131,10 +118,10 @@ std::string advice_for_blocked(const PipelineStatistics& statistics, const Stage
 std::string about_blocked(const PipelineStatistics& statistics, const StageStatistics& stage,
                           const Lane& lane) {
   const double of_work = share(*stage.blocked_ns, stage.work_ns);
-  const std::string_view for_what = !reads_files(stage) ? "for storage, a lock, a sleep or a core"
-                                    : stage.parallelism > 1
-                                        ? "for storage or the threads that decode for it"
-                                        : "for storage or a core";
+  const std::string_view for_what =
+      !stage.traits.reads_files ? "for storage, a lock, a sleep or a core"
+      : stage.parallelism > 1   ? "for storage or the threads that decode for it"
+                                : "for storage or a core";
   return fmt::format("{}, {} of which it waits {} (which one can't be told): {}",
                      what_takes(statistics, stage, lane), percent(of_work), for_what,
                      advice_for_blocked(statistics, stage, lane));
@@ -155,10 +142,13 @@ std::string about_cores(const PipelineStatistics& statistics) {
 
 std::string advice_for_computing(const PipelineStatistics& statistics, const StageStatistics& stage,
                                  const Lane& lane) {
-  if (lane.threads == 1 && has_parallelism(stage)) return "give it .parallelism = infeed::autotune";
-  if (lane.threads == 1 && reads_files(stage)) {
-    return "give it .parallelism, or read several files at once with infeed::interleave";
+  const StageTraits& traits = stage.traits;
+  if (lane.threads == 1 && traits.reads_files) {
+    return traits.has_parallelism
+               ? "give it .parallelism, or read several files at once with infeed::interleave"
+               : std::string(kReadSeveralFiles);
   }
+  if (lane.threads == 1 && traits.has_parallelism) return "give it .parallelism = infeed::autotune";
   if (lane.threads > 1 && lane.threads < statistics.cores) {
     return fmt::format("raise the .parallelism of {} (now {}, and there are {} cores)",
                        statistics.stages[static_cast<std::size_t>(lane.owner)].label, lane.threads,

@@ -5,6 +5,7 @@
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/options.h>
 
+#include "sources/dropped_counts.h"
 #include "sources/records/records_stage.h"
 
 namespace infeed {
@@ -28,6 +29,12 @@ class RecordsNode final : public Node {
       text += ", damage=stop_like_tensorflow";
     }
     return text + ")";
+  }
+  StageTraits traits() const override {
+    return {.has_parallelism = true,
+            .reads_files = true,
+            .counts = detail::kDroppedCounts,
+            .text = &detail::dropped_text};
   }
   Cardinality cardinality() const override {
     if (sources_->files.empty()) return Cardinality::finite(0);

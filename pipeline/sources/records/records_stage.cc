@@ -14,6 +14,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/recording/place_log.h"
+#include "sources/dropped_counts.h"
 #include "sources/records/record_file.h"
 
 namespace infeed::detail {
@@ -271,8 +272,8 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   }
 
   void count_dropped(std::optional<std::uint64_t> records, std::optional<std::uint64_t> bytes) {
-    StageCounters::add(counters().dropped_records, records.value_or(0));
-    StageCounters::add(counters().dropped_bytes, bytes.value_or(0));
+    note_count(kDroppedRecords, records.value_or(0));
+    note_count(kDroppedBytes, bytes.value_or(0));
   }
 
   /// False at the end of the file.

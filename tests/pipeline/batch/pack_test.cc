@@ -5,6 +5,7 @@
 #include <infeed/pipeline/pack.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/rebatch.h>
+#include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/slices.h>
 
 #include "pipeline/suite/random_seed.h"
@@ -223,10 +224,22 @@ TEST(Pack, StatisticsSayHowMuchIsFilled) {
           .iterate();
   while (iterator.next()) {
   }
-  EXPECT_EQ(iterator.statistics().stages[0].room_items, 8U);
-  EXPECT_EQ(iterator.statistics().stages[0].held_items, 7U);
+  EXPECT_EQ(iterator.statistics().stages[0].count("room_items"), 8U);
+  EXPECT_EQ(iterator.statistics().stages[0].count("held_items"), 7U);
   EXPECT_THAT(iterator.statistics().table(),
               HasSubstr("packed by pack: 87.5 % of the rows are filled; 1 items were cut off"));
+}
+
+TEST(Pack, StatisticsAddUpPasses) {
+  auto iterator = (slices(std::vector<Ids>{{1, 2, 3}}) |
+                   pack(1, {.length = 4, .columns = called("tokens")}) | repeat(3))
+                      .iterate();
+  while (iterator.next()) {
+  }
+  const StageStatistics packed = iterator.statistics().stages[1];
+  EXPECT_EQ(packed.count("room_items"), 12U);
+  EXPECT_EQ(packed.count("held_items"), 9U);
+  EXPECT_EQ(packed.count("dropped_records"), 0U) << "it doesn't count such";
 }
 
 TEST(Pack, RefusesWhatDoesNotFit) {

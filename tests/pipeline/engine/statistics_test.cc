@@ -58,6 +58,13 @@ TEST(Statistics, ASlowMapStandsOut) {
   EXPECT_THAT(statistics.verdict(), HasSubstr("map[2] 'slow'"));
 }
 
+TEST(Statistics, AKindOfStageSaysWhatGivesItMoreThreads) {
+  const auto statistics = run(range(3) | map(compute) | enumerate() | prefetch());
+  EXPECT_TRUE(find(statistics, "map").traits.has_parallelism);
+  EXPECT_FALSE(find(statistics, "enumerate").traits.has_parallelism);
+  EXPECT_FALSE(find(statistics, "range").traits.reads_files);
+}
+
 TEST(Statistics, AParallelMapsThreadsAreMeasured) {
   const auto statistics =
       run(range(3000) | map(compute, {.parallelism = 2}), {.executor = Executor::threads(2)});

@@ -17,6 +17,8 @@ std::uint64_t part(double share) { return static_cast<std::uint64_t>(share * kSe
 /// A stage that works for a share of the second, all of it on a core.
 StageStatistics stage(std::string name, double work) {
   StageStatistics figures;
+  figures.traits = {.has_parallelism = name == "map" || name == "records",
+                    .reads_files = name == "records"};
   figures.name = figures.label = std::move(name);
   figures.elements = 1000;
   figures.work_ns = part(work);

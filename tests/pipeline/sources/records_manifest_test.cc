@@ -121,7 +121,7 @@ TEST_F(ListedRecords, AFileThatWasCutBetweenTwoRecords) {
   EXPECT_EQ(error.code(), ErrorCode::data_loss);
   EXPECT_EQ(error.file(), list_[1]);
   EXPECT_EQ(error.lost(), (Lost{.records = 2}));
-  EXPECT_EQ(iterator.statistics().stages.back().dropped_records, 2);
+  EXPECT_EQ(iterator.statistics().stages.back().count("dropped_records"), 2);
   EXPECT_EQ(stream_of(records(pattern(), {.manifest = ManifestUse::ignore})).size(), 57);
   EXPECT_EQ(elements_of(stream_of(records(pattern()) | skip_errors({.count_max = 3}))), 57);
 }
@@ -166,7 +166,7 @@ TEST_F(ListedRecords, PoliciesThatMayLoseRecordsCountWhatIsMissing) {
     Iterator<Record> iterator = records(pattern(), {.damage = policy}).iterate();
     EXPECT_EQ(take_stream(iterator).size(), 57);
     EXPECT_EQ(iterator.statistics().stages.back().errors, 0);
-    EXPECT_EQ(iterator.statistics().stages.back().dropped_records, 3);
+    EXPECT_EQ(iterator.statistics().stages.back().count("dropped_records"), 3);
   }
 }
 
@@ -179,7 +179,7 @@ TEST_F(ListedRecords, DamageIsOneErrorAsEver) {
   Iterator<Record> iterator =
       records(pattern(), {.damage = DamagePolicy::skip_and_resynchronise}).iterate();
   EXPECT_EQ(take_stream(iterator).size(), 59);
-  EXPECT_EQ(iterator.statistics().stages.back().dropped_records, 1);
+  EXPECT_EQ(iterator.statistics().stages.back().count("dropped_records"), 1);
 }
 
 TEST_F(ListedRecords, AreCheckedWhereTheyAreInterleaved) {

@@ -31,7 +31,7 @@ struct PackOptions {
   std::int64_t window = 64;
   enum class TooLong : std::uint8_t {
     split,     ///< into documents of a row's length and the rest
-    truncate,  ///< to a row's length; StageStatistics::dropped_items counts the items that are lost
+    truncate,  ///< to a row's length; the stage counts lost items as "dropped_items"
     fail,      ///< with an element's error in its place
   };
   TooLong too_long = TooLong::split;
@@ -63,7 +63,8 @@ struct PackOptions {
 /// First fit: a document goes to the first of the last `window` rows that has room for all of its
 /// sequences, else to a new row. Rows come in the order in which they were begun, and the documents
 /// in a row in input order, for any number of threads. Nothing is lost. Documents without items
-/// take no place. StageStatistics tells how much of the rows is filled.
+/// take no place. StageStatistics::count() of "held_items" and "room_items" tells how much of the
+/// closed rows is filled.
 ///
 /// Elements may be std::vectors of numbers, structs whose members (at any depth) are such vectors,
 /// or ColumnBatches of ragged columns (parse_columns, json_lines), where each row is a document.

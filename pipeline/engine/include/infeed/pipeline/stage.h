@@ -13,6 +13,7 @@
 #include <infeed/pipeline/memory_account.h>
 #include <infeed/pipeline/options.h>
 #include <infeed/pipeline/stage_context.h>
+#include <infeed/pipeline/stage_traits.h>
 #include <infeed/pipeline/traced_place.h>
 
 /// Why: this is the interface between stages. Write a stage of your own against it.
@@ -144,6 +145,8 @@ class Stage {
   void note_calls(std::size_t calls) { calls_ = calls; }
   /// Says what the stage holds now, for statistics().
   void note_buffered(std::uint64_t elements, std::uint64_t bytes) const;
+  /// Adds to a count of its kind's own: the one at this place of StageTraits::counts.
+  void note_count(std::size_t own, std::uint64_t amount) const;
 
   /// For the stages of this library, which share more state.
   IteratorContext& run() const { return run_; }
@@ -155,8 +158,6 @@ class Stage {
   Pull counted(Chunk& out, std::uint64_t position, DoPull pull);
   void note_own_time(const detail::OwnTime& time, std::uint64_t pulls, std::uint64_t position,
                      std::uint64_t count);
-  void count_own_time(const detail::OwnTime& time, std::uint64_t pulls, std::uint64_t position,
-                      std::uint64_t count);
 
   IteratorContext& run_;
   detail::StageCounters* counters_;
@@ -186,6 +187,8 @@ class Node {
   /// Returns true if the stage has a line of its own in statistics and paths. A stage whose open()
   /// returns its input's stage has no line.
   virtual bool has_counters() const { return true; }
+  /// Tells what the statistics need to know of the stage's kind.
+  virtual StageTraits traits() const { return {}; }
   /// The type of the elements that the stage gives.
   const TypeInfo& type() const { return *type_; }
   const std::vector<NodePointer>& inputs() const { return inputs_; }

@@ -3,7 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <infeed/pipeline/stage_traits.h>
 
 /// Why: "which stage is slow, and what shall I do?" must be answerable at any moment of a running
 /// pipeline. Every pull is counted and timed where stages meet (no stage does it itself); reading
@@ -33,19 +36,7 @@ struct StageStatistics {
   std::uint64_t elements = 0;  ///< handed over, errors included
   std::uint64_t errors = 0;    ///< part of elements; one that passes several stages counts in each
   std::uint64_t bytes = 0;     ///< handed over, what elements own included; from samples
-  /// Records that no element and no error stands for, where an index beside the file knows their
-  /// number: behind a damaged one (DamagePolicy::fail), or in ranges that were passed over
-  /// (skip_and_resynchronise).
-  std::uint64_t dropped_records = 0;
-  /// The bytes that were given up for both reasons, the damaged ones included; in a compressed file
-  /// decompressed ones, where their number is known.
-  std::uint64_t dropped_bytes = 0;
-  /// Items that pack() cut off documents (TooLong::truncate).
-  std::uint64_t dropped_items = 0;
-  /// Items that the rows filled by pack() have room for, and those that they hold.
-  std::uint64_t room_items = 0;
-  std::uint64_t held_items = 0;
-  std::uint64_t pulls = 0;  ///< how often it was asked
+  std::uint64_t pulls = 0;     ///< how often it was asked
 
   std::uint64_t total_ns = 0;  ///< inside it, what it pulls included
   std::uint64_t work_ns = 0;   ///< inside it alone; for a stage that runs ahead: all its threads'
@@ -64,6 +55,11 @@ struct StageStatistics {
   bool is_tuned = false;                ///< parallelism or the queue are what autotune chose
   std::uint64_t buffered_elements = 0;  ///< held right now
   std::uint64_t buffered_bytes = 0;
+
+  StageTraits traits = {};
+  std::vector<std::uint64_t> counts = {};  ///< of its kind's own, in the order of traits.counts
+  /// One of them by its name, "dropped_records"; 0 where its kind doesn't count that.
+  std::uint64_t count(std::string_view own) const;
 };
 
 struct PipelineStatistics {

@@ -133,6 +133,7 @@ struct MapStageFactory {
                            .out_type = &type_info<Out>()};
       spec.kernel = &map_kernel<Element, F>;
       spec.function = function;
+      spec.has_parallelism = true;
       spec.parallelism = options.parallelism;
       spec.ordered = options.ordered;
       spec.guard = options.guard;

@@ -78,6 +78,7 @@ struct ParseStageFactory {
       ElementwiseSpec spec{.name = "parse", .signature = signature(), .out_type = &type_info<T>()};
       spec.kernel = &map_kernel<Element, ParseFunction<T, Schema>>;
       spec.function = share_function(ParseFunction<T, Schema>{schema});
+      spec.has_parallelism = true;
       spec.parallelism = options.parallelism;
       spec.ordered = options.ordered;
       return Dataset<T>(

@@ -94,10 +94,12 @@ struct RecordsOptions {
 ///
 /// So no error is terminal: one missing shard among a thousand doesn't end a run. (tf.data also
 /// goes on after a damaged file, but repeats the error of a missing one for ever.) Error::lost()
-/// and the statistics say how many records were lost with an error, if an index knows
-/// (records/lost_records.h), and otherwise how many bytes. A program that may lose only so many
-/// uses skip_errors. To lose only the damaged records: {.damage =
-/// DamagePolicy::skip_and_resynchronise}.
+/// says how many records were lost with an error, if an index knows (records/lost_records.h), and
+/// otherwise how many bytes. A program that may lose only so many uses skip_errors. To lose only the
+/// damaged records: {.damage = DamagePolicy::skip_and_resynchronise}. StageStatistics::count() of
+/// "dropped_records" gives the records that no element and no error stands for, and of
+/// "dropped_bytes" the bytes given up, damaged ones included (decompressed ones of a compressed
+/// file, where their number is known).
 ///
 /// Elements share the block that they were read in (record.h says what that means if only a few are
 /// kept). Skipping reads lengths but no payloads, and jumps over files that were counted in an

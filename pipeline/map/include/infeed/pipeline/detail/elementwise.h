@@ -58,6 +58,7 @@ struct ElementwiseSpec {
   bool one_to_one = true;                     ///< one output (or error) for each input
   std::optional<Seeds> seeds = std::nullopt;  ///< only if the kernel draws; in its signature
   DrawKey key = {};                           ///< for the kernel; make_elementwise() sets it
+  bool has_parallelism = false;               ///< a user may say what follows
   Count parallelism = 1;
   bool ordered = true;
   GuardOptions guard = {};

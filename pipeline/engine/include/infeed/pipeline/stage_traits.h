@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace infeed {
+
+/// Why: the engine knows no stage, and yet statistics advise how to speed one up, and show what only
+/// this kind of stage counts. So a node says that of its kind (Node::traits()).
+///
+///     constexpr std::string_view kCounts[] = {"skipped_frames"};
+///     constexpr infeed::StageTraits kTraits{.reads_files = true, .counts = kCounts};
+///
+/// Its stages then count by `note_count(0, frames)`, and StageStatistics::count("skipped_frames") gives
+/// the sum. What it points to lives as long as the program.
+struct StageTraits {
+  bool has_parallelism = false;  ///< an option `parallelism`: threads for what it does to elements
+  bool reads_files = false;      ///< one after the other, so that interleave may read several
+  /// Numbers that it counts beside elements and errors, named with their units.
+  std::span<const std::string_view> counts = {};
+  /// Returns the lines that table() shows of them: "dropped by records: 3 records\n". Null: none.
+  std::string (*text)(std::string_view label, std::span<const std::uint64_t> counts) = nullptr;
+};
+
+}  // namespace infeed
