@@ -13,6 +13,12 @@ constexpr double kVisitsFadeNs = 20e9;
 // Below that it is the machine's own housekeeping.
 constexpr double kOthersMatter = 0.15;
 constexpr double kWantedByOthers = 0.3;
+// A buffer is of use where what fills it comes in bursts: deviation over mean, of windows.
+constexpr double kBurst = 0.5;
+constexpr double kBurstNs = 10e6;
+// What a thread waits for a core among others that want it is no burst.
+constexpr double kBurstAmongOthersNs = 100e6;
+constexpr int kBurstWindows = 8;
 
 const KnobState* workers_of(const TuningObservation& of, int stage) {
   for (const KnobState& knob : of.knobs) {
@@ -47,6 +53,7 @@ void PipelineModel::add(const TuningObservation& window) {
     stages_[i].elements += static_cast<double>(window.stages[i].elements);
   }
   count_visits(window);
+  count_waits(window);
   const auto waited = static_cast<double>(std::min(window.consumer_wait_ns, window.window_ns));
   elements_ = elements_ * kept + static_cast<double>(window.elements);
   weight_ns_ = weight_ns_ * kept + ns;
@@ -81,6 +88,27 @@ void PipelineModel::count_visits(const TuningObservation& window) {
   }
 }
 
+void PipelineModel::count_waits(const TuningObservation& window) {
+  waits_.resize(window.stages.size());
+  const double part = 1e9 / static_cast<double>(window.window_ns);
+  for (std::size_t i = 0; i < waits_.size(); ++i) {
+    const double blocked_ns = static_cast<double>(window.stages[i].blocked_ns) * part;
+    waits_[i].sum += blocked_ns;
+    waits_[i].squares += blocked_ns * blocked_ns;
+  }
+  ++windows_;
+}
+
+bool PipelineModel::comes_in_bursts(const TuningObservation& seen) const {
+  if (windows_ < kBurstWindows) return true;  // nobody knows yet
+  const double burst_ns = others_want_cores(seen) ? kBurstAmongOthersNs : kBurstNs;
+  return std::any_of(waits_.begin(), waits_.end(), [&](const Waits& stage) {
+    const double mean = stage.sum / windows_;
+    const double variance = stage.squares / windows_ - mean * mean;
+    return mean > burst_ns && variance > kBurst * kBurst * mean * mean;
+  });
+}
+
 double PipelineModel::measured_rate() const {
   return weight_ns_ == 0 ? 0 : elements_ * 1e9 / weight_ns_;
 }
@@ -93,6 +121,8 @@ double PipelineModel::stage_calls_ns(int stage) const {
   const Cost& cost = stages_[static_cast<std::size_t>(stage)];
   return cost.elements == 0 ? 0 : (cost.cpu_ns + cost.blocked_ns) / cost.elements;
 }
+
+namespace {
 
 /// From the consumer to the sources, one thread after the other.
 class LaneWalk {
@@ -165,6 +195,8 @@ class LaneWalk {
   double slowest_ns_ = 0;
   int slowest_ = PipelineModel::kConsumer;
 };
+
+}  // namespace
 
 PipelineModel::Forecast PipelineModel::forecast(const TuningObservation& of,
                                                 std::span<const std::int64_t> values,

@@ -33,7 +33,7 @@ class PipelineModel {
   void add(const TuningObservation& window);
   /// All but the visits.
   void forget();
-  bool is_empty() const { return weight_ns_ == 0; }
+  int windows() const { return windows_; }  ///< that were added since
 
   /// `values`: one a knob of `of`. What workers do, and the consumer's thread in the pipeline, is made
   /// slower by `headroom`, for uneven elements.
@@ -47,11 +47,13 @@ class PipelineModel {
   double measured_rate() const;
   double consumer_ns() const { return consumer_ns_ / elements_; }
   double stage_ns(int stage) const;        ///< for an element of the consumer's
-  double stage_calls_ns(int stage) const;  ///< for one of its own elements
+  double stage_calls_ns(int stage) const;  ///< of one of its own elements
   double cpu_ns() const { return cpu_ns_ / elements_; }
-  /// Returns the part of all work that used no core.
+  /// Of all work, what no core was used for.
   double blocked_share() const;
-  /// Returns what buffers hold, in elements of the consumer.
+  /// Whether any stage waits for long now and then, rather than all the time.
+  bool comes_in_bursts(const TuningObservation& seen) const;
+  /// What buffers hold, in elements of the consumer.
   double elements_on_the_way(const TuningObservation& seen) const;
 
  private:
@@ -60,13 +62,18 @@ class PipelineModel {
     double blocked_ns = 0;
     double elements = 0;
   };
-  friend class LaneWalk;
+  /// What a stage waited in each window.
+  struct Waits {
+    double sum = 0;
+    double squares = 0;
+  };
 
   void count_visits(const TuningObservation& window);
+  void count_waits(const TuningObservation& window);
 
   // Sums in which older windows have faded.
   std::vector<Cost> stages_;
-  // For the visits, which fade slowly:
+  // Of the visits, which fade slowly.
   std::vector<double> handled_;
   double taken_ = 0;
   std::vector<double> visits_;
@@ -74,6 +81,9 @@ class PipelineModel {
   double weight_ns_ = 0;
   double consumer_ns_ = 0;
   double cpu_ns_ = 0;
+  // Of all windows alike.
+  std::vector<Waits> waits_;
+  int windows_ = 0;
 };
 
 /// Cores that the process gets when others want theirs.

@@ -1,13 +1,21 @@
-#include "tune/tuner.h"
-
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "tune/cache_tuning.h"
+#include "tune/pipeline_model.h"
+#include "tune/ready_memory.h"
+#include "tune/tuning_profile.h"
+#include "tune/tuning_search.h"
+#include "tune/tuning_text.h"
 #include "tune/tuning_windows.h"
 
-namespace infeed::detail {
+namespace infeed {
+namespace detail {
 namespace {
 
 // The gain that a change has to bring.
@@ -43,109 +51,150 @@ constexpr double kRegretted = 0.93;
 constexpr int kRegretWindows = 3;
 constexpr int kRegretWindowsAmongOthers = 8;
 constexpr double kLongestTrialNs = 15e9;
-// A consumer that takes nothing for so long, and for so many of its usual intervals, pauses.
-constexpr double kPauseNs = 500e6;
-constexpr double kPauseElements = 5;
-// Phases that follow each other so quickly are bursts; after one that lasted so long there are none.
-constexpr std::uint64_t kShortPhaseNs = 3'000'000'000;
-constexpr std::uint64_t kShortPhaseWindows = 6;
-constexpr std::uint64_t kLongPhaseNs = 20'000'000'000;
-constexpr std::uint64_t kBurstyWindowNsMin = 400'000'000;
-constexpr std::uint64_t kBurstyWindowNsMax = 3'200'000'000;
 
-}  // namespace
+/// Whether a stage takes much longer than it did, or much less, for an element.
+bool is_another_phase(const PipelineModel& model, const TuningObservation& window) {
+  if (window.elements == 0) return false;
+  const auto differs = [&](double now_ns, double before_ns) {
+    return now_ns > 1.6 * before_ns || now_ns < 0.6 * before_ns;
+  };
+  // Only what matters: a tenth of the time between two elements.
+  const double matters_ns = 0.1 * 1e9 / std::max(1e-9, model.measured_rate());
+  for (std::size_t i = 0; i < window.stages.size(); ++i) {
+    const StageObservation& stage = window.stages[i];
+    const double before_ns = model.stage_calls_ns(static_cast<int>(i));
+    if (stage.elements == 0 || before_ns == 0) continue;
+    const auto now_ns =
+        static_cast<double>(stage.cpu_ns + stage.blocked_ns) / static_cast<double>(stage.elements);
+    const double visits = model.stage_ns(static_cast<int>(i)) / before_ns;
+    if (visits * std::max(now_ns, before_ns) > matters_ns && differs(now_ns, before_ns)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// A setting that was tried.
+struct Known {
+  KnobValues values;
+  double rate;
+  bool saved;  ///< it had given something back: not worth another try
+};
+
+struct Trial {
+  TuningChange change;
+  KnobValues before;
+  KnobValues after;
+  bool saves = false;            ///< it gives back, rather than asks for more
+  bool is_among_others = false;  ///< others_want_cores()
+  double settled_at_ns = 0;
+  double ns = 0;
+  double elements = 0;
+  double elements_min = 0;  ///< to be judged
+};
+
+/// The least that it must bring, as a share of the rate before it, and what it is given up for at once.
+std::pair<double, double> bounds_of(const Trial& trial, double phase_rate) {
+  const double before = std::max(1e-9, trial.change.rate_before);
+  if (!trial.saves) {
+    const double foretold = trial.change.rate_predicted / before - 1;
+    return {std::clamp(1 + kGrowthForetold * foretold, kGrowthKept, kGrowthEnough), kSavingKept};
+  }
+  if (trial.is_among_others) return {kSavingKeptAmongOthers, kSavingLostAmongOthers};
+  return {kSavingKept * std::max(1.0, 0.98 * phase_rate / before), kSavingLost};
+}
+
+/// The policy that `autotune` stands for.
+///
+/// Objective: the rate that the consumer takes; at that rate the fewest workers and the least
+/// memory. All workers are decided together: the model says which rate is possible at all, and then
+/// the fewest workers of each stage that reach it. A change is a trial: what was measured before and
+/// after decides whether it stays, and what failed isn't tried again until the work changes.
+class Tuner final : public TuningPolicy {
+ public:
+  Tuner(const std::string& profile, bool only_advises)
+      : only_advises_(only_advises), profile_(profile), caches_(only_advises) {}
+
+  TuningDecision observe(const TuningObservation& window) override;
+
+ private:
+  void begin_phase();
+  void note_cores(const TuningObservation& seen, TuningDecision& decision);
+  void note_cores_left(const TuningObservation& window);
+  bool learn(const TuningObservation& window, TuningDecision& decision);
+  void judge(const TuningObservation& seen, TuningDecision& decision);
+  void decide(const TuningObservation& seen, TuningDecision& decision);
+  bool undo_regretted(const TuningObservation& seen, TuningDecision& decision);
+  bool has_failed(const KnobValues& values) const;
+  void begin(const TuningObservation& seen, const KnobValues& values, double predicted, bool saves,
+             std::string why, TuningDecision& decision);
+
+  const bool only_advises_;
+  TuningProfile profile_;
+  TuningWindows windows_;
+  ReadyMemory memory_;
+  CacheTuning caches_;
+  IdleBuffers buffers_;
+  PipelineModel model_;  ///< of this phase
+  double cores_ = 0;
+  double cores_left_ = 0;   ///< by others, when it last changed much
+  double phase_rate_ = 0;   ///< what savings are measured by
+  int other_windows_ = 0;   ///< in a row that look like another phase
+  int saving_windows_ = 0;  ///< in a row that would do with less
+  int serial_windows_ = 0;  ///< in a row that would be quicker in one thread
+  std::optional<Trial> trial_;
+  std::optional<KnobValues> last_saving_;  ///< what there was before it
+  std::vector<Known> failed_;              ///< settings that were no better
+};
 
 TuningDecision Tuner::observe(const TuningObservation& window) {
   TuningDecision decision;
-  if (!std::exchange(has_begun_, true) && start_from_profile(window, decision)) return decision;
+  if (profile_.begin(window, decision)) return decision;
   note_cores(window, decision);
-  note_memory(window, decision);
-  if (is_quiet(window)) {
-    note_quiet(window);
-    return decision;
-  }
-  const TuningObservation seen = with_quiet(window);
+  if (memory_.look(window, decision)) begin_phase();
+  const auto seen = windows_.behind_quiet(window, model_.measured_rate());
+  if (!seen) return decision;
   if (trial_) {
-    judge(seen, decision);
+    judge(*seen, decision);
     return decision;
   }
-  if (!accumulate(seen)) return decision;
-  const bool is_other = windows_ >= 2 && is_another_phase(last_);
-  other_windows_ = is_other ? other_windows_ + 1 : 0;
-  if (other_windows_ == 1) return decision;  // maybe just an odd one
-  if (other_windows_ > 1) {
-    decision.notes.push_back("the work has changed: what was learnt before is forgotten");
+  const auto whole = windows_.whole(*seen);
+  if (!whole || !learn(*whole, decision)) return decision;
+  if (caches_.place(model_, *whole, decision)) {
     begin_phase();
-    note_length_of_phase();
+    return decision;
   }
-  model_.add(last_);
-  note_bursts(last_);
-  if (phase_rate_ == 0) phase_rate_ = model_.measured_rate();
-  ++windows_;
-  if (checks_profile(last_, decision)) return decision;
-  if (place_cache(last_, decision)) return decision;
-  decide(last_, decision);
-  decision.verdict = verdict(last_);
-  if (!trial_) decision.profile = profile_text(last_);
+  decide(*whole, decision);
+  decision.verdict = bound_text(model_, *whole) + cache_text(model_, *whole);
+  if (!trial_) decision.profile = profile_text(model_, *whole);
   return decision;
 }
 
-void Tuner::note_quiet(const TuningObservation& window) {
-  if (quiet_.window_ns == 0) {
-    quiet_ = window;
-  } else {
-    add_up(quiet_, window);
+/// False where the window is none to decide by.
+bool Tuner::learn(const TuningObservation& window, TuningDecision& decision) {
+  const bool is_other = model_.windows() >= 2 && is_another_phase(model_, window);
+  other_windows_ = is_other ? other_windows_ + 1 : 0;
+  if (other_windows_ == 1) return false;  // maybe just an odd one
+  if (other_windows_ > 1) {
+    decision.notes.push_back("the work has changed: what was learnt before is forgotten");
+    begin_phase();
+    windows_.note_phase(window.at_ns);
   }
-}
-
-/// A consumer that took nothing for a while was busy with its element, or it did something else (an
-/// evaluation, a checkpoint), from which nothing is to be learnt.
-TuningObservation Tuner::with_quiet(const TuningObservation& window) {
-  const TuningObservation quiet = std::exchange(quiet_, {});
-  const double rate = model_.measured_rate();
-  const double usual_ns = std::max(kPauseNs, rate == 0 ? 1e18 : kPauseElements * 1e9 / rate);
-  if (quiet.window_ns == 0 || static_cast<double>(quiet.window_ns) > usual_ns) return window;
-  TuningObservation both = quiet;
-  add_up(both, window);
-  return both;
-}
-
-/// True when there is a whole window, last_.
-bool Tuner::accumulate(const TuningObservation& seen) {
-  if (window_.window_ns == 0) {
-    window_ = seen;
-  } else {
-    add_up(window_, seen);
-  }
-  if (!is_whole(window_) || window_.window_ns < window_ns_min_) return false;
-  last_ = std::move(window_);
-  window_ = {};
-  return true;
+  model_.add(window);
+  if (phase_rate_ == 0) phase_rate_ = model_.measured_rate();
+  const auto checked = profile_.check(model_, window, decision);
+  if (checked == TuningProfile::Check::stale) begin_phase();
+  return checked == TuningProfile::Check::done;
 }
 
 /// Forgets what was measured before: it says nothing about what comes.
 void Tuner::begin_phase() {
   model_.forget();
   failed_.clear();
-  bursts_.clear();
   last_saving_.reset();
-  windows_ = other_windows_ = 0;
+  other_windows_ = 0;
   phase_rate_ = 0;
-  window_ = {};
-}
-
-/// Work that comes in bursts looks like one phase after the other, and each trial like a loss or a
-/// gain: it is looked at in windows that hold several bursts. (With stalls of 200 ms every 600 ms,
-/// windows of 200 ms made ten phases in 20 s, and a useless change in two of them.)
-void Tuner::note_length_of_phase() {
-  const std::uint64_t now_ns = last_.at_ns;
-  const auto began_ns = std::exchange(phase_began_ns_, now_ns);
-  if (!began_ns) return;  // the first one has its beginning, too
-  if (now_ns - *began_ns < std::max(kShortPhaseNs, kShortPhaseWindows * window_ns_min_)) {
-    window_ns_min_ = std::clamp(2 * window_ns_min_, kBurstyWindowNsMin, kBurstyWindowNsMax);
-  } else if (now_ns - *began_ns > kLongPhaseNs) {
-    window_ns_min_ = 0;
-  }
+  windows_.drop();
 }
 
 void Tuner::note_cores(const TuningObservation& seen, TuningDecision& decision) {
@@ -171,36 +220,6 @@ void Tuner::note_cores_left(const TuningObservation& window) {
   phase_rate_ = model_.measured_rate();
 }
 
-bool Tuner::is_another_phase(const TuningObservation& window) const {
-  if (window.elements == 0) return false;
-  const auto differs = [&](double now_ns, double before_ns) {
-    return now_ns > 1.6 * before_ns || now_ns < 0.6 * before_ns;
-  };
-  // Only what matters: a tenth of the time between two elements.
-  const double matters_ns = 0.1 * 1e9 / std::max(1e-9, model_.measured_rate());
-  for (std::size_t i = 0; i < window.stages.size(); ++i) {
-    const StageObservation& stage = window.stages[i];
-    const double before_ns = model_.stage_calls_ns(static_cast<int>(i));
-    if (stage.elements == 0 || before_ns == 0) continue;
-    const auto now_ns =
-        static_cast<double>(stage.cpu_ns + stage.blocked_ns) / static_cast<double>(stage.elements);
-    const double visits = model_.stage_ns(static_cast<int>(i)) / before_ns;
-    if (visits * std::max(now_ns, before_ns) > matters_ns && differs(now_ns, before_ns)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// The least that it must bring, as a share of the rate before it, and what it is given up for at once.
-std::pair<double, double> Tuner::bounds_of(const Trial& trial, double growth) const {
-  if (!trial.saves) return {growth, kSavingKept};
-  if (trial.is_among_others) return {kSavingKeptAmongOthers, kSavingLostAmongOthers};
-  const double best = 0.98 * phase_rate_;
-  return {kSavingKept * std::max(1.0, best / std::max(1e-9, trial.change.rate_before)),
-          kSavingLost};
-}
-
 void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
   Trial& trial = *trial_;
   const auto begin_ns = static_cast<double>(seen.at_ns - std::min(seen.at_ns, seen.window_ns));
@@ -208,16 +227,13 @@ void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
   trial.ns += static_cast<double>(seen.window_ns);
   trial.elements += static_cast<double>(seen.elements);
   const double trial_ns = std::max(trial.is_among_others ? kTrialAmongOthersNs : kTrialNs,
-                                   static_cast<double>(window_ns_min_));
+                                   static_cast<double>(windows_.ns_min()));
   const bool is_seen = trial.ns >= trial_ns && trial.elements >= trial.elements_min;
   if (!is_seen && trial.ns < kLongestTrialNs) return;
   TuningChange& change = trial.change;
   change.rate_after = trial.elements * 1e9 / trial.ns;
   const double ratio = change.rate_after / std::max(1e-9, change.rate_before);
-  const double foretold = change.rate_predicted / std::max(1e-9, change.rate_before) - 1;
-  const double growth =
-      std::max(kGrowthKept, std::min(kGrowthEnough, 1 + kGrowthForetold * foretold));
-  const auto [needed, lost] = bounds_of(trial, growth);
+  const auto [needed, lost] = bounds_of(trial, phase_rate_);
   if (ratio < needed && ratio > lost && trial.ns < std::max(kLongTrialNs, 2 * trial_ns)) {
     return;  // too close to tell
   }
@@ -228,17 +244,15 @@ void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
   decision.finished.push_back(change);
   failed_.push_back({is_kept ? trial.before : trial.after,
                      is_kept ? change.rate_before : change.rate_after, trial.saves && !is_kept});
-  if (!is_kept) apply(seen, trial.before, decision);
+  if (!is_kept) set_knobs(seen, trial.before, decision);
   trial_.reset();
   model_.forget();
-  bursts_.clear();
-  windows_ = 0;
   saving_windows_ = 0;
-  window_ = {};
+  windows_.drop();
 }
 
 void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
-  const Values now = values_of(seen);
+  const KnobValues now = values_of(seen);
   const double rate = model_.measured_rate();
   if (now.empty() || rate == 0) {
     decision.is_settled = true;
@@ -246,18 +260,20 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
   }
   note_cores_left(seen);
   if (undo_regretted(seen, decision)) return;
-  const Values fewest = fewest_workers(seen);
-  const auto on_own_cores = with_own_cores(seen, fewest);
-  const Values wanted = on_own_cores.value_or(fewest);
+  const KnobValues fewest = fewest_workers(model_, seen);
+  auto on_own_cores = with_own_cores(model_, seen, fewest);
+  if (on_own_cores && has_failed(*on_own_cores)) on_own_cores.reset();
+  const KnobValues wanted = on_own_cores.value_or(fewest);
   const double modelled = model_.forecast(seen, now).rate;
   const auto best = model_.forecast(seen, wanted);
   // A setting that the model finds too slow may still keep up; nothing makes the consumer quicker.
   const double of_consumer = 1e9 / std::max(1e-3, model_.consumer_ns());
   const double predicted = std::min(rate * best.rate / modelled, std::max(rate, of_consumer));
   if (wanted != now && predicted >= kWorthAChange * rate && !has_failed(wanted)) {
-    return begin(seen, wanted, predicted, /*saves=*/false, slowest_text(seen, now), decision);
+    return begin(seen, wanted, predicted, /*saves=*/false, slowest_text(model_, seen, now),
+                 decision);
   }
-  const auto serial = serial_instead(seen);
+  const auto serial = serial_instead(model_, seen);
   serial_windows_ = serial ? serial_windows_ + 1 : 0;
   if (serial_windows_ >= kSerialWindows && !has_failed(*serial)) {
     const double serial_rate = model_.serial_rate(seen);
@@ -274,14 +290,21 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
   saving_windows_ = saves ? saving_windows_ + 1 : 0;
   if (saving_windows_ >= kSavingWindows) {
     return begin(seen, wanted, std::min(predicted, rate), /*saves=*/true,
-                 slowest_text(seen, wanted), decision);
+                 slowest_text(model_, seen, wanted), decision);
   }
-  Values smaller = now;
-  shrink_buffers(seen, smaller);
+  const KnobValues smaller = buffers_.shrunk(model_, seen);
   if (smaller != now && !has_failed(smaller)) {
     return begin(seen, smaller, rate, /*saves=*/true, "so much was never used", decision);
   }
-  decision.is_settled = !saves && windows_ > 10;
+  decision.is_settled = !saves && model_.windows() > 10;
+}
+
+/// What was tried in this phase and gave no more than there is now.
+bool Tuner::has_failed(const KnobValues& values) const {
+  const double now = model_.measured_rate();
+  return std::any_of(failed_.begin(), failed_.end(), [&](const Known& known) {
+    return known.values == values && (known.saved || known.rate <= 1.03 * now);
+  });
 }
 
 /// The last saving looked good while it was tried, and costs after all.
@@ -289,16 +312,17 @@ bool Tuner::undo_regretted(const TuningObservation& seen, TuningDecision& decisi
   const double rate = model_.measured_rate();
   const double regretted = others_want_cores(seen) ? kRegrettedAmongOthers : kRegretted;
   const int windows_min = others_want_cores(seen) ? kRegretWindowsAmongOthers : kRegretWindows;
-  if (!last_saving_ || windows_ < windows_min || rate > regretted * phase_rate_) return false;
-  const Values before = *std::exchange(last_saving_, std::nullopt);
+  if (!last_saving_ || model_.windows() < windows_min || rate > regretted * phase_rate_)
+    return false;
+  const KnobValues before = *std::exchange(last_saving_, std::nullopt);
   failed_.push_back({values_of(seen), rate, /*saved=*/true});
   begin(seen, before, phase_rate_, /*saves=*/false, "the last saving costs after all", decision);
   return true;
 }
 
-void Tuner::begin(const TuningObservation& seen, const Values& values, double predicted, bool saves,
-                  std::string why, TuningDecision& decision) {
-  const Values now = values_of(seen);
+void Tuner::begin(const TuningObservation& seen, const KnobValues& values, double predicted,
+                  bool saves, std::string why, TuningDecision& decision) {
+  const KnobValues now = values_of(seen);
   Trial trial;
   trial.change.at_seconds = static_cast<double>(seen.at_ns) / 1e9;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -323,16 +347,15 @@ void Tuner::begin(const TuningObservation& seen, const Values& values, double pr
     return;
   }
   decision.begun = trial.change;
-  apply(seen, values, decision);
+  set_knobs(seen, values, decision);
   trial_ = std::move(trial);
 }
 
-void Tuner::apply(const TuningObservation& seen, const Values& values,
-                  TuningDecision& decision) const {
-  for (std::size_t i = 0; i < values.size() && i < seen.knobs.size(); ++i) {
-    if (values[i] != seen.knobs[i].value)
-      decision.settings.push_back({seen.knobs[i].id, values[i]});
-  }
+}  // namespace
+}  // namespace detail
+
+std::shared_ptr<TuningPolicy> make_tuner(const std::string& profile, bool only_advises) {
+  return std::make_shared<detail::Tuner>(profile, only_advises);
 }
 
-}  // namespace infeed::detail
+}  // namespace infeed

@@ -1,21 +1,13 @@
+#include "tune/tuning_profile.h"
+
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <sstream>
+#include <utility>
 
-#include "tune/tuner.h"
 #include "tune/tuning_text.h"
-#include "tune/tuning_windows.h"
 
-// The text that one run leaves to the next: a line for the machine, one a stage's time, one a
-// knob.
-//
-//     infeed tuning 1
-//     cores 2
-//     time 20134.5 map 'augment'
-//     workers 4 map 'augment'
-//     depth 65536 prefetch
-//     cache 1 optional_cache
 namespace infeed::detail {
 namespace {
 
@@ -27,20 +19,16 @@ constexpr double kNumberMax = 1e15;
 
 }  // namespace
 
-Tuner::Tuner(const std::string& profile, bool only_advises)
-    : profile_(profile), only_advises_(only_advises) {}
-
-/// The settings that it names; false where there is no profile.
-bool Tuner::start_from_profile(const TuningObservation& seen, TuningDecision& decision) {
-  if (profile_.empty()) return false;
-  std::istringstream lines(profile_);
+bool TuningProfile::begin(const TuningObservation& seen, TuningDecision& decision) {
+  if (text_.empty()) return false;
+  std::istringstream lines(std::exchange(text_, {}));
   std::string line;
   std::getline(lines, line);
   if (line != kFirstLine) {
     decision.notes.push_back("the profile is none of this version's; it is left aside");
     return false;
   }
-  before_profile_ = values_of(seen);
+  before_ = values_of(seen);
   std::size_t unknown = 0;
   while (std::getline(lines, line)) {
     std::istringstream words(line);
@@ -55,11 +43,11 @@ bool Tuner::start_from_profile(const TuningObservation& seen, TuningDecision& de
           "the profile is of a machine with {:.3g} cores, and there are {:.3g}: it is left aside",
           number, seen.cores));
       decision.settings.clear();
-      profile_ns_.clear();
+      ns_.clear();
       return false;
     }
     if (what == "time") {
-      profile_ns_[label] = number;
+      ns_[label] = number;
       continue;
     }
     bool is_known = false;
@@ -80,16 +68,15 @@ bool Tuner::start_from_profile(const TuningObservation& seen, TuningDecision& de
   return true;
 }
 
-/// True while it is looked at whether the stages take as long as they did. Where one doesn't, what
-/// the profile has set goes back to what it was: it was found out for other work.
-bool Tuner::checks_profile(const TuningObservation& seen, TuningDecision& decision) {
-  if (profile_ns_.empty()) return false;
-  if (windows_ < kProfileWindows) return true;
+TuningProfile::Check TuningProfile::check(const PipelineModel& model, const TuningObservation& seen,
+                                          TuningDecision& decision) {
+  if (ns_.empty()) return Check::done;
+  if (model.windows() < kProfileWindows) return Check::under_way;
   bool is_stale = false;
   for (std::size_t i = 0; i < seen.stages.size(); ++i) {
-    const auto known = profile_ns_.find(seen.stages[i].label);
-    if (known == profile_ns_.end()) continue;
-    const double now_ns = model_.stage_calls_ns(static_cast<int>(i));
+    const auto known = ns_.find(seen.stages[i].label);
+    if (known == ns_.end()) continue;
+    const double now_ns = model.stage_calls_ns(static_cast<int>(i));
     // One whose workers have read ahead, or whose time nobody has sampled yet, says nothing.
     if (now_ns < 1) continue;
     if (now_ns < kAnotherTime * known->second && known->second < kAnotherTime * now_ns) continue;
@@ -99,17 +86,16 @@ bool Tuner::checks_profile(const TuningObservation& seen, TuningDecision& decisi
         fmt::format("the profile is stale and dropped: {} takes {} an element now ({} then)",
                     seen.stages[i].label, time_text(now_ns), time_text(known->second)));
   }
-  profile_ns_.clear();
-  if (!is_stale || before_profile_.size() != seen.knobs.size()) return false;
-  apply(seen, before_profile_, decision);
-  begin_phase();
-  return true;
+  ns_.clear();
+  if (!is_stale || before_.size() != seen.knobs.size()) return Check::done;
+  set_knobs(seen, before_, decision);
+  return Check::stale;
 }
 
-std::string Tuner::profile_text(const TuningObservation& seen) const {
+std::string profile_text(const PipelineModel& model, const TuningObservation& seen) {
   std::string text = fmt::format("{}\ncores {:.3g}\n", kFirstLine, seen.cores);
   for (std::size_t i = 0; i < seen.stages.size(); ++i) {
-    const double ns = model_.stage_calls_ns(static_cast<int>(i));
+    const double ns = model.stage_calls_ns(static_cast<int>(i));
     if (ns >= 1) text += fmt::format("time {:.1f} {}\n", ns, seen.stages[i].label);
   }
   for (const KnobState& knob : seen.knobs) {
@@ -121,11 +107,3 @@ std::string Tuner::profile_text(const TuningObservation& seen) const {
 }
 
 }  // namespace infeed::detail
-
-namespace infeed {
-
-std::shared_ptr<TuningPolicy> make_tuner(const std::string& profile, bool only_advises) {
-  return std::make_shared<detail::Tuner>(profile, only_advises);
-}
-
-}  // namespace infeed

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include <infeed/pipeline/tuning.h>
+
+#include "tune/pipeline_model.h"
 
 namespace infeed::detail {
 
@@ -20,5 +23,10 @@ std::string cores_text(double cores, double all);
 std::string_view name_of(KnobKind kind);
 /// "+84 %".
 std::string change_text(double from, double to);
+/// What bounds the rate at these values of the knobs: "map is the slowest".
+std::string slowest_text(const PipelineModel& model, const TuningObservation& seen,
+                         std::span<const std::int64_t> values);
+/// What bounds it now, and whether any setting could change that.
+std::string bound_text(const PipelineModel& model, const TuningObservation& seen);
 
 }  // namespace infeed::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,15 +9,34 @@
 
 namespace infeed::detail {
 
-/// The consumer is busy with something.
-bool is_quiet(const TuningObservation& seen);
-/// Whether it is long enough, and has elements enough, to say something.
-bool is_whole(const TuningObservation& window);
-/// Puts the next window behind `sum`.
-void add_up(TuningObservation& sum, const TuningObservation& seen);
-/// Returns the values of its knobs.
-std::vector<std::int64_t> values_of(const TuningObservation& seen);
-std::int64_t workers_in(const TuningObservation& seen, const std::vector<std::int64_t>& values);
+using KnobValues = std::vector<std::int64_t>;  ///< one a knob of an observation
+
+KnobValues values_of(const TuningObservation& seen);
+std::int64_t workers_in(const TuningObservation& seen, const KnobValues& values);
 const std::string& label_of(const TuningObservation& seen, const KnobState& knob);
+/// What is to change for these values.
+void set_knobs(const TuningObservation& seen, const KnobValues& values, TuningDecision& decision);
+
+/// Puts observations together to windows that say something: long enough, with elements enough.
+class TuningWindows {
+ public:
+  /// `seen`, with the quiet time before it in which the consumer was busy with its element; nothing
+  /// while it still is. `usual_rate`: elements/s, 0 where nobody knows.
+  std::optional<TuningObservation> behind_quiet(const TuningObservation& seen, double usual_rate);
+  /// The window that `seen` makes whole.
+  std::optional<TuningObservation> whole(const TuningObservation& seen);
+  /// What isn't whole yet counts no more.
+  void drop() { window_ = {}; }
+  /// Another phase began with the window that ended then.
+  void note_phase(std::uint64_t at_ns);
+  /// Longer than 0 where the work comes in bursts.
+  std::uint64_t ns_min() const { return ns_min_; }
+
+ private:
+  TuningObservation window_;  ///< being added up
+  TuningObservation quiet_;   ///< in which the consumer took nothing and waited for nothing
+  std::optional<std::uint64_t> phase_began_ns_;  ///< but for the first
+  std::uint64_t ns_min_ = 0;
+};
 
 }  // namespace infeed::detail

@@ -14,7 +14,6 @@ LARGE_CLASSES = {
     "pipeline/engine/recording/recorder.h Recorder": (37, 43),
     "pipeline/engine/stage_counters.h StageCounters": (36, 9),
     "pipeline/sources/records/records_stage.cc RecordsStage": (21, 27),
-    "pipeline/tune/tuner.h Tuner": (30, 38),
     "records/columns/include/infeed/records/column.h Column": (4, 29),
     "records/columns/include/infeed/records/tensor.h Tensor": (5, 30),
     "records/remote/http/transfers.h Transfers": (14, 31),

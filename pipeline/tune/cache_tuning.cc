@@ -1,41 +1,36 @@
+#include "tune/cache_tuning.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
-#include <optional>
+#include <utility>
 #include <vector>
 
-#include "tune/tuner.h"
 #include "tune/tuning_text.h"
 #include "tune/tuning_windows.h"
 
-// Where a cache would help, and optional caches: when they keep their elements, and whether that
-// brought what was promised.
 namespace infeed::detail {
 namespace {
 
-// The gain that a cache has to promise, and one nearer to the sources over another.
+// What a cache has to promise, and one nearer to the sources over another.
 constexpr double kCacheWorthIt = 1.2;
 constexpr double kCacheBetter = 1.03;
-// The gain that it has to bring.
+// What it has to bring.
 constexpr double kCacheKept = 1.05;
 constexpr double kReadNs = 400e6;
 
-/// A quarter of the memory stays for what comes later.
-bool has_room_for(const TuningObservation& seen, std::uint64_t bytes) {
-  const auto fits = [bytes](std::uint64_t used, std::uint64_t limit) {
-    return limit == 0 || used + bytes <= limit - limit / 4;
+// Of the memory one part in so many stays for what comes later, and where less is left it is short.
+constexpr std::uint64_t kLeft = 4;
+constexpr std::uint64_t kShort = 10;
+
+/// Whether one part in `left` of the memory stays behind so many bytes more.
+bool has_room_for(const TuningObservation& seen, std::uint64_t bytes, std::uint64_t left) {
+  const auto fits = [=](std::uint64_t used, std::uint64_t limit) {
+    return limit == 0 || used + bytes <= limit - limit / left;
   };
   return fits(seen.memory_bytes, seen.memory_limit_bytes) &&
          fits(seen.group_bytes, seen.group_limit_bytes);
-}
-
-bool is_nearly_full(const TuningObservation& seen) {
-  const auto is_full = [](std::uint64_t used, std::uint64_t limit) {
-    return limit != 0 && used > limit - limit / 10;
-  };
-  return is_full(seen.memory_bytes, seen.memory_limit_bytes) ||
-         is_full(seen.group_bytes, seen.group_limit_bytes);
 }
 
 bool is_before(const TuningObservation& seen, std::size_t stage, int other) {
@@ -60,19 +55,25 @@ const KnobState* find_knob(const TuningObservation& seen, std::uint64_t id) {
   return found == seen.knobs.end() ? nullptr : &*found;
 }
 
-}  // namespace
+/// What a cache behind a stage promises.
+struct CacheGain {
+  int stage;
+  std::uint64_t bytes;
+  double rate_now;  ///< both by the model
+  double rate_cached;
+};
 
-/// Returns the stage behind which a cache promises most, if any promises enough and has room.
-std::optional<Tuner::CacheGain> Tuner::best_cache(const TuningObservation& seen,
-                                                  const std::vector<int>& stages) const {
-  const Values now = values_of(seen);
-  const double modelled = model_.forecast(seen, now).rate;
+/// Of these stages the one behind which a cache promises most, if any promises enough and has room.
+std::optional<CacheGain> best_cache(const PipelineModel& model, const TuningObservation& seen,
+                                    const std::vector<int>& stages) {
+  const KnobValues now = values_of(seen);
+  const double modelled = model.forecast(seen, now).rate;
   std::optional<CacheGain> best;
   double needed = kCacheWorthIt * modelled;
   for (const int stage : stages) {
     const std::uint64_t bytes = seen.stages[static_cast<std::size_t>(stage)].pass_bytes;
-    if (bytes == 0 || !has_room_for(seen, bytes)) continue;
-    const double rate = model_.forecast_cached(seen, now, stage).rate;
+    if (bytes == 0 || !has_room_for(seen, bytes, kLeft)) continue;
+    const double rate = model.forecast_cached(seen, now, stage).rate;
     if (rate <= needed) continue;
     best = CacheGain{stage, bytes, modelled, rate};
     needed = kCacheBetter * rate;
@@ -80,32 +81,40 @@ std::optional<Tuner::CacheGain> Tuner::best_cache(const TuningObservation& seen,
   return best;
 }
 
-/// Where a cache would help, if there is a place for one: each pass makes the same there, and it
-/// fits. It is the user's to write, who alone knows whether a function gives the same each time.
-std::string Tuner::cache_text(const TuningObservation& seen) const {
+/// What a cache there would save, for an element of the consumer's.
+double ns_before(const PipelineModel& model, const TuningObservation& seen, int stage) {
+  double ns = 0;
+  for (std::size_t i = 0; i < seen.stages.size(); ++i) {
+    if (is_before(seen, i, stage)) ns += model.stage_ns(static_cast<int>(i));
+  }
+  return ns;
+}
+
+void give_up_caches(const TuningObservation& seen, TuningDecision& decision) {
+  for (const KnobState& knob : seen.knobs) {
+    if (knob.kind != KnobKind::cache || knob.value == 0 || knob.min != 0) continue;
+    decision.settings.push_back({knob.id, 0});
+    decision.notes.push_back(fmt::format("memory is short: {} keeps nothing from the next pass on",
+                                         label_of(seen, knob)));
+  }
+}
+
+}  // namespace
+
+std::string cache_text(const PipelineModel& model, const TuningObservation& seen) {
   std::vector<int> stages(seen.stages.size());
   std::iota(stages.begin(), stages.end(), 0);
-  const std::optional<CacheGain> best = best_cache(seen, stages);
+  const std::optional<CacheGain> best = best_cache(model, seen, stages);
   if (!best) return {};
   return fmt::format("; a cache() behind {} would give up to {} for about {}",
                      seen.stages[static_cast<std::size_t>(best->stage)].label,
                      change_text(best->rate_now, best->rate_cached), bytes_text(best->bytes));
 }
 
-/// Returns the time that a cache there would save, for an element of the consumer's.
-double Tuner::ns_before(const TuningObservation& seen, int stage) const {
-  double ns = 0;
-  for (std::size_t i = 0; i < seen.stages.size(); ++i) {
-    if (is_before(seen, i, stage)) ns += model_.stage_ns(static_cast<int>(i));
-  }
-  return ns;
-}
-
-/// Turns on the optional cache that promises most, if one does. True when another phase began with
-/// it: nothing is known then.
-bool Tuner::place_cache(const TuningObservation& seen, TuningDecision& decision) {
-  if (caching_) return follow_cache(seen, decision);
-  if (is_nearly_full(seen)) {
+bool CacheTuning::place(const PipelineModel& model, const TuningObservation& seen,
+                        TuningDecision& decision) {
+  if (caching_) return follow(seen, decision);
+  if (!has_room_for(seen, 0, kShort)) {
     give_up_caches(seen, decision);
     return false;
   }
@@ -113,11 +122,11 @@ bool Tuner::place_cache(const TuningObservation& seen, TuningDecision& decision)
   std::vector<int> stages;
   for (const KnobState& knob : seen.knobs) {
     const bool can_be = knob.kind == KnobKind::cache && knob.value == 0 && knob.max != 0;
-    if (!can_be || useless_caches_.contains(knob.id)) continue;
+    if (!can_be || useless_.contains(knob.id)) continue;
     places[knob.stage] = &knob;
     stages.push_back(knob.stage);
   }
-  const std::optional<CacheGain> best = best_cache(seen, stages);
+  const std::optional<CacheGain> best = best_cache(model, seen, stages);
   if (!best) return false;
   const KnobState& knob = *places.at(best->stage);
   Caching caching;
@@ -126,12 +135,12 @@ bool Tuner::place_cache(const TuningObservation& seen, TuningDecision& decision)
   caching.change.knobs = {{label_of(seen, knob), KnobKind::cache, 0, 1}};
   caching.change.why =
       fmt::format("the stages before it take {} an element, and to keep a pass about {}",
-                  time_text(ns_before(seen, best->stage)), bytes_text(best->bytes));
-  caching.change.rate_before = model_.measured_rate();
+                  time_text(ns_before(model, seen, best->stage)), bytes_text(best->bytes));
+  caching.change.rate_before = model.measured_rate();
   caching.change.rate_predicted = caching.change.rate_before * best->rate_cached / best->rate_now;
   if (only_advises_) {
     caching.change.outcome = TuningChange::Outcome::advised;
-    useless_caches_.insert(knob.id);  // to be said once
+    useless_.insert(knob.id);  // to be said once
     decision.finished.push_back(std::move(caching.change));
     return false;
   }
@@ -141,13 +150,13 @@ bool Tuner::place_cache(const TuningObservation& seen, TuningDecision& decision)
 }
 
 /// The pass that fills it comes first, and is none to judge it by.
-bool Tuner::follow_cache(const TuningObservation& seen, TuningDecision& decision) {
+bool CacheTuning::follow(const TuningObservation& seen, TuningDecision& decision) {
   const KnobState* const knob = find_knob(seen, caching_->knob);
   if (knob == nullptr) return false;  // between two passes
   if (knob->max == 0) {
     decision.notes.push_back(
         fmt::format("there was no room for what {} was to keep", label_of(seen, *knob)));
-    finish_caching(TuningChange::Outcome::rolled_back, decision);
+    finish(TuningChange::Outcome::rolled_back, decision);
     return true;
   }
   // Nobody heard it, where one pass had ended and the next had not begun.
@@ -160,27 +169,15 @@ bool Tuner::follow_cache(const TuningObservation& seen, TuningDecision& decision
   change.rate_after = caching_->elements * 1e9 / caching_->ns;
   const bool is_kept = change.rate_after >= kCacheKept * change.rate_before;
   if (!is_kept) decision.settings.push_back({knob->id, 0});
-  finish_caching(is_kept ? TuningChange::Outcome::kept : TuningChange::Outcome::rolled_back,
-                 decision);
+  finish(is_kept ? TuningChange::Outcome::kept : TuningChange::Outcome::rolled_back, decision);
   return true;
 }
 
-/// Begins a new phase, since what was learnt before says nothing about the work that is left.
-void Tuner::finish_caching(TuningChange::Outcome outcome, TuningDecision& decision) {
+void CacheTuning::finish(TuningChange::Outcome outcome, TuningDecision& decision) {
   caching_->change.outcome = outcome;
-  if (outcome != TuningChange::Outcome::kept) useless_caches_.insert(caching_->knob);
+  if (outcome != TuningChange::Outcome::kept) useless_.insert(caching_->knob);
   decision.finished.push_back(std::move(caching_->change));
   caching_.reset();
-  begin_phase();
-}
-
-void Tuner::give_up_caches(const TuningObservation& seen, TuningDecision& decision) const {
-  for (const KnobState& knob : seen.knobs) {
-    if (knob.kind != KnobKind::cache || knob.value == 0 || knob.min != 0) continue;
-    decision.settings.push_back({knob.id, 0});
-    decision.notes.push_back(fmt::format("memory is short: {} keeps nothing from the next pass on",
-                                         label_of(seen, knob)));
-  }
 }
 
 }  // namespace infeed::detail

@@ -1,15 +1,14 @@
-#include <algorithm>
+#include "tune/ready_memory.h"
+
 #include <fmt/format.h>
 #include <utility>
 
-#include "tune/tuner.h"
 #include "tune/tuning_text.h"
 
-// Limits what buffers may hold where the process as a whole comes near its limit.
 namespace infeed::detail {
 namespace {
 
-// Parts of the control group's limit: from where on what is only kept ready is given back, how much
+// Of the control group's limit: from where on what is only kept ready is given back, how much of it
 // is left in use then, and from where on buffers may grow again.
 constexpr double kNearlyFull = 0.9;
 constexpr double kFilledAgain = 0.8;
@@ -23,23 +22,26 @@ std::uint64_t above(double more, double less) {
 
 }  // namespace
 
-/// A limit that was lowered, or others in the group that want more: what is only kept ready goes
-/// first, since it costs no work that isn't done anyway.
-void Tuner::note_memory(const TuningObservation& seen, TuningDecision& decision) {
-  const std::uint64_t limit_before = std::exchange(memory_limit_bytes_, seen.memory_limit_bytes);
-  if (limit_before != UINT64_MAX && limit_before != seen.memory_limit_bytes) {
+bool ReadyMemory::look(const TuningObservation& seen, TuningDecision& decision) {
+  const std::uint64_t before = std::exchange(limit_bytes_, seen.memory_limit_bytes);
+  const bool is_another = before != UINT64_MAX && before != seen.memory_limit_bytes;
+  if (is_another) {
     const auto text = [](std::uint64_t bytes) { return bytes == 0 ? "none" : bytes_text(bytes); };
     decision.notes.push_back(fmt::format("the limit of memory is {} now ({} before)",
-                                         text(seen.memory_limit_bytes), text(limit_before)));
-    begin_phase();
+                                         text(seen.memory_limit_bytes), text(before)));
   }
-  ++memory_windows_;
-  const bool has_waited = memory_windows_ > kMemoryWindows;
+  bound(seen, decision);
+  return is_another;
+}
+
+void ReadyMemory::bound(const TuningObservation& seen, TuningDecision& decision) {
+  ++windows_;
+  const bool has_waited = windows_ > kMemoryWindows;
   const auto used = static_cast<double>(seen.group_bytes);
   const auto limit = static_cast<double>(seen.group_limit_bytes);
   const auto set = [&](std::uint64_t bytes, std::string note) {
     ready_bytes_max_ = bytes;
-    memory_windows_ = 0;
+    windows_ = 0;
     decision.ready_bytes_max = bytes;
     decision.notes.push_back(std::move(note));
   };

@@ -1,0 +1,126 @@
+#include "tune/tuning_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace infeed::detail {
+namespace {
+
+// Workers for the spread of what elements take.
+constexpr double kHeadroom = 1.1;
+constexpr double kBest = 0.995;
+// Threads that wait need no core of their own.
+constexpr double kComputes = 0.1;
+// What is as good without a thread. Among others that want the cores it takes from its own process, too.
+constexpr double kBestAmongOthers = 0.9;
+// Elements that cost so little: what it costs to hand them over is as much, and the model doesn't know
+// it. Among others the serial form is then tried for so much of what there is by the model.
+constexpr double kTinyElementsPerSecond = 1e6;
+constexpr double kSerialAmongOthers = 0.75;
+// A thread that was taken away has its core back in less than that.
+constexpr double kMostlyBlocked = 0.6;
+constexpr int kIdleBufferWindows = 5;
+
+/// As many as can run at once, where workers compute.
+std::int64_t most_workers(const KnobState& knob, double cores) {
+  if (knob.waits || knob.shape == KnobShape::driver || knob.shape == KnobShape::inner) {
+    return knob.max;
+  }
+  const auto useful = static_cast<std::int64_t>(std::max(1.0, std::ceil(cores - 0.25)));
+  return std::clamp(useful, knob.min, knob.max);
+}
+
+}  // namespace
+
+KnobValues fewest_workers(const PipelineModel& model, const TuningObservation& seen) {
+  const double cores = cores_for(seen);
+  KnobValues values = values_of(seen);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind == KnobKind::workers) values[i] = most_workers(knob, cores);
+  }
+  const double most = model.forecast(seen, values, kHeadroom).rate;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind != KnobKind::workers) continue;
+    const std::int64_t workers = values[i];
+    values[i] = std::min(workers, std::max<std::int64_t>(1, knob.min));
+    while (values[i] < workers && model.forecast(seen, values, kHeadroom).rate < kBest * most) {
+      ++values[i];
+    }
+  }
+  for (std::size_t i = values.size(); i-- > 0;) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind != KnobKind::workers || knob.min > 0 || values[i] == 0) continue;
+    if (knob.shape == KnobShape::driver && model.comes_in_bursts(seen)) continue;
+    const std::int64_t some = std::exchange(values[i], 0);
+    const double near = others_want_cores(seen) && !knob.waits ? kBestAmongOthers : kBest;
+    if (model.forecast(seen, values, kHeadroom).rate < near * most) values[i] = some;
+  }
+  return values;
+}
+
+std::optional<KnobValues> with_own_cores(const PipelineModel& model, const TuningObservation& seen,
+                                         const KnobValues& workers) {
+  const bool computes = model.blocked_share() < kComputes && !others_want_cores(seen);
+  const auto most = model.forecast(seen, workers);
+  if (!computes || most.stage != PipelineModel::kCores) return std::nullopt;
+  KnobValues values = workers;
+  while (true) {
+    KnobValues best;
+    double best_rate = kSavingForetoldOnOwnCores * most.rate;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const KnobState& knob = seen.knobs[i];
+      if (knob.kind != KnobKind::workers || values[i] <= knob.min) continue;
+      KnobValues fewer = values;
+      --fewer[i];
+      const double rate = model.forecast(seen, fewer).rate;
+      if (rate < best_rate) continue;
+      best_rate = rate;
+      best = std::move(fewer);
+    }
+    if (best.empty()) break;
+    values = std::move(best);
+  }
+  const auto threads = static_cast<double>(workers_in(seen, values)) + 1;  // and the consumer's
+  if (threads > cores_for(seen)) return std::nullopt;
+  return values;
+}
+
+std::optional<KnobValues> serial_instead(const PipelineModel& model,
+                                         const TuningObservation& seen) {
+  KnobValues values = values_of(seen);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind != KnobKind::workers) continue;
+    if (knob.waits) return std::nullopt;
+    values[i] = knob.min;
+  }
+  if (values == values_of(seen)) return std::nullopt;
+  if (model.blocked_share() > kMostlyBlocked) return std::nullopt;
+  const double rate = model.measured_rate();
+  const bool may_be = others_want_cores(seen) && rate > kTinyElementsPerSecond;
+  const double promised = may_be ? kSerialAmongOthers : kWorthAChange;
+  if (model.serial_rate(seen) < promised * rate) return std::nullopt;
+  return values;
+}
+
+KnobValues IdleBuffers::shrunk(const PipelineModel& model, const TuningObservation& seen) {
+  KnobValues values = values_of(seen);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind != KnobKind::depth) continue;
+    auto& [idle, shrunk_to] = buffers_[knob.id];
+    if (shrunk_to != 0 && knob.value > shrunk_to) continue;  // it has grown again: it was needed
+    idle = 2 * knob.low > knob.value ? idle + 1 : 0;
+    if (idle < kIdleBufferWindows || model.comes_in_bursts(seen)) continue;
+    values[i] = std::clamp(knob.value / 4, knob.min, knob.max);
+    if (values[i] == knob.value) continue;
+    idle = 0;
+    shrunk_to = values[i];
+  }
+  return values;
+}
+
+}  // namespace infeed::detail
