@@ -228,16 +228,16 @@ Pull IteratorCore::recorded_pull(Recorder& recorder) {
   const bool is_pulled_here = ready_ == nullptr;
   const std::uint64_t begin_ticks = is_pulled_here ? 0 : ticks_now();
   const Pull pulled = pull_or_pop();
-  const OwnTime time =
-      is_pulled_here ? recorder.last_call() : OwnTime{begin_ticks, ticks_now() - begin_ticks};
-  recorder.note_pull(time, chunk_.slots());
+  const OwnTime time = is_pulled_here ? recorder.threads().last_call()
+                                      : OwnTime{begin_ticks, ticks_now() - begin_ticks};
+  recorder.steps().note_pull(time, chunk_.slots());
   return pulled;
 }
 
 RecordingStatus IteratorCore::recording() const { return run_->recording(); }
 
 void IteratorCore::expect_steps() {
-  if (run_->recorder() != nullptr) run_->recorder()->expect_steps();
+  if (run_->recorder() != nullptr) run_->recorder()->steps().expect();
 }
 
 void IteratorCore::expect_late_steps() {
@@ -255,8 +255,8 @@ std::string IteratorCore::why_it_ended() const {
 
 void IteratorCore::record_step(const StepTimes& step) {
   if (Recorder* const recorder = run_->recorder()) {
-    recorder->expect_steps();
-    recorder->note_step(step);
+    recorder->steps().expect();
+    recorder->steps().note(step);
   }
 }
 

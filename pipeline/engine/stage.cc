@@ -113,8 +113,8 @@ void note_payload(detail::StageCounters& counters, MemoryAccount& memory, Chunk&
                                             std::uint64_t position, std::uint64_t count) {
   detail::Recorder& recorder = *run_.recorder();
   if (!counters_->has_own_calls.load(std::memory_order_relaxed))
-    counters_->note_calls(recorder.ns_of(time, calls_), pulls * calls_, shares_counters_);
-  if (!recorder.is_slow(time)) return;
+    counters_->note_calls(recorder.clock().ns_of(time, calls_), pulls * calls_, shares_counters_);
+  if (!recorder.clock().is_slow(time)) return;
   recorder.note_slow(*counters_, time, {epoch_, position, count},
                      count == 0 ? TracedPlace::unknown("it gave nothing: the end of a pass")
                                 : detail::trace_range(*this, position, count));
@@ -132,7 +132,7 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   // This does what a CallWatch does, which would cost twice as much here.
   detail::Recorder* const recorder = run_.recorder();
   detail::WatchedThread* const thread =
-      recorder == nullptr ? nullptr : recorder->this_thread(begin);
+      recorder == nullptr ? nullptr : recorder->threads().this_thread(begin);
   detail::WatchedThread::Before before{};
   if (thread != nullptr) before = thread->enter(*counters_, begin);
   Pull pulled = Pull::values;
@@ -152,8 +152,8 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   // Elements before the failure are handed over first.
   if (failure_ != nullptr && out.empty()) throw Error(*failure_);
   if (thread != nullptr) {
-    const std::uint64_t pulls =
-        counts_for(counters_->pulls.load(std::memory_order_relaxed), recorder->is_brief(own));
+    const std::uint64_t pulls = counts_for(counters_->pulls.load(std::memory_order_relaxed),
+                                           recorder->clock().is_brief(own));
     if (pulls != 0) [[unlikely]]
       note_own_time(own, pulls, position, out.slots());
   }

@@ -22,7 +22,7 @@ class ElementwiseStage final : public Stage {
         in_(in_type),
         state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())),
         recorder_(context.run.recorder()) {
-    if (recorder_ != nullptr) pacer_.tell_apart(recorder_->slow_ticks());
+    if (recorder_ != nullptr) pacer_.tell_apart(recorder_->clock().slow_ticks());
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -139,7 +139,7 @@ class ElementwiseStage final : public Stage {
 
   void note_block(std::uint64_t position, std::uint64_t count) {
     const OwnTime* const block = pacer_.long_block();
-    if (block != nullptr && recorder_->is_slow(*block))
+    if (block != nullptr && recorder_->clock().is_slow(*block))
       note_slow_calls(*recorder_, counters(), *block, {epoch(), position, count}, *input_);
   }
 

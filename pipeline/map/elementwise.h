@@ -5,7 +5,7 @@
 
 #include <infeed/pipeline/detail/elementwise.h>
 
-#include "engine/recording/watched_thread.h"
+#include "engine/recording/recording_clock.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/thread_budget.h"
 

@@ -11,7 +11,6 @@ LARGE_CLASSES = {
     "pipeline/engine/include/infeed/pipeline/iterator.h Iterator": (2, 27),
     "pipeline/engine/include/infeed/pipeline/statistics.h StageStatistics": (26, 0),
     "pipeline/engine/iterator_context.h IteratorContext": (20, 31),
-    "pipeline/engine/recording/recorder.h Recorder": (37, 43),
     "pipeline/engine/stage_counters.h StageCounters": (36, 9),
     "pipeline/sources/records/records_stage.cc RecordsStage": (21, 27),
     "records/columns/include/infeed/records/column.h Column": (4, 29),

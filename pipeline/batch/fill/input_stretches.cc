@@ -105,7 +105,7 @@ void InputStretches::read_block(InputRows& rows, std::uint64_t claim_ticks, bool
   rows.slow_read = {};
   if (watch.is_on()) {
     const OwnTime time = watch.end(end_ticks);
-    if (run_.recorder()->is_slow(time)) rows.slow_read = {time.begin_ticks, time.ticks};
+    if (run_.recorder()->clock().is_slow(time)) rows.slow_read = {time.begin_ticks, time.ticks};
   }
   taken.ticks = claim_ticks + read_ticks;
   if (!is_sampled) return;

@@ -89,9 +89,9 @@ class RowWriter::Watch {
     if (!watch_ || !watch_->is_on()) return;
     const OwnTime time = watch_->end(ticks_now());
     const std::uint64_t count = end - first_;
-    writer_.counters_.note_calls(writer_.run_.recorder()->ns_of(time, count), count, true);
+    writer_.counters_.note_calls(writer_.run_.recorder()->clock().ns_of(time, count), count, true);
     block_ = time.ticks < count * ticks_of_us(kWorthWatchingRowUs) ? kRowsWatchedAtOnce : 1;
-    if (writer_.run_.recorder()->is_slow(time)) note_slow(time, count);
+    if (writer_.run_.recorder()->clock().is_slow(time)) note_slow(time, count);
   }
 
  private:

@@ -33,7 +33,7 @@ class CallWatch {
 
  private:
   void begin(Recorder& recorder, const StageCounters& counters, std::uint64_t begin_ticks) {
-    thread_ = recorder.this_thread(begin_ticks);
+    thread_ = recorder.threads().this_thread(begin_ticks);
     if (thread_ == nullptr) return;
     begin_ticks_ = begin_ticks;
     before_ = thread_->enter(counters, begin_ticks);

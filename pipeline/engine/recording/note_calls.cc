@@ -20,20 +20,21 @@ void note_calls(const IteratorContext& run, StageCounters& counters, CallWatch& 
                 std::uint64_t end_ticks, const Recorder::Elements& elements, const Stage& input) {
   const OwnTime time = watch.end(end_ticks);
   if (elements.count == 0) return;
-  counters.note_calls(run.recorder()->ns_of(time, elements.count), elements.count, true);
-  if (run.recorder()->is_slow(time)) note_slow(*run.recorder(), counters, time, elements, input);
+  counters.note_calls(run.recorder()->clock().ns_of(time, elements.count), elements.count, true);
+  if (run.recorder()->clock().is_slow(time))
+    note_slow(*run.recorder(), counters, time, elements, input);
 }
 
 void note_slow_calls(Recorder& recorder, const StageCounters& counters, const OwnTime& time,
                      const Recorder::Elements& elements, const Stage& input) {
-  WatchedThread* const thread = recorder.this_thread();
+  WatchedThread* const thread = recorder.threads().this_thread();
   if (thread == nullptr) return;
   // The last call that the thread made itself may lie within.
   const std::uint64_t end = time.begin_ticks + time.ticks;
   const std::uint64_t nested_end = thread->last.begin_ticks + thread->last.ticks;
   const std::uint64_t begin = std::clamp(nested_end, time.begin_ticks, end);
   const OwnTime own{begin, end - begin};
-  if (!recorder.is_slow(own)) return;
+  if (!recorder.clock().is_slow(own)) return;
   thread->accounted_ticks += own.ticks;
   if (elements.count > 0) note_slow(recorder, counters, own, elements, input);
 }

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -15,40 +14,35 @@
 
 #include "engine/iterator_context.h"
 #include "engine/recording/live_page.h"
-#include "engine/statistics/pull_sample.h"
 
 namespace infeed::detail {
 namespace {
 
 // The recorder looks at threads that wait so often.
 constexpr auto kLookEvery = std::chrono::milliseconds(10);
-// Calls and rows beyond these limits are dropped, and counted.
+// Looks at the threads to one of what is rarer.
+constexpr std::uint64_t kLooksPerWindow = 10;
+constexpr std::uint64_t kLooksPerPage = 5 * kLooksPerWindow;
+constexpr std::uint64_t kLooksPerHistogram = 50 * kLooksPerWindow;
+// Calls that come more quickly than that are dropped, and counted.
 constexpr std::size_t kSlowPerWindow = 512;
-constexpr std::size_t kRowsPerWindow = 8192;
-constexpr std::size_t kThreadsMax = 1024;
-
-std::uint64_t next_number() {
-  static std::atomic<std::uint64_t> last{0};
-  return ++last;
-}
-
-std::uint64_t read_ready_ns(int schedstat) {
-  std::array<char, 64> text{};
-  if (schedstat < 0 || ::pread(schedstat, text.data(), text.size() - 1, 0) <= 0) return 0;
-  char* end = nullptr;
-  std::strtoull(text.data(), &end, 10);
-  return std::strtoull(end, nullptr, 10);
-}
-
-std::uint64_t switches_of_this_thread() {
-  rusage usage{};
-  ::getrusage(RUSAGE_THREAD, &usage);
-  return static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw);
-}
+constexpr std::uint64_t kOutlierTimes = 4;
 
 const char* text_of_environment(const char* name) {
   const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return text == nullptr ? "" : text;
+}
+
+/// Half of its calls took no longer.
+std::uint64_t usual_call_ns(const StageCounters& stage) {
+  std::uint64_t all = 0;
+  for (const auto& count : stage.calls_by_log2_ns) all += count.load(std::memory_order_relaxed);
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < stage.calls_by_log2_ns.size(); ++i) {
+    below += stage.calls_by_log2_ns[i].load(std::memory_order_relaxed);
+    if (2 * below >= all) return std::uint64_t{2} << i;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -71,27 +65,14 @@ std::unique_ptr<Recorder> Recorder::of(IteratorContext& run, const RecordingOpti
 
 Recorder::Recorder(IteratorContext& run, const RecordingOptions& options,
                    std::optional<RecordingFile> file)
-    : run_(run),
-      slow_ticks_(ticks_of_us(static_cast<double>(
-          std::max<std::chrono::microseconds>(options.slow_after, std::chrono::microseconds(10))
-              .count()))),
-      start_ticks_(ticks_now()),
-      start_time_(std::chrono::steady_clock::now()),
-      number_(next_number()),
-      file_(std::move(file)),
-      windows_(run) {
+    : run_(run), clock_(options.slow_after), file_(std::move(file)), windows_(run) {
   status_.is_on = true;
   if (file_) status_.file = file_->name();
-  if (options.live) live_ = std::make_unique<LivePage>(number_);
+  if (options.live) live_ = std::make_unique<LivePage>(threads_.number());
   write_header();
 }
 
-Recorder::~Recorder() {
-  finish("iterator destroyed");
-  for (const WatchedThread& thread : threads_) {
-    if (thread.schedstat >= 0) ::close(thread.schedstat);
-  }
-}
+Recorder::~Recorder() { finish("iterator destroyed"); }
 
 void Recorder::begin_thread() {
   thread_ = std::make_unique<PeriodicThread>([this] { run_.begin_thread("recorder"); }, kLookEvery,
@@ -101,14 +82,14 @@ void Recorder::begin_thread() {
 void Recorder::finish(const std::string& why) {
   if (std::exchange(has_ended_, true)) return;
   thread_ = nullptr;
-  end_pulls(ticks_now());
+  steps_.end_pulls(ticks_now());
   write_down(true);
   const std::uint64_t dropped = [this] {  // stages may still be at work
     const std::lock_guard lock(mutex_);
     return dropped_;
   }();
   append(fmt::format("{{\"end\": {{\"at_ns\": {}, \"why\": {}, \"dropped_events\": {}}}}}\n",
-                     ns_since_start(ticks_now()), json_text(why), dropped));
+                     clock_.ns_now(), json_text(why), dropped + steps_.dropped()));
   flush();
   live_ = nullptr;
 }
@@ -118,52 +99,17 @@ RecordingStatus Recorder::status() const {
   return status_;
 }
 
-// ---- the threads that work ----
-
-WatchedThread* Recorder::find_this_thread() {
-  const int thread = static_cast<int>(::syscall(SYS_gettid));
-  const std::lock_guard lock(threads_mutex_);
-  const auto known = std::find_if(threads_.begin(), threads_.end(), [thread](const auto& watched) {
-    return watched.thread == thread;
-  });
-  WatchedThread* slot = known == threads_.end() ? nullptr : &*known;
-  if (slot == nullptr && threads_.size() < kThreadsMax) {
-    slot = &threads_.emplace_back();
-    slot->thread = thread;
-    slot->schedstat = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-  }
-  watched_thread = {number_, slot};
-  return slot;
-}
-
-/// A thread that has kept its core since the last reading was on it all the time, so that reading says
-/// what a new one would. To count its switches takes 1.3 us behind other work, and a reading 6 to 9.
-/// Interrupts and a hypervisor take from it what is no switch: hence not for ever.
-void Recorder::renew_usage(WatchedThread& thread, std::uint64_t now_ticks) const {
-  const bool is_old = now_ticks - thread.usage.at_ticks >= usage_age_ticks_max_;
-  if (is_old || thread.usage.switches != switches_of_this_thread()) read_usage(thread, now_ticks);
-  thread.usage_due_ticks = now_ticks + stale_ticks_;
-}
-
-void Recorder::read_usage(WatchedThread& thread, std::uint64_t now_ticks) {
-  // The switches come first: one between the readings makes the next call read again.
-  const std::uint64_t switches = switches_of_this_thread();
-  thread.usage = {now_ticks, thread_cpu_ns(), read_ready_ns(thread.schedstat), switches};
-}
-
 void Recorder::note_slow(const StageCounters& stage, const OwnTime& time, const Elements& elements,
                          TracedPlace traced) {
-  WatchedThread& thread = *this_thread();
+  WatchedThread& thread = *threads_.this_thread();
   const std::uint64_t now = ticks_now();
-  const ThreadUsage before = thread.usage;
-  read_usage(thread, now);
-  thread.usage_due_ticks = now + stale_ticks_;
+  const ThreadUsage before = threads_.read_usage(thread, now);
   RecordedSlowCall call;
-  call.begin_ns = ns_since_start(time.begin_ticks);
-  call.took_ns = ns_of(time.ticks);
+  call.begin_ns = clock_.ns_at(time.begin_ticks);
+  call.took_ns = clock_.ns_of(time.ticks);
   // It was looked at up to two milliseconds before the call: what was off the core then, too, is at
   // most that much.
-  const std::uint64_t between_ns = ns_of(now - before.at_ticks);
+  const std::uint64_t between_ns = clock_.ns_of(now - before.at_ticks);
   const std::uint64_t cpu_ns = std::min(between_ns, thread.usage.cpu_ns - before.cpu_ns);
   call.cpu_ns = call.took_ns - std::min(call.took_ns, between_ns - cpu_ns);
   call.preempted_ns = std::min(call.took_ns - call.cpu_ns, thread.usage.ready_ns - before.ready_ns);
@@ -183,58 +129,132 @@ void Recorder::note_slow(const StageCounters& stage, const OwnTime& time, const 
   slow_.push_back(std::move(call));
 }
 
-// ---- the consumer's thread ----
-
-void Recorder::begin_pulls(std::uint64_t now_ticks) {
-  end_pulls(now_ticks);
-  has_pulls_ = true;
-  pulls_ = {.begin_ticks = now_ticks};
-}
-
-/// Ends the row. The consumer's own time is the part that isn't waiting.
-void Recorder::end_pulls(std::uint64_t now_ticks) {
-  if (!std::exchange(has_pulls_, false)) return;
-  const std::uint64_t length_ticks = now_ticks - pulls_.begin_ticks;
-  RecordedStepRow row;
-  row.number = steps_;
-  row.begin_ns = ns_since_start(pulls_.begin_ticks);
-  row.infeed_wait_ns = ns_of(pulls_.wait_ticks);
-  row.compute_ns = ns_of(length_ticks - std::min(length_ticks, pulls_.wait_ticks));
-  row.elements = pulls_.elements;
-  steps_ += pulls_.elements;
-  add_row(std::move(row));
-}
-
-void Recorder::note_step(const StepTimes& step) {
-  const auto ns = [](std::chrono::nanoseconds time) {
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, time.count()));
-  };
-  RecordedStepRow row;
-  row.number = steps_++;
-  row.begin_ns = ns(step.begin - start_time_);
-  row.infeed_wait_ns = ns(step.infeed_wait);
-  row.transfer_ns = ns(step.transfer);
-  row.compute_ns = ns(step.compute);
-  row.all_reduce_ns = ns(step.all_reduce);
-  row.idle_ns = ns(step.idle);
-  row.elements = step.elements;
-  row.name = step.name;
-  add_row(std::move(row));
-}
-
-void Recorder::add_row(RecordedStepRow row) {
-  const std::lock_guard lock(mutex_);
-  if (rows_.size() == kRowsPerWindow) {
-    ++dropped_;
-    return;
-  }
-  rows_.push_back(std::move(row));
-}
-
 void Recorder::note_tuning(std::string text) {
-  const std::uint64_t at_ns = ns_since_start(ticks_now());
+  const std::uint64_t at_ns = clock_.ns_now();
   const std::lock_guard lock(mutex_);
   tuning_.emplace_back(at_ns, std::move(text));
+}
+
+bool Recorder::look() {
+  look_for_quota();
+  threads_.look(clock_.slow_ticks());
+  if (++looks_ % kLooksPerWindow == 0) write_down(false);
+  return true;
+}
+
+/// The accounts are told when a core is let go again: what is new in them ended since the last look.
+void Recorder::look_for_quota() {
+  const std::uint64_t now = ticks_now();
+  const std::uint64_t before = std::exchange(looked_at_ticks_, now);
+  const Throttling all = accounts_.read();
+  const Throttling known = std::exchange(throttling_, all);
+  if (before == 0 || all.held_back_ns <= known.held_back_ns) return;
+  const std::uint64_t held_ns = all.held_back_ns - known.held_back_ns;
+  throttled_since_window_ns_ += held_ns;
+  // Each core counts its own; together they can't have been held back for longer than they were one
+  // after the other, nor, when this thread was held back with them, for longer than it has slept.
+  const std::uint64_t times = std::max<std::uint64_t>(all.times - known.times, 1);
+  const std::uint64_t end_ns = clock_.ns_at(now);
+  const std::uint64_t slept_ns = end_ns - clock_.ns_at(before);
+  const std::uint64_t length_ns = std::max(std::min(held_ns, slept_ns), held_ns / times);
+  append(fmt::format("{{\"held_back\": {{\"begin_ns\": {}, \"end_ns\": {}}}}}\n",
+                     end_ns - std::min(end_ns, length_ns), end_ns));
+}
+
+void Recorder::append(const std::string& line) {
+  if (live_ != nullptr) live_->add(line);
+  if (file_ && status_.problem.empty()) file_->append(line);
+}
+
+void Recorder::flush() {
+  if (!file_ || !status_.problem.empty()) return;
+  try {
+    file_->write();
+  } catch (...) {
+    // The run goes on; what was written stays.
+    const std::lock_guard lock(mutex_);
+    status_.problem = current_error()->what();
+  }
+}
+
+void Recorder::write_header() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const double unix_s =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  append(
+      fmt::format("{}\"program\": {}, \"host\": {}, \"started_unix_s\": {:.6f}, \"slow_after_ns\": "
+                  "{}}}\n",
+                  recording_begin(), json_text(program_invocation_short_name),
+                  json_text(host.data()), unix_s, ns_of_ticks(clock_.slow_ticks())));
+  flush();
+}
+
+void Recorder::write_down(bool is_last) {
+  write_window();
+  std::vector<RecordedSlowCall> calls;
+  std::vector<std::pair<std::uint64_t, std::string>> tuning;
+  {
+    const std::lock_guard lock(mutex_);
+    calls.swap(slow_);
+    tuning.swap(tuning_);
+  }
+  for (const std::string& line : steps_.take_lines()) append(line);
+  write_slow_calls(std::move(calls));
+  for (const auto& [at_ns, text] : tuning) {
+    append(
+        fmt::format("{{\"tuning\": {{\"at_ns\": {}, \"text\": {}}}}}\n", at_ns, json_text(text)));
+  }
+  if (looks_ % kLooksPerHistogram == 0 || is_last) {
+    write_histograms();
+    accounts_.find_groups();
+  }
+  flush();
+  if (live_ != nullptr && looks_ % kLooksPerPage == 0 && !live_->show()) live_ = nullptr;
+  threads_.forget_waits_before(ticks_now() - ticks_of_us(10e6));
+}
+
+void Recorder::write_window() {
+  const Window window = windows_.look(clock_.ns_now());
+  write_new_stages();
+  append(line_of_window(window, std::exchange(throttled_since_window_ns_, 0), ids_));
+}
+
+/// The whole list, when there are stages that it didn't have.
+void Recorder::write_new_stages() {
+  const std::vector<const StageCounters*>& stages = windows_.stages();
+  const std::size_t known = ids_.size();
+  for (const StageCounters* const stage : stages) {
+    ids_.try_emplace(stage, static_cast<int>(ids_.size()));
+  }
+  if (ids_.size() == known) return;
+  append(line_of_stages(windows_.statistics().stages, stages, ids_));
+}
+
+void Recorder::write_slow_calls(std::vector<RecordedSlowCall> calls) {
+  for (RecordedSlowCall& call : calls) {
+    if (!ids_.contains(call.stage)) {  // of an inner dataset that was opened since the window
+      const std::lock_guard lock(mutex_);
+      slow_.push_back(std::move(call));
+      continue;
+    }
+    call.waited_in = threads_.seen_waiting(call);
+    const std::uint64_t usual_ns = usual_call_ns(*call.stage);
+    const bool is_outlier = call.took_ns > kOutlierTimes * usual_ns;
+    append(line_of_slow_call(is_outlier ? "outlier" : "slow", call, ids_.at(call.stage)));
+  }
+}
+
+void Recorder::write_histograms() {
+  for (const StageCounters* const stage : windows_.stages()) {
+    std::string counts;
+    for (const auto& count : stage->calls_by_log2_ns) {
+      counts +=
+          fmt::format("{}{}", counts.empty() ? "" : ",", count.load(std::memory_order_relaxed));
+    }
+    append(fmt::format("{{\"histogram\": {{\"stage\": {}, \"calls_by_log2_ns\": [{}]}}}}\n",
+                       ids_.at(stage), counts));
+  }
 }
 
 }  // namespace infeed::detail

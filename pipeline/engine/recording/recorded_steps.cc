@@ -1,0 +1,106 @@
+#include "engine/recording/recorded_steps.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace infeed::detail {
+namespace {
+
+// What comes more quickly than that is dropped, and counted.
+constexpr std::size_t kRowsMax = 8192;
+// A step is late from half as long again as the usual one of the last few hundred on.
+constexpr std::size_t kStepsForTypical = 256;
+constexpr std::size_t kStepsToJudge = 16;
+
+std::uint64_t median_of(std::vector<std::uint64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+void RecordedSteps::begin_pulls(std::uint64_t now_ticks) {
+  end_pulls(now_ticks);
+  has_pulls_ = true;
+  pulls_ = {.begin_ticks = now_ticks};
+}
+
+/// What isn't waiting is the consumer's own.
+void RecordedSteps::end_pulls(std::uint64_t now_ticks) {
+  if (!std::exchange(has_pulls_, false)) return;
+  const std::uint64_t length_ticks = now_ticks - pulls_.begin_ticks;
+  RecordedStepRow row;
+  row.number = steps_;
+  row.begin_ns = clock_.ns_at(pulls_.begin_ticks);
+  row.infeed_wait_ns = clock_.ns_of(pulls_.wait_ticks);
+  row.compute_ns = clock_.ns_of(length_ticks - std::min(length_ticks, pulls_.wait_ticks));
+  row.elements = pulls_.elements;
+  steps_ += pulls_.elements;
+  add_row(std::move(row));
+}
+
+void RecordedSteps::note(const StepTimes& step) {
+  const auto ns = [](std::chrono::nanoseconds time) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, time.count()));
+  };
+  RecordedStepRow row;
+  row.number = steps_++;
+  row.begin_ns = clock_.ns_at(step.begin);
+  row.infeed_wait_ns = ns(step.infeed_wait);
+  row.transfer_ns = ns(step.transfer);
+  row.compute_ns = ns(step.compute);
+  row.all_reduce_ns = ns(step.all_reduce);
+  row.idle_ns = ns(step.idle);
+  row.elements = step.elements;
+  row.name = step.name;
+  add_row(std::move(row));
+}
+
+void RecordedSteps::add_row(RecordedStepRow row) {
+  const std::lock_guard lock(mutex_);
+  if (rows_.size() == kRowsMax) {
+    ++dropped_;
+    return;
+  }
+  rows_.push_back(std::move(row));
+}
+
+std::uint64_t RecordedSteps::dropped() {
+  const std::lock_guard lock(mutex_);
+  return dropped_;
+}
+
+/// What a step may take that isn't late; nobody knows yet: UINT64_MAX.
+std::uint64_t RecordedSteps::length_of_late_ns() const {
+  if (lengths_ns_.size() < kStepsToJudge) return UINT64_MAX;
+  const std::uint64_t typical_ns = median_of(lengths_ns_);
+  return typical_ns + std::max(ns_of_ticks(clock_.slow_ticks()), typical_ns / 2);
+}
+
+std::vector<std::string> RecordedSteps::take_lines() {
+  std::vector<RecordedStepRow> rows;
+  {
+    const std::lock_guard lock(mutex_);
+    rows.swap(rows_);
+  }
+  if (rows.empty()) return {};
+  const std::uint64_t late_ns = length_of_late_ns();
+  std::vector<RecordedStepRow> late;
+  std::vector<RecordedStepRow> ordinary;
+  for (RecordedStepRow& row : rows) {
+    const std::uint64_t length_ns = row.length_ns();
+    if (lengths_ns_.size() < kStepsForTypical) {
+      lengths_ns_.push_back(length_ns);
+    } else {
+      lengths_ns_[row.number % kStepsForTypical] = length_ns;
+    }
+    (length_ns > late_ns ? late : ordinary).push_back(std::move(row));
+  }
+  std::vector<std::string> lines;
+  if (!ordinary.empty()) lines.push_back(line_of_steps("steps", ordinary, are_told_));
+  if (!late.empty()) lines.push_back(line_of_steps("late_steps", late, are_told_));
+  return lines;
+}
+
+}  // namespace infeed::detail

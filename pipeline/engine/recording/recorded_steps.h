@@ -1,0 +1,71 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/recording.h>
+
+#include "engine/recording/recorded_lines.h"
+#include "engine/recording/recording_clock.h"
+
+namespace infeed::detail {
+
+/// The steps of whoever takes from an iterator that records: those that it tells, or else its
+/// pulls.
+///
+/// Invariants: rows_ and dropped_ are guarded by the mutex; lengths_ns_ belongs to the recorder's
+/// thread, all else to the consumer's.
+class RecordedSteps {
+ public:
+  explicit RecordedSteps(const RecordingClock& clock) : clock_(clock) {}
+
+  // ---- for the consumer's thread ----
+  /// The consumer waited for its next elements.
+  void note_pull(const OwnTime& wait, std::uint64_t elements) {
+    if (are_told_.load(std::memory_order_relaxed)) return;
+    if (!has_pulls_ || wait.begin_ticks - pulls_.begin_ticks >= pulls_row_ticks_)
+      begin_pulls(wait.begin_ticks);
+    pulls_.wait_ticks += wait.ticks;
+    pulls_.elements += elements;
+  }
+  /// From now on steps are told, and pulls are no rows of their own.
+  void expect() { are_told_.store(true, std::memory_order_relaxed); }
+  void note(const StepTimes& step);
+  /// The pulls so far are a row.
+  void end_pulls(std::uint64_t now_ticks);
+
+  // ---- for the recorder's thread ----
+  /// The lines of those that were told since the last call.
+  std::vector<std::string> take_lines();
+  /// Rows that came too quickly.
+  std::uint64_t dropped();
+
+ private:
+  /// Of a loop that tells no steps, as many as make a row.
+  struct Pulls {
+    std::uint64_t begin_ticks = 0;
+    std::uint64_t wait_ticks = 0;
+    std::uint64_t elements = 0;
+  };
+
+  void begin_pulls(std::uint64_t now_ticks);
+  void add_row(RecordedStepRow row);
+  std::uint64_t length_of_late_ns() const;
+
+  const RecordingClock& clock_;
+  const std::uint64_t pulls_row_ticks_ = ticks_of_us(1000);  ///< at least, so that rows stay few
+  std::atomic<bool> are_told_{false};
+  std::uint64_t steps_ = 0;
+  bool has_pulls_ = false;
+  Pulls pulls_;
+  std::vector<std::uint64_t> lengths_ns_;  ///< of the last few hundred
+
+  std::mutex mutex_;
+  std::vector<RecordedStepRow> rows_;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace infeed::detail

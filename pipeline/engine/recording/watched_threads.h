@@ -1,0 +1,141 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "engine/recording/recording_clock.h"
+
+namespace infeed::detail {
+
+struct StageCounters;
+
+/// What a thread has used so far, by the kernel's accounts.
+struct ThreadUsage {
+  std::uint64_t at_ticks = 0;
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t ready_ns = 0;  ///< it could have run, but had no core
+  std::uint64_t switches = 0;  ///< how often it has left its core
+};
+
+/// A thread that works for an iterator that records. It enters and leaves a call for every pull, so
+/// each instruction here counts.
+///
+/// Invariants: the atomics are written by the thread and read by the recorder's; the rest is the
+/// thread's own. What watched calls took is added up once however they nest: what a call took itself
+/// is its time less what came to that sum meanwhile.
+struct alignas(64) WatchedThread {
+  /// What was so before a call.
+  struct Before {
+    const StageCounters* stage;
+    std::uint64_t accounted_ticks;
+  };
+
+  Before enter(const StageCounters& counters, std::uint64_t begin_ticks) {
+    const Before before{stage.load(std::memory_order_relaxed), accounted_ticks};
+    stage.store(&counters, std::memory_order_relaxed);
+    since_ticks.store(begin_ticks, std::memory_order_relaxed);
+    return before;
+  }
+  OwnTime leave(const Before& before, std::uint64_t begin_ticks, std::uint64_t now_ticks) {
+    const std::uint64_t ticks = now_ticks - begin_ticks;
+    const std::uint64_t nested_ticks = accounted_ticks - before.accounted_ticks;
+    accounted_ticks = before.accounted_ticks + ticks;
+    last = {begin_ticks, ticks};
+    stage.store(before.stage, std::memory_order_relaxed);
+    since_ticks.store(now_ticks, std::memory_order_relaxed);
+    return {begin_ticks, ticks - std::min(ticks, nested_ticks)};
+  }
+
+  // What each pull reads and writes, in one cache line.
+  std::atomic<std::uint64_t> since_ticks{0};         ///< in its own work for the stage; 0: it waits
+  std::atomic<const StageCounters*> stage{nullptr};  ///< that it works for; null: for none
+  std::uint64_t accounted_ticks = 0;  ///< taken by calls that are over, and by waits for others
+  OwnTime last;                       ///< the last call that ended here, with what it called
+  std::uint64_t usage_due_ticks = 0;  ///< the first call from then on looks whether `usage` holds
+
+  ThreadUsage usage;
+  int thread = 0;      ///< gettid()
+  int schedstat = -1;  ///< /proc/thread-self/schedstat
+};
+
+/// The slot of the calling thread in the recording that it worked for last.
+struct SlotOfThread {
+  std::uint64_t recording = 0;
+  WatchedThread* slot = nullptr;
+};
+inline thread_local constinit SlotOfThread watched_thread;
+
+struct RecordedSlowCall;
+
+/// The threads that work for an iterator that records: their calls, and what they wait in.
+///
+/// Invariants: the list is guarded by mutex_; what was seen of waits belongs to the recorder's
+/// thread.
+class WatchedThreads {
+ public:
+  WatchedThreads();
+  ~WatchedThreads();
+  WatchedThreads(const WatchedThreads&) = delete;
+  WatchedThreads& operator=(const WatchedThreads&) = delete;
+
+  /// Of this recording in the process.
+  std::uint64_t number() const { return number_; }
+
+  // ---- for the threads that work ----
+  /// Null where there are too many of them.
+  WatchedThread* this_thread() {
+    return watched_thread.recording == number_ ? watched_thread.slot : find_this_thread();
+  }
+  /// With what it has used, which is looked at when that was last done two milliseconds ago: a
+  /// reading takes 9 us, and one every millisecond was a third of what recording costs.
+  WatchedThread* this_thread(std::uint64_t now_ticks) {
+    WatchedThread* const thread = this_thread();
+    const bool is_due = thread != nullptr && now_ticks >= thread->usage_due_ticks;
+    if (is_due) [[unlikely]]
+      renew_usage(*thread, now_ticks);
+    return thread;
+  }
+  /// The last call of the calling thread, with what it called: its times needn't be read again.
+  OwnTime last_call() {
+    const WatchedThread* const thread = this_thread();
+    return thread == nullptr ? OwnTime{ticks_now(), 0} : thread->last;
+  }
+  /// Reads what the calling thread has used; returns the reading before.
+  ThreadUsage read_usage(WatchedThread& thread, std::uint64_t now_ticks) const;
+  /// `thread` has waited for so long: what it hadn't of its core then is no part of its next call.
+  void note_wait(WatchedThread& thread, std::uint64_t wait_ticks) const {
+    if (wait_ticks >= stale_ticks_ / 8) thread.usage_due_ticks = 0;
+  }
+
+  // ---- for the recorder's thread ----
+  /// Looks where threads that have been in one call for so long are waiting.
+  void look(std::uint64_t slow_ticks);
+  /// Where the call was seen most often; "" when it was never seen waiting.
+  const char* seen_waiting(const RecordedSlowCall& call) const;
+  // Calls that are still under way have waits that are to be kept.
+  void forget_waits_before(std::uint64_t ticks);
+
+ private:
+  struct Wait {
+    int thread;
+    const StageCounters* stage;
+    std::uint64_t at_ticks;
+    const char* where;
+  };
+
+  WatchedThread* find_this_thread();
+  void renew_usage(WatchedThread& thread, std::uint64_t now_ticks) const;
+
+  const std::uint64_t number_;
+  const std::uint64_t stale_ticks_ = ticks_of_us(2000);
+  const std::uint64_t usage_age_ticks_max_ = 8 * stale_ticks_;
+  std::mutex mutex_;
+  std::deque<WatchedThread> threads_;
+  std::vector<Wait> waits_;
+};
+
+}  // namespace infeed::detail
