@@ -140,8 +140,7 @@ class Stage {
   /// Returns the iterator's memory account. A stage takes memory that it must hold by a
   /// Reservation, and memory that it could do without by try_reserve_best_effort().
   MemoryAccount& memory() const;
-  /// Says that the current pull called the stage's function `calls` times. The recording divides
-  /// the pull's time by it.
+  /// Says how often the current pull called the stage's function; the recording divides its time.
   void note_calls(std::size_t calls) { calls_ = calls; }
   /// Says what the stage holds now, for statistics().
   void note_buffered(std::uint64_t elements, std::uint64_t bytes) const;
