@@ -1,4 +1,5 @@
 #include <atomic>
+#include <tbb/parallel_for.h>
 #include <thread>
 
 #include "drain.h"
@@ -94,6 +95,55 @@ Measurement parallel_map(const RunOptions& options, double microseconds) {
   return {median(ours), median(loops)};
 }
 
+/// Returns the calls a second of a parallel map while its consumer is away and the queue behind it
+/// fills up, and those of two independent loops.
+Measurement map_behind_nobody(const RunOptions& options) {
+  const std::int64_t rounds = rounds_for(100);
+  const auto elements = static_cast<std::int64_t>(options.measure_seconds * 2e4);
+  std::vector<double> ours;
+  std::vector<double> loops;
+  for (int i = 0; i < 5; ++i) {
+    loops.push_back(loops_elements_a_second(elements, rounds));
+    std::atomic<std::int64_t> calls{0};
+    const auto dataset = range(100 * elements) |
+                         map(
+                             [&calls, rounds](std::int64_t x) {
+                               ++calls;
+                               return compute(x, rounds);
+                             },
+                             {.parallelism = 4}) |
+                         prefetch(static_cast<int>(100 * elements));
+    auto iterator = dataset.iterate();
+    iterator.next();
+    const std::int64_t before = calls;
+    const auto start = Clock::now();
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.measure_seconds));
+    ours.push_back(static_cast<double>(calls - before) / seconds_since(start));
+  }
+  return {median(ours), median(loops)};
+}
+
+/// Returns the calls a second of a parallel map and of a TBB loop of the program's own beside it, in
+/// sum, and those of two independent loops.
+Measurement map_beside_tbb(const RunOptions& options) {
+  const std::int64_t rounds = rounds_for(100);
+  const auto elements = static_cast<std::int64_t>(options.measure_seconds * 2e4);
+  std::vector<double> ours;
+  std::vector<double> loops;
+  for (int i = 0; i < 5; ++i) {
+    loops.push_back(loops_elements_a_second(elements, rounds));
+    const auto start = Clock::now();
+    std::thread host([&] {
+      tbb::parallel_for(std::int64_t{0}, elements,
+                        [&](std::int64_t x) { use(compute(x, rounds)); });
+    });
+    map_elements_a_second(elements, rounds);
+    host.join();
+    ours.push_back(2 * static_cast<double>(elements) / seconds_since(start));
+  }
+  return {median(ours), median(loops)};
+}
+
 /// Returns the mean number of calls in flight while there was enough to do, and the limit.
 Measurement sleeping_map(const RunOptions&) {
   constexpr int kLimit = 16;
@@ -148,6 +198,8 @@ std::vector<Row> thread_rows() {
        [](const RunOptions& options) { return parallel_map(options, 10); }},
       {"parallel map, 1 ms function",
        [](const RunOptions& options) { return parallel_map(options, 1000); }},
+      {"parallel map, consumer away", map_behind_nobody},
+      {"parallel map, two TBB users in one process", map_beside_tbb},
       {"parallel map, function that sleeps 5 ms", sleeping_map},
       {"resume at element 1,000,000 of shuffle(10000)", resume_ms},
   };

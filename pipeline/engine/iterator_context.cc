@@ -5,6 +5,14 @@
 
 #include <infeed/detail/begin_thread.h>
 
+#if defined(__SANITIZE_THREAD__)
+#define INFEED_THREAD_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define INFEED_THREAD_SANITIZER
+#endif
+#endif
+
 namespace infeed {
 namespace {
 
@@ -18,6 +26,15 @@ void add_those_in(const detail::AdoptedSeeds& seeds, const Node& node,
                   std::vector<const Node*>& nodes) {
   if (seeds.contains(&node)) nodes.push_back(&node);
   for (const NodePointer& input : node.inputs()) add_those_in(seeds, *input, nodes);
+}
+
+std::shared_ptr<Executor> default_executor(
+    int thread_count, const std::function<void(std::string_view)>& on_thread_start) {
+#if defined(INFEED_THREAD_SANITIZER)
+  return Executor::threads(thread_count, on_thread_start);
+#else
+  return Executor::tbb(thread_count, on_thread_start);
+#endif
 }
 
 }  // namespace
@@ -104,7 +121,7 @@ detail::AdoptedSeeds IteratorContext::seeds_for_checkpoint() const {
 Executor& IteratorContext::executor() {
   const std::lock_guard lock(executor_mutex_);
   if (executor_ == nullptr) {
-    executor_ = Executor::threads(threads_.take_for_pool(cores()), on_thread_start_);
+    executor_ = default_executor(threads_.take_for_pool(cores()), on_thread_start_);
   }
   return *executor_;
 }

@@ -2,10 +2,18 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <mutex>
+#include <set>
+#include <string_view>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 #include <thread>
+#include <utility>
+
+#include <infeed/detail/begin_thread.h>
+#include <infeed/detail/start_threads.h>
 
 #include "infeed/pipeline/executor.h"
 
@@ -23,27 +31,99 @@
 namespace infeed {
 namespace {
 
-/// Runs tasks in one TBB arena without a slot for the caller: all work runs in TBB's worker
-/// threads.
+using Task = std::function<void()>;
+using OnThreadStart = std::function<void(std::string_view)>;
+
+/// The tasks that wait, for the executor's own thread and for TBB's workers.
 ///
-/// Tasks wait in a queue of this class, since TBB can't take back a task that was enqueued. All
-/// workers of the process may be busy, for example with tasks that use this executor and then drop
-/// it. Tasks that have not begun would then never run, and a destructor that waited for them would
-/// wait for ever.
+/// They wait here, since TBB can't take back a task that was enqueued. All workers of the process
+/// may be busy, for example with tasks that use this executor and then drop it. Tasks that have not
+/// begun would then never run, and a destructor that waited for them would wait for ever.
+struct WaitingTasks {
+  std::mutex mutex;
+  std::condition_variable changed;   ///< for the destructor
+  std::condition_variable has_more;  ///< for the own thread
+  std::deque<Task> waiting;
+  int running = 0;
+  int held_by_tbb = 0;  ///< calls of run_for_tbb() that have not begun
+  bool own_is_idle = false;
+  bool ended = false;
+  bool is_abandoned = false;
+  const OnThreadStart on_thread_start;
+  std::set<std::thread::id> known_workers;
+
+  explicit WaitingTasks(OnThreadStart tell) : on_thread_start(std::move(tell)) {}
+
+  /// Runs the next one. The lock is held before and after.
+  void run_next(std::unique_lock<std::mutex>& lock) {
+    Task task = std::move(waiting.front());
+    waiting.pop_front();
+    ++running;
+    lock.unlock();
+    // A parallel loop in the task waits for its own parts only, and takes no other task meanwhile.
+    tbb::this_task_arena::isolate(task);
+    task = nullptr;  // destroys what it holds outside the lock
+    lock.lock();
+    if (--running == 0) changed.notify_all();
+  }
+
+  void run_for_tbb() {
+    std::unique_lock lock(mutex);
+    --held_by_tbb;
+    if (on_thread_start && known_workers.insert(std::this_thread::get_id()).second) {
+      on_thread_start("tbb worker");
+    }
+    if (!waiting.empty()) return run_next(lock);
+    const bool is_last = held_by_tbb == 0;
+    if (is_last && is_abandoned) {
+      lock.unlock();
+      delete this;
+    } else if (is_last) {
+      changed.notify_all();
+    }
+  }
+
+  void run_for_own_thread() {
+    std::unique_lock lock(mutex);
+    while (!ended) {
+      if (!waiting.empty()) {
+        run_next(lock);
+        continue;
+      }
+      own_is_idle = true;
+      has_more.wait(lock, [this] { return ended || !waiting.empty(); });
+      own_is_idle = false;
+    }
+  }
+};
+
+/// Runs tasks in an arena of TBB: in the host's workers, and in one thread of its own. TBB starts
+/// one worker fewer than there are cores, since it expects its caller to work. Here the consumer
+/// waits, so the own thread takes that part: all cores work, and no limit of the process is changed.
+/// It also takes the first task, so that tasks run if all workers are busy with the host's work.
 ///
 /// Invariant: the destructor returns when no task runs. Tasks that have not begun are dropped.
 class TbbExecutor final : public Executor {
  public:
-  TbbExecutor(int thread_count, TbbWorkers workers)
-      : workers_(workers == TbbWorkers::one_more ? raised_limit(thread_count) : nullptr),
-        thread_count_(std::min(thread_count, workers_there_may_be())),
-        arena_(thread_count_, /*reserved_for_masters=*/0),
-        tasks_(std::make_unique<Tasks>()) {}
+  TbbExecutor(int thread_count, OnThreadStart on_thread_start)
+      : thread_count_(std::min(thread_count, workers_there_may_be() + 1)),
+        arena_(thread_count_, /*reserved_for_masters=*/1),
+        tasks_(std::make_unique<WaitingTasks>(std::move(on_thread_start))),
+        own_thread_(detail::start_thread([this, tasks = tasks_.get()] {
+          detail::begin_thread("worker", tasks->on_thread_start);
+          arena_.execute([tasks] { tasks->run_for_own_thread(); });
+        })) {}
 
   ~TbbExecutor() override {
-    std::deque<std::function<void()>> dropped;  // destroyed after the mutex is unlocked
+    std::deque<Task> dropped;  // destroyed after the mutex is unlocked
+    {
+      const std::lock_guard lock(tasks_->mutex);
+      dropped.swap(tasks_->waiting);
+      tasks_->ended = true;
+    }
+    tasks_->has_more.notify_all();
+    own_thread_.join();
     std::unique_lock lock(tasks_->mutex);
-    dropped.swap(tasks_->waiting);
     tasks_->changed.wait(lock, [this] { return tasks_->running == 0; });
     // Calls that TBB still holds find nothing to do and end within microseconds. At the program's
     // end, however, TBB never makes them, so the wait has a limit. A worker doesn't wait at all,
@@ -56,86 +136,52 @@ class TbbExecutor final : public Executor {
     }
   }
 
-  void submit(std::function<void()> task) override {
+  void submit(Task task) override {
+    bool own_comes = false;
+    bool needs_worker = false;
     {
       const std::lock_guard lock(tasks_->mutex);
       tasks_->waiting.push_back(std::move(task));
-      ++tasks_->held_by_tbb;
+      own_comes = tasks_->own_is_idle;
+      needs_worker = thread_count_ > 1 && tasks_->waiting.size() > (own_comes ? 1U : 0U);
+      if (needs_worker) ++tasks_->held_by_tbb;
     }
-    arena_.enqueue([tasks = tasks_.get()] { tasks->run_next(); });
+    if (own_comes) tasks_->has_more.notify_one();
+    if (needs_worker) arena_.enqueue([tasks = tasks_.get()] { tasks->run_for_tbb(); });
   }
 
   int concurrency() const override { return thread_count_; }
 
  private:
-  struct Tasks {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::deque<std::function<void()>> waiting;
-    int running = 0;
-    int held_by_tbb = 0;  ///< calls of run_next() that have not begun
-    bool is_abandoned = false;
-
-    void run_next() {
-      std::unique_lock lock(mutex);
-      --held_by_tbb;
-      if (waiting.empty()) {
-        const bool is_last = held_by_tbb == 0;
-        if (is_last && is_abandoned) {
-          lock.unlock();
-          delete this;
-        } else if (is_last) {
-          changed.notify_all();
-        }
-        return;
-      }
-      std::function<void()> task = std::move(waiting.front());
-      waiting.pop_front();
-      ++running;
-      lock.unlock();
-      task();
-      task = nullptr;  // destroys what it holds outside the lock
-      lock.lock();
-      if (--running == 0) changed.notify_all();
-    }
-  };
-
   /// Leaves the tasks to TBB: the last call that TBB holds frees them. At the program's end TBB
   /// makes no more calls, and a leak checker shouldn't report the tasks then.
-  static void leave_to_tbb([[maybe_unused]] Tasks* tasks) {
+  static void leave_to_tbb([[maybe_unused]] WaitingTasks* tasks) {
 #if defined(INFEED_LEAKS_ARE_CHECKED)
     __lsan_ignore_object(tasks);
 #endif
-  }
-
-  static std::unique_ptr<tbb::global_control> raised_limit(int thread_count) {
-    // The smallest of all such limits applies, so a small executor must not ask for a small one.
-    const std::size_t cores = std::max<std::size_t>(static_cast<std::size_t>(thread_count),
-                                                    std::thread::hardware_concurrency());
-    return std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
-                                                 cores + 1);
   }
   /// Returns the most workers that TBB will start. An arena that asks for more gets no more, and
   /// TBB prints a warning.
   static int workers_there_may_be() {
     const std::size_t most =
         tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
-    return static_cast<int>(std::max<std::size_t>(most, 2)) - 1;
+    return static_cast<int>(std::max<std::size_t>(most, 1)) - 1;
   }
   static bool is_worker() {
     return tbb::this_task_arena::current_thread_index() != tbb::task_arena::not_initialized;
   }
 
-  const std::unique_ptr<tbb::global_control> workers_;  // first: the arena depends on its limit
   const int thread_count_;
   tbb::task_arena arena_;
-  std::unique_ptr<Tasks> tasks_;
+  std::unique_ptr<WaitingTasks> tasks_;
+  std::thread own_thread_;  ///< last: it uses all the others
 };
 
 }  // namespace
 
-std::shared_ptr<Executor> Executor::tbb(int thread_count, TbbWorkers workers) {
-  return std::make_shared<TbbExecutor>(thread_count > 0 ? thread_count : usable_cores(), workers);
+std::shared_ptr<Executor> Executor::tbb(int thread_count, OnThreadStart on_thread_start) {
+  return std::make_shared<TbbExecutor>(thread_count > 0 ? thread_count : usable_cores(),
+                                       std::move(on_thread_start));
 }
 
 }  // namespace infeed

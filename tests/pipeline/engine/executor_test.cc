@@ -1,10 +1,19 @@
+#include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <functional>
 #include <future>
 #include <gtest/gtest.h>
 #include <latch>
+#include <mutex>
+#include <set>
+#include <string_view>
 #include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <infeed/pipeline/executor.h>
 
@@ -36,32 +45,104 @@ TEST(Executor, SaysHowManyTasksRunAtATime) {
   EXPECT_EQ(Executor::inline_()->concurrency(), 0);
   EXPECT_EQ(Executor::threads(3)->concurrency(), 3);
   EXPECT_EQ(Executor::threads()->concurrency(), usable_cores());
-  if (kTbbIsTested) {
-    EXPECT_EQ(Executor::tbb(3, TbbWorkers::one_more)->concurrency(), 3);
-    EXPECT_EQ(Executor::tbb(0, TbbWorkers::one_more)->concurrency(), usable_cores());
-    EXPECT_EQ(Executor::tbb(1)->concurrency(), 1);
-  }
+  if (!kTbbIsTested) return;
+  EXPECT_EQ(Executor::tbb()->concurrency(), usable_cores());
+  EXPECT_EQ(Executor::tbb(1)->concurrency(), 1);
+  // More than that TBB doesn't start.
+  EXPECT_EQ(Executor::tbb(1'000)->concurrency(), tbb::this_task_arena::max_concurrency());
 }
 
-TEST(Executor, TbbLeavesTheLimitOfItsWorkersAlone) {
+TEST(Executor, TbbsLimitsOfTheProcessStayAsTheyAre) {
   if (!kTbbIsTested) return;
-  const auto limit = [] {
-    return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  const auto limits = [] {
+    return std::pair(
+        tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism),
+        tbb::global_control::active_value(tbb::global_control::thread_stack_size));
   };
-  const std::size_t before = limit();
+  const auto before = limits();
   const auto executor = Executor::tbb();
-  EXPECT_EQ(limit(), before);
-  EXPECT_LE(executor->concurrency(), std::max<std::size_t>(before, 2) - 1);
-  {
-    const auto more = Executor::tbb(0, TbbWorkers::one_more);
-    EXPECT_GE(limit(), static_cast<std::size_t>(usable_cores()) + 1);
+  std::promise<void> done;
+  executor->submit([&] { done.set_value(); });
+  done.get_future().wait();
+  EXPECT_EQ(limits(), before);
+}
+
+// A host whose own work holds all of TBB's workers, which may take long, doesn't hold up the tasks.
+TEST(Executor, TasksRunWhileTheHostHoldsAllWorkers) {
+  if (!kTbbIsTested) return;
+  const int workers = tbb::this_task_arena::max_concurrency() - 1;
+  std::latch held(workers);
+  std::latch released(1);
+  std::latch ended(workers);
+  tbb::task_arena host(workers + 1, 1);
+  for (int i = 0; i < workers; ++i) {
+    host.enqueue([&] {
+      held.count_down();
+      released.wait();
+      ended.count_down();
+    });
   }
-  EXPECT_EQ(limit(), before);
+  held.wait();
+  const auto executor = Executor::tbb();
+  std::latch done(20);
+  for (int i = 0; i < 20; ++i) executor->submit([&] { done.count_down(); });
+  done.wait();
+  released.count_down();
+  ended.wait();
+}
+
+// A task's own parallel loop doesn't take another task in the middle of it.
+TEST(Executor, ATaskWithAParallelLoopIsNotInterrupted) {
+  if (!kTbbIsTested) return;
+  const auto executor = Executor::tbb();
+  std::latch done(200);
+  std::atomic<int> nested = 0;
+  for (int i = 0; i < 200; ++i) {
+    executor->submit([&] {
+      thread_local bool is_in_task = false;
+      if (std::exchange(is_in_task, true)) ++nested;
+      tbb::parallel_for(0, 64, [](int) { std::this_thread::yield(); });
+      is_in_task = false;
+      done.count_down();
+    });
+  }
+  done.wait();
+  EXPECT_EQ(nested, 0);
+}
+
+TEST(Executor, EachThreadSaysItsNameOnce) {
+  std::vector<std::function<std::shared_ptr<Executor>(std::function<void(std::string_view)>)>>
+      makers = {[](auto tell) { return Executor::threads(2, tell); }};
+  if (kTbbIsTested) makers.emplace_back([](auto tell) { return Executor::tbb(2, tell); });
+  for (const auto& make : makers) {
+    std::mutex mutex;
+    std::set<std::thread::id> told;
+    std::set<std::thread::id> worked;
+    std::latch done(100);
+    bool is_twice = false;
+    const auto executor = make([&](std::string_view) {
+      const std::lock_guard lock(mutex);
+      is_twice = !told.insert(std::this_thread::get_id()).second || is_twice;
+    });
+    for (int i = 0; i < 100; ++i) {
+      executor->submit([&] {
+        {
+          const std::lock_guard lock(mutex);
+          worked.insert(std::this_thread::get_id());
+        }
+        std::this_thread::yield();
+        done.count_down();
+      });
+    }
+    done.wait();
+    EXPECT_FALSE(is_twice);
+    EXPECT_TRUE(std::includes(told.begin(), told.end(), worked.begin(), worked.end()));
+  }
 }
 
 TEST(Executor, RunsAsManyTasksAtATime) {
   std::vector<std::shared_ptr<Executor>> executors = {Executor::threads(3)};
-  if (kTbbIsTested) executors.push_back(Executor::tbb(2, TbbWorkers::one_more));
+  if (kTbbIsTested) executors.push_back(Executor::tbb());
   for (const auto& executor : executors) {
     // Each task waits until all run: with fewer threads this would never end.
     const int count = executor->concurrency();
