@@ -83,6 +83,29 @@ function(infeed_module NAME)
   endif()
 endfunction()
 
+# infeed_messages(TARGET FOLDER/NAME.proto): adds protobuf's generated classes of a schema to a library,
+# which includes them as <infeed_NAME/NAME.pb.h>, no name of another project's. The schemas ask for
+# the lite runtime: nothing is registered in a program that has the same messages from elsewhere.
+function(infeed_messages TARGET PROTO)
+  cmake_path(GET PROTO STEM name)
+  cmake_path(GET PROTO PARENT_PATH folder)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
+  set(classes ${generated}/infeed_${name}/${name}.pb)
+  file(MAKE_DIRECTORY ${generated}/infeed_${name})
+  add_custom_command(OUTPUT ${classes}.cc ${classes}.h
+    COMMAND protobuf::protoc --proto_path=${CMAKE_CURRENT_SOURCE_DIR}/${folder}
+      --cpp_out=${generated}/infeed_${name} ${CMAKE_CURRENT_SOURCE_DIR}/${PROTO}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${PROTO}
+    COMMENT "Generating the classes of ${PROTO}"
+    VERBATIM)
+  # The output of protoc does not pass our warnings.
+  set_source_files_properties(${classes}.cc
+    PROPERTIES COMPILE_OPTIONS -w SKIP_UNITY_BUILD_INCLUSION ON)
+  target_sources(${TARGET} PRIVATE ${classes}.cc)
+  target_include_directories(${TARGET} SYSTEM PRIVATE ${generated})
+  target_link_libraries(${TARGET} PRIVATE protobuf::libprotobuf-lite)
+endfunction()
+
 # infeed_program(NAME SOURCES ... LINK ...): a program that is never installed (tests, benchmarks).
 function(infeed_program NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

@@ -7,7 +7,7 @@ set(infeed_remote_dependencies CURL OpenSSL)  # of records, with INFEED_REMOTE
 set(infeed_pipeline_dependencies Threads fmt TBB)
 set(infeed_image_dependencies Threads fmt JPEG PNG)  # with INFEED_IMAGES
 set(infeed_device_dependencies Threads fmt Protobuf)
-set(infeed_convert_dependencies Threads fmt)
+set(infeed_convert_dependencies Threads fmt Protobuf)
 
 set(infeed_debian_package_Threads libc6-dev)
 set(infeed_debian_package_PkgConfig pkg-config)

@@ -6,6 +6,9 @@
 #include <ctime>
 #include <filesystem>
 #include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <infeed_xplane/xplane.pb.h>
 #include <map>
 #include <string_view>
 #include <system_error>
@@ -18,29 +21,27 @@
 
 #include "cli/stop_on_signal.h"
 #include "profile/outputs/profile_figures.h"
-#include "profile/outputs/proto_message.h"
 
 namespace infeed::tools {
 namespace {
 
 constexpr std::string_view kBeforeXprof = "the profile was written for XProf";
 
-// Field numbers of tensorflow/tsl/profiler/protobuf/xplane.proto.
-constexpr unsigned kSpacePlanes = 1, kSpaceHostnames = 4;
-constexpr unsigned kPlaneId = 1, kPlaneName = 2, kPlaneLines = 3, kPlaneEventMetadata = 4,
-                   kPlaneStatMetadata = 5, kPlaneStats = 6;
-constexpr unsigned kLineId = 1, kLineName = 2, kLineEvents = 4;
-constexpr unsigned kEventMetadataId = 1, kEventOffsetPs = 2, kEventDurationPs = 3, kEventStats = 4;
-constexpr unsigned kStatMetadataId = 1, kStatDouble = 2, kStatInt64 = 4, kStatText = 5,
-                   kStatBytes = 6;
-constexpr unsigned kMetadataId = 1, kMetadataName = 2, kEventMetadataStats = 5;
-constexpr unsigned kMapKey = 1, kMapValue = 2;
-
-constexpr unsigned kCoreHostname = 1;
-/// The device's, core's and chip's numbers, which are all 0 here.
-constexpr std::array<unsigned, 5> kCoreNumbers{2, 3, 4, 5, 6};
+using xplane::XEvent;
+using xplane::XStat;
 
 constexpr std::uint64_t kPsPerNs = 1000;
+
+/// The same bytes for the same message: maps are written by their keys.
+std::string bytes_of(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&out);
+  out.Trim();
+  return bytes;
+}
 
 /// A host's name, fit for a file's.
 std::string host_of(const RecordedRun& run) {
@@ -52,96 +53,89 @@ std::string host_of(const RecordedRun& run) {
   return host.empty() ? "host" : host.substr(0, 100);
 }
 
-/// A plane is written with the names of its events and stats gathered while its lines are.
+/// A plane in the making: the names of its events and stats are gathered while its lines are written.
 class Plane {
  public:
-  Plane(std::uint64_t id, std::string_view name) {
-    plane_.integer(kPlaneId, id).text(kPlaneName, name);
+  Plane(std::int64_t id, const std::string& name) {
+    plane_.set_id(id);
+    plane_.set_name(name);
   }
 
-  std::uint64_t stat_id(std::string_view name) { return id_of(stats_, name); }
-  ProtoMessage integer_stat(std::string_view name, std::uint64_t value) {
-    ProtoMessage stat;
-    stat.integer(kStatMetadataId, stat_id(name)).integer(kStatInt64, value);
+  XStat integer_stat(const std::string& name, std::uint64_t value) {
+    XStat stat = stat_of(name);
+    stat.set_int64_value(static_cast<std::int64_t>(value));
     return stat;
   }
-  ProtoMessage real_stat(std::string_view name, double value) {
-    ProtoMessage stat;
-    stat.integer(kStatMetadataId, stat_id(name)).real(kStatDouble, value);
+  XStat real_stat(const std::string& name, double value) {
+    XStat stat = stat_of(name);
+    stat.set_double_value(value);
     return stat;
   }
-  ProtoMessage bytes_stat(std::string_view name, const ProtoMessage& message) {
-    ProtoMessage stat;
-    stat.integer(kStatMetadataId, stat_id(name)).message(kStatBytes, message);
+  XStat bytes_stat(const std::string& name, std::string bytes) {
+    XStat stat = stat_of(name);
+    stat.set_bytes_value(std::move(bytes));
     return stat;
   }
-  ProtoMessage text_stat(std::string_view name, std::string_view text) {
-    ProtoMessage stat;
-    stat.integer(kStatMetadataId, stat_id(name)).text(kStatText, detail::printable_text(text));
+  XStat text_stat(const std::string& name, std::string_view text) {
+    XStat stat = stat_of(name);
+    stat.set_str_value(detail::printable_text(text));
     return stat;
   }
 
-  std::uint64_t event_id(const std::string& name) { return id_of(events_, name); }
-  /// For all events of that name.
-  void describe_event(const std::string& name, const std::vector<ProtoMessage>& stats) {
-    std::vector<ProtoMessage>& all = event_stats_[event_id(name)];
-    all.insert(all.end(), stats.begin(), stats.end());
+  /// Stats of all events of that name.
+  void describe_event(const std::string& name, const std::vector<XStat>& stats) {
+    xplane::XEventMetadata& metadata = (*plane_.mutable_event_metadata())[event_id(name)];
+    for (const XStat& stat : stats) *metadata.add_stats() = stat;
   }
 
-  void add_line(std::string_view name, const std::vector<ProtoMessage>& events) {
-    ProtoMessage line;
-    line.integer(kLineId, ++lines_).text(kLineName, name);
-    for (const ProtoMessage& event : events) line.message(kLineEvents, event);
-    plane_.message(kPlaneLines, line);
+  void add_line(const std::string& name, std::vector<XEvent> events) {
+    xplane::XLine& line = *plane_.add_lines();
+    line.set_id(plane_.lines_size());
+    line.set_name(name);
+    for (XEvent& event : events) *line.add_events() = std::move(event);
   }
-  void add_stat(const ProtoMessage& stat) { plane_.message(kPlaneStats, stat); }
+  void add_stat(XStat stat) { *plane_.add_stats() = std::move(stat); }
 
-  /// `inset_ps` sooner to end and later to begin: readers can't tell what lies in what where two
-  /// begin and end at the same time.
-  ProtoMessage event(const std::string& name, std::uint64_t begin_ns, std::uint64_t length_ns,
-                     const std::vector<ProtoMessage>& stats = {}, std::uint64_t inset_ps = 0) {
+  /// `inset_ps` sooner to end and later to begin: readers can't tell which of two lies in the other
+  /// if both begin and end at the same time.
+  XEvent event(const std::string& name, std::uint64_t begin_ns, std::uint64_t length_ns,
+               const std::vector<XStat>& stats = {}, std::uint64_t inset_ps = 0) {
     const std::uint64_t length_ps = length_ns * kPsPerNs;
     const std::uint64_t inset = std::min(inset_ps, length_ps / 4);
-    ProtoMessage event;
-    event.integer(kEventMetadataId, event_id(name))
-        .integer(kEventOffsetPs, begin_ns * kPsPerNs + inset)
-        .integer(kEventDurationPs, length_ps - 2 * inset);
-    for (const ProtoMessage& stat : stats) event.message(kEventStats, stat);
+    XEvent event;
+    event.set_metadata_id(event_id(name));
+    event.set_offset_ps(static_cast<std::int64_t>(begin_ns * kPsPerNs + inset));
+    event.set_duration_ps(static_cast<std::int64_t>(length_ps - 2 * inset));
+    for (const XStat& stat : stats) *event.add_stats() = stat;
     return event;
   }
 
-  ProtoMessage finished() && {
-    for (const auto& [name, id] : events_) {
-      ProtoMessage metadata;
-      metadata.integer(kMetadataId, id).text(kMetadataName, name);
-      for (const ProtoMessage& stat : event_stats_[id]) {
-        metadata.message(kEventMetadataStats, stat);
-      }
-      add_entry(kPlaneEventMetadata, id, metadata);
-    }
-    for (const auto& [name, id] : stats_) {
-      ProtoMessage metadata;
-      metadata.integer(kMetadataId, id).text(kMetadataName, name);
-      add_entry(kPlaneStatMetadata, id, metadata);
-    }
-    return std::move(plane_);
-  }
+  xplane::XPlane finished() && { return std::move(plane_); }
 
  private:
-  using Ids = std::map<std::string, std::uint64_t, std::less<>>;
-  static std::uint64_t id_of(Ids& ids, std::string_view name) {
-    return ids.try_emplace(std::string(name), ids.size() + 1).first->second;
+  using Ids = std::map<std::string, std::int64_t>;
+
+  /// Returns the number of a name, which is described when it comes for the first time.
+  template <class Metadata>
+  static std::int64_t id_of(Ids& ids, const std::string& name, Metadata& metadata) {
+    const auto [entry, is_new] = ids.try_emplace(name, static_cast<std::int64_t>(ids.size()) + 1);
+    if (is_new) {
+      metadata[entry->second].set_id(entry->second);
+      metadata[entry->second].set_name(name);
+    }
+    return entry->second;
   }
-  void add_entry(unsigned field, std::uint64_t id, const ProtoMessage& value) {
-    ProtoMessage entry;
-    entry.integer(kMapKey, id).message(kMapValue, value);
-    plane_.message(field, entry);
+  std::int64_t event_id(const std::string& name) {
+    return id_of(events_, name, *plane_.mutable_event_metadata());
+  }
+  XStat stat_of(const std::string& name) {
+    XStat stat;
+    stat.set_metadata_id(id_of(stats_, name, *plane_.mutable_stat_metadata()));
+    return stat;
   }
 
-  ProtoMessage plane_;
+  xplane::XPlane plane_;
   Ids events_, stats_;
-  std::map<std::uint64_t, std::vector<ProtoMessage>> event_stats_;
-  std::uint64_t lines_ = 0;
 };
 
 /// The operations that a step's parts are shown as; a pause has none.
@@ -155,7 +149,7 @@ constexpr std::array<StepOperation, kStepParts.size()> kOperations{{{"infeed.1",
                                                                     {"all-reduce.4", "all-reduce"},
                                                                     {nullptr, nullptr}}};
 
-ProtoMessage device_plane(const RecordedRun& run, const std::stop_token& stop) {
+xplane::XPlane device_plane(const RecordedRun& run, const std::stop_token& stop) {
   Plane plane(1, "/device:TPU:0");
   for (std::size_t i = 0; i < kOperations.size(); ++i) {
     if (kOperations[i].name == nullptr) continue;
@@ -164,11 +158,11 @@ ProtoMessage device_plane(const RecordedRun& run, const std::stop_token& stop) {
         {plane.integer_stat("program_id", 1), plane.integer_stat("symbol_id", i + 1),
          plane.text_stat("hlo_category", kOperations[i].category)});
   }
-  std::vector<ProtoMessage> steps, modules, operations;
+  std::vector<XEvent> steps, modules, operations;
   for (const std::size_t i : steps_in_line(run)) {
     throw_if_stopped(stop, kBeforeXprof);
     const RecordedStep& step = run.steps[i];
-    const std::vector<ProtoMessage> group{plane.integer_stat("group_id", step.number)};
+    const std::vector<XStat> group{plane.integer_stat("group_id", step.number)};
     steps.push_back(
         plane.event(std::to_string(step.number), step.begin_ns, step.length_ns(), group));
     modules.push_back(plane.event("jit_step(1)", step.begin_ns, step.length_ns(), group));
@@ -186,10 +180,14 @@ ProtoMessage device_plane(const RecordedRun& run, const std::stop_token& stop) {
   plane.add_line("XLA Ops", operations);
   plane.add_stat(
       plane.text_stat("device_type_string", run.device.empty() ? "TPU" : "TPU " + run.device));
-  ProtoMessage core;
-  core.text(kCoreHostname, host_of(run));
-  for (const unsigned number : kCoreNumbers) core.integer(number, 0);
-  plane.add_stat(plane.bytes_stat("core_details", core));
+  xplane::CoreDetails core;
+  core.set_hostname(host_of(run));
+  core.set_device_ordinal(0);
+  core.set_core_num(0);
+  core.set_local_chip_id(0);
+  core.set_global_chip_id(0);
+  core.set_global_core_id(0);
+  plane.add_stat(plane.bytes_stat("core_details", bytes_of(core)));
   plane.add_stat(plane.real_stat("peak_teraflops_per_second", 1));
   plane.add_stat(plane.real_stat("peak_hbm_bw_gigabytes_per_second", 1));
   return std::move(plane).finished();
@@ -218,7 +216,7 @@ class HostPlane {
   HostPlane(const RecordedRun& run, const ProfileReport& report, const std::stop_token& stop)
       : run_(run), report_(report), stop_(stop) {}
 
-  ProtoMessage written() && {
+  xplane::XPlane written() && {
     add_waits();
     add_transfers();
     add_calls();
@@ -229,7 +227,7 @@ class HostPlane {
   /// Adds what the training step's thread waited for.
   void add_waits() {
     const std::vector<int> late = late_index_by_step(run_, report_);
-    std::vector<ProtoMessage> events;
+    std::vector<XEvent> events;
     for (const std::size_t i : steps_) {
       throw_if_stopped(stop_, kBeforeXprof);
       const RecordedStep& step = run_.steps[i];
@@ -246,8 +244,8 @@ class HostPlane {
       std::string name = "Iterator::Root";
       std::uint64_t parent = 0, depth = 1;
       const auto add = [&] {
-        std::vector<ProtoMessage> stats{plane_.integer_stat("id", ++last_id_),
-                                        plane_.integer_stat("group_id", step.number)};
+        std::vector<XStat> stats{plane_.integer_stat("id", ++last_id_),
+                                 plane_.integer_stat("group_id", step.number)};
         if (parent != 0) stats.push_back(plane_.integer_stat("parent_id", parent));
         parent = last_id_;
         events.push_back(plane_.event(name, step.begin_ns, step.infeed_wait_ns, stats, depth++));
@@ -262,7 +260,7 @@ class HostPlane {
   }
 
   void add_transfers() {
-    std::vector<ProtoMessage> events;
+    std::vector<XEvent> events;
     for (const std::size_t i : steps_) {
       throw_if_stopped(stop_, kBeforeXprof);
       const RecordedStep& step = run_.steps[i];
@@ -281,7 +279,7 @@ class HostPlane {
       std::stable_sort(calls.begin(), calls.end(), [](const SlowCall* a, const SlowCall* b) {
         return a->begin_ns != b->begin_ns ? a->begin_ns < b->begin_ns : a->took_ns > b->took_ns;
       });
-      std::vector<ProtoMessage> events;
+      std::vector<XEvent> events;
       std::vector<std::uint64_t> open;  // ends, outermost first
       for (const SlowCall* const call : calls) {
         throw_if_stopped(stop_, kBeforeXprof);
@@ -289,7 +287,7 @@ class HostPlane {
         const std::uint64_t end =
             open.empty() ? call->end_ns() : std::min(call->end_ns(), open.back());
         open.push_back(end);
-        std::vector<ProtoMessage> stats{plane_.integer_stat("position", call->position)};
+        std::vector<XStat> stats{plane_.integer_stat("position", call->position)};
         const std::string origin = origin_text(*call);
         if (!origin.empty()) stats.push_back(plane_.text_stat("record", origin));
         if (!call->waited_in.empty()) {
@@ -335,11 +333,11 @@ std::string new_session(const std::string& logdir) {
 
 std::string profile_xspace(const RecordedRun& run, const ProfileReport& report,
                            const std::stop_token& stop) {
-  ProtoMessage space;
-  space.message(kSpacePlanes, device_plane(run, stop));
-  space.message(kSpacePlanes, HostPlane(run, report, stop).written());
-  space.text(kSpaceHostnames, host_of(run));
-  return space.bytes();
+  xplane::XSpace space;
+  *space.add_planes() = device_plane(run, stop);
+  *space.add_planes() = HostPlane(run, report, stop).written();
+  space.add_hostnames(host_of(run));
+  return bytes_of(space);
 }
 
 std::string profile_xprof(const RecordedRun& run, const ProfileReport& report,
