@@ -1,5 +1,8 @@
 #include "shuffle/shuffle.h"
 
+#include <algorithm>
+#include <set>
+
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/map.h>
@@ -7,6 +10,7 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/take.h>
 
 #include "pipeline/shuffle/shuffle_reference.h"
@@ -102,6 +106,28 @@ TEST(Shuffle, AfterRepeatEqualsTensorFlow) {
             (Order{1, 4, 2, 3, 5, 0, 6, 9, 8, 2, 0, 3, 1, 4, 5, 7, 9, 6, 7, 8}));
   EXPECT_EQ(order(twice | shuffle({.buffer = 4, .seed = 42, .global_seed = 42})),
             (Order{3, 0, 1, 6, 2, 5, 7, 8, 4, 1, 9, 4, 2, 3, 7, 5, 0, 8, 9, 6}));
+}
+
+// The split that shuffle.h shows, and the mistake that it warns of.
+TEST(Shuffle, ASplitOfOneOrderStaysASplit) {
+  const auto shared_in_pass = [](bool reshuffle, std::uint64_t epoch) {
+    const auto samples =
+        range(100) |
+        shuffle({.buffer = whole_input, .seed = 1, .reshuffle_each_iteration = reshuffle});
+    const auto elements = [&](const Dataset<std::int64_t>& part, std::uint64_t pass) {
+      std::set<std::int64_t> set;
+      for (const std::int64_t element : part.iterate({.epoch = pass})) set.insert(element);
+      return set;
+    };
+    const std::set<std::int64_t> validation = elements(samples | take(20), 0);
+    const std::set<std::int64_t> training = elements(samples | skip(20), epoch);
+    EXPECT_EQ(validation.size() + training.size(), 100U);
+    return std::count_if(validation.begin(), validation.end(),
+                         [&](std::int64_t element) { return training.contains(element); });
+  };
+  for (const std::uint64_t epoch : {0, 1, 2}) EXPECT_EQ(shared_in_pass(false, epoch), 0);
+  EXPECT_EQ(shared_in_pass(true, 0), 0);
+  EXPECT_GT(shared_in_pass(true, 1), 0);
 }
 
 TEST(Shuffle, SeedsAreCombinedAsInTensorFlow) {

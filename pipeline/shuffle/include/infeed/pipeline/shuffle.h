@@ -35,6 +35,14 @@ struct ShuffleOptions {
 ///
 /// If no seed is given, a resume in another process takes the seeds of its checkpoint.
 ///
+/// A split for validation must not come after a shuffle that draws anew: from the second pass on
+/// take(n) and skip(n) of it would share elements. Split before it, or keep one order for all passes:
+///
+///     auto one_order = dataset | infeed::shuffle({.buffer = infeed::whole_input, .seed = 1,
+///                                                 .reshuffle_each_iteration = false});
+///     auto validation = one_order | infeed::take(1'000);
+///     auto training = one_order | infeed::skip(1'000) | infeed::shuffle({.buffer = 10'000, .seed = 2});
+///
 /// Memory: buffer x element, counted in the iterator's limit. Resume: walks the draws backwards to
 /// find the buffer's content, and asks the input for just those elements.
 inline auto shuffle(ShuffleOptions options);

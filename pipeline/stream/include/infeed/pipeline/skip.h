@@ -13,6 +13,8 @@ NodePointer make_skip(std::int64_t count, NodePointer input);
 
 /// Gives all but the first `count` elements, errors included; a negative count skips all. Functions
 /// of the stages before aren't called for skipped elements if the stream doesn't depend on it.
+/// After a shuffle that draws anew for each pass, take(n) and skip(n) are halves of one pass only:
+/// shuffle.h has a split for validation.
 inline auto skip(std::int64_t count, StageOptions options = {}) {
   return named_stage(options.name, untyped_stage(detail::make_skip, count));
 }
