@@ -93,6 +93,11 @@ class InflateSource final : public ByteSource {
       ended_ = true;
       return false;
     }
+    if (!is_first && compression_ == Compression::gzip && *state_.next_in == 0 &&
+        only_zeros_follow()) {
+      ended_ = true;
+      return false;
+    }
     const std::uint8_t first = *state_.next_in;
     if (!is_first && (compression_ == Compression::gzip ? first != 0x1f : (first & 0x0f) != 8)) {
       give_up(fmt::format("what follows the end of a {} stream is not another one",
@@ -107,6 +112,20 @@ class InflateSource final : public ByteSource {
     header_ = GzipHeader();
     in_stream_ = true;
     ++streams_;
+    return true;
+  }
+
+  /// Passes over zeros, with which tapes and some writers pad a file; gzip ignores them, too.
+  bool only_zeros_follow() {
+    while (refill()) {
+      const std::uint8_t* const end = state_.next_in + state_.avail_in;
+      const std::uint8_t* const other =
+          std::find_if(state_.next_in, state_.next_in + state_.avail_in,
+                       [](std::uint8_t byte) { return byte != 0; });
+      state_.avail_in = static_cast<std::uint32_t>(end - other);
+      state_.next_in += other - state_.next_in;
+      if (other != end) return false;
+    }
     return true;
   }
 

@@ -1,6 +1,7 @@
 #include "io/byte_source.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -99,6 +100,7 @@ OpenedSource open_local(const std::string& name, const SourceOptions& options) {
   if (options.compression == Compression::automatic) {
     prefix = opened.file_bytes ? read_prefix(file) : read_prefix_of_pipe(file);
     opened.compression = recognise_compression(prefix);
+    opened.front = prefix;
   }
   opened.source = make_plain_source(std::move(file), std::move(prefix));
   return opened;
@@ -150,8 +152,39 @@ OpenedSource open_source(const std::string& name, const SourceOptions& options) 
   return opened;
 }
 
+void refuse_foreign_format(std::string_view front, const std::string& file) {
+  struct Format {
+    std::string_view begin;
+    std::string_view name;
+    std::string_view advice;
+  };
+  constexpr std::string_view kDecompress = "decompress it, or compress it by gzip";
+  static constexpr std::array<Format, 7> kFormats{{
+      {"\x28\xb5\x2f\xfd", "compressed by zstd", kDecompress},
+      {"\xfd"
+       "7zXZ",
+       "compressed by xz", kDecompress},
+      {"BZh91AY&SY", "compressed by bzip2", kDecompress},
+      {"PK\x03\x04", "a zip archive", "unpack it"},
+      {"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it"},
+      {"PAR1", "a Parquet file", "write its columns as CSV or JSON lines"},
+      {"version https://git-lfs.github.", "a pointer of Git LFS and not the file",
+       "run git lfs pull"},
+  }};
+  for (const Format& format : kFormats) {
+    if (!front.starts_with(format.begin)) continue;
+    throw Error(
+        ErrorCode::failed_precondition,
+        fmt::format("the file is {}, which isn't read here: {} (a compression of none reads "
+                    "the bytes as they are)",
+                    format.name, format.advice))
+        .at_file(redacted_url(file));
+  }
+}
+
 OpenedSource open_data_source(const std::string& name, SourceOptions options) {
   OpenedSource opened = open_source(name, options);
+  if (opened.compression == Compression::none) refuse_foreign_format(opened.front, name);
   if (options.compression != Compression::automatic || opened.compression != Compression::zlib) {
     return opened;
   }

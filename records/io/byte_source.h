@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "infeed/records/compression.h"
 #include "infeed/records/file.h"
@@ -52,15 +53,20 @@ std::unique_ptr<ByteSource> make_inflate_source(std::unique_ptr<ByteSource> inpu
                                                 TrailingStreams trailing);
 
 /// Bytes at a file's front that recognise_compression() needs.
-inline constexpr std::size_t kCompressionPrefixBytes = 16;
+inline constexpr std::size_t kCompressionPrefixBytes = 32;
 
 /// Recognises the compression of a file that begins with `prefix`.
 Compression recognise_compression(std::string_view prefix);
+
+/// Throws failed_precondition where `front` is the begin of a file in a well-known format that isn't
+/// read here (bzip2, Parquet...). Its bytes would pass for lines, or for damaged records.
+void refuse_foreign_format(std::string_view front, const std::string& file);
 
 struct OpenedSource {
   std::unique_ptr<ByteSource> source;
   Compression compression;
   std::optional<std::uint64_t> file_bytes;
+  std::string front = {};  ///< the first bytes, if the compression was recognised by them
 };
 
 struct SourceOptions {

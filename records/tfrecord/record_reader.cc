@@ -34,7 +34,11 @@ class RecordReader::State {
         pool_(std::make_shared<detail::BlockPool>(file_)),
         opened_(detail::open_source(file, source_options())),
         window_(std::move(opened_.source), pool_, options_.block_bytes),
-        search_(options_.record_bytes_max, options_.url.stop) {}
+        search_(options_.record_bytes_max, options_.url.stop) {
+    if (opened_.compression == Compression::none) {
+      detail::refuse_foreign_format(opened_.front, file);
+    }
+  }
 
   std::size_t read(std::span<Record> out) {
     if (out.empty()) return 0;

@@ -115,6 +115,7 @@ OpenedSource open_url_source(const std::string& url, const SourceOptions& option
     std::string prefix(kCompressionPrefixBytes, '\0');
     prefix.resize(file->read_at(0, prefix));
     opened.compression = recognise_compression(prefix);
+    opened.front = prefix;
   }
   opened.source = std::make_unique<UrlSource>(std::move(file));
   return opened;

@@ -14,6 +14,7 @@
 #include "io/byte_source.h"
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
+#include "thrown_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -178,6 +179,18 @@ TEST(GzipHeader, lies_anywhere_in_a_file_of_many_members) {
   std::string file;
   for (int i = 0; i < 30'000; ++i) file += member;
   EXPECT_EQ(count_records(folder.write("many.tfrecord.gz", file)), 30'000U);
+}
+
+// Tapes and some writers fill a file up to a block; gzip ignores the zeros as well.
+TEST(GzipStream, zeros_after_the_last_member_are_ignored) {
+  const testing::TemporaryFolder folder;
+  const std::string member = header(kChecksum) + behind_header(testing::frame("record"));
+  for (const std::size_t zeros : {1, 7, 512, 1'500'000}) {
+    const std::string padded = member + member + std::string(zeros, '\0');
+    EXPECT_EQ(count_records(folder.write("padded.gz", padded)), 2U) << zeros;
+    const std::string file = folder.write("more.gz", padded + member);
+    EXPECT_EQ(testing::error_of([&] { count_records(file); }).code(), ErrorCode::data_loss);
+  }
 }
 
 /// Writes the bytes so that the reader gets each in a separate read.

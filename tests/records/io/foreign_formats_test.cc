@@ -1,0 +1,67 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/record_reader.h>
+
+#include "io/byte_source.h"
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+/// Files in formats that aren't read are named, instead of read as lines of garbage.
+namespace infeed::detail {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct ForeignFile {
+  std::string front;
+  std::string said;
+};
+
+const std::vector<ForeignFile>& foreign_files() {
+  static const std::vector<ForeignFile> files = {
+      {"\x28\xb5\x2f\xfd\x04\x58", "compressed by zstd"},
+      {std::string("\xfd\x37\x7a\x58\x5a\x00", 6), "compressed by xz"},
+      {"BZh91AY&SY\x94", "compressed by bzip2"},
+      {"PK\x03\x04\x14", "a zip archive"},
+      {"7z\xbc\xaf\x27\x1c", "a 7z archive"},
+      {"PAR1\x15\x04", "a Parquet file"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n", "git lfs pull"},
+  };
+  return files;
+}
+
+TEST(ForeignFormats, AreNamedWithAnAdvice) {
+  const testing::TemporaryFolder folder;
+  for (const ForeignFile& foreign : foreign_files()) {
+    SCOPED_TRACE(foreign.said);
+    const std::string file = folder.write("file", foreign.front + std::string(100, 'x'));
+    const Error of_text = testing::error_of([&] { open_data_source(file, {}); });
+    EXPECT_EQ(of_text.code(), ErrorCode::failed_precondition);
+    EXPECT_EQ(of_text.file(), file);
+    EXPECT_THAT(of_text.message(), HasSubstr(foreign.said));
+    EXPECT_THAT(testing::error_of([&] { const RecordReader reader(file); }).message(),
+                HasSubstr(foreign.said));
+  }
+}
+
+TEST(ForeignFormats, AreReadAsTheyAreWhereNoneIsNamed) {
+  const testing::TemporaryFolder folder;
+  for (const ForeignFile& foreign : foreign_files()) {
+    const std::string file = folder.write("file", foreign.front);
+    const OpenedSource opened = open_data_source(file, {.compression = Compression::none});
+    std::string bytes(foreign.front.size() + 1, '?');
+    bytes.resize(opened.source->read(bytes));
+    EXPECT_EQ(bytes, foreign.front);
+  }
+}
+
+TEST(ForeignFormats, ShortTextsAreNone) {
+  const testing::TemporaryFolder folder;
+  for (const std::string text : {"", "P", "PK", "BZh9", "version https://git"}) {
+    EXPECT_NO_THROW(open_data_source(folder.write("file", text), {})) << text;
+  }
+}
+
+}  // namespace
+}  // namespace infeed::detail
