@@ -8,7 +8,8 @@ namespace infeed::detail {
 
 int current_core() {
 #if defined(__linux__)
-  return ::sched_getcpu();
+  const int core = ::sched_getcpu();
+  return core < 0 ? 0 : core;
 #else
   return 0;
 #endif
