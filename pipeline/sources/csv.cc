@@ -5,6 +5,7 @@
 
 #include <infeed/pipeline/files.h>
 #include <infeed/records/crc32c.h>
+#include <infeed/records/whole_set.h>
 
 #include "sources/text_stage.h"
 
@@ -44,11 +45,11 @@ Dataset<ColumnBatch> csv(std::initializer_list<std::string> files, ColumnSchema 
 
 Dataset<ColumnBatch> csv(const std::string& pattern, ColumnSchema schema, Count size,
                          CsvSourceOptions options) {
-  return csv(detail::find_files(pattern), std::move(schema), size, std::move(options));
+  return csv(match_whole_sets(pattern), std::move(schema), size, std::move(options));
 }
 
 Dataset<ColumnBatch> csv(const std::string& pattern, Count size, CsvSourceOptions options) {
-  std::vector<std::string> files = detail::find_files(pattern);
+  std::vector<std::string> files = match_whole_sets(pattern);
   ColumnSchema schema = infer_csv_schema(files.front(), options.format);
   return csv(std::move(files), std::move(schema), size, std::move(options));
 }

@@ -6,16 +6,10 @@
 
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/slices.h>
-#include <infeed/records/files.h>
+#include <infeed/records/whole_set.h>
 
 namespace infeed {
 namespace detail {
-
-std::vector<std::string> find_files(const std::string& pattern) {
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(pattern, ignored)) return {pattern};
-  return match_files(pattern);
-}
 
 std::string files_fingerprint(const std::vector<std::string>& files) {
   std::uint64_t total_bytes = 0;
@@ -55,7 +49,7 @@ Dataset<std::string> files(std::initializer_list<std::string> list, FilesOptions
 }
 
 Dataset<std::string> files(const std::string& pattern, FilesOptions options) {
-  return files(detail::find_files(pattern), options);
+  return files(match_whole_sets(pattern), options);
 }
 
 }  // namespace infeed

@@ -7,6 +7,7 @@
 #include <infeed/error.h>
 #include <infeed/pipeline/files.h>
 #include <infeed/records/fixed_length.h>
+#include <infeed/records/whole_set.h>
 
 #include "sources/file_readers_stage.h"
 
@@ -105,7 +106,7 @@ Dataset<Record> fixed_length_records(std::initializer_list<std::string> files, C
 
 Dataset<Record> fixed_length_records(const std::string& pattern, Count record_bytes,
                                      FixedLengthRecordsOptions options) {
-  return fixed_length_records(detail::find_files(pattern), record_bytes, std::move(options));
+  return fixed_length_records(match_whole_sets(pattern), record_bytes, std::move(options));
 }
 
 }  // namespace infeed

@@ -5,6 +5,7 @@
 
 #include <infeed/pipeline/files.h>
 #include <infeed/records/crc32c.h>
+#include <infeed/records/whole_set.h>
 
 #include "sources/text_stage.h"
 
@@ -33,12 +34,12 @@ Dataset<ColumnBatch> json_lines(std::initializer_list<std::string> files, Column
 
 Dataset<ColumnBatch> json_lines(const std::string& pattern, ColumnSchema schema, Count size,
                                 JsonLinesSourceOptions options) {
-  return json_lines(detail::find_files(pattern), std::move(schema), size, std::move(options));
+  return json_lines(match_whole_sets(pattern), std::move(schema), size, std::move(options));
 }
 
 Dataset<ColumnBatch> json_lines(const std::string& pattern, Count size,
                                 JsonLinesSourceOptions options) {
-  std::vector<std::string> files = detail::find_files(pattern);
+  std::vector<std::string> files = match_whole_sets(pattern);
   ColumnSchema schema = infer_json_lines_schema(files.front(), options.format);
   return json_lines(std::move(files), std::move(schema), size, std::move(options));
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <infeed/pipeline/files.h>
+#include <infeed/records/whole_set.h>
 
 #include "engine/iterator_context.h"
 #include "engine/recording/place_log.h"
@@ -117,7 +118,7 @@ Dataset<Record> lines(std::initializer_list<std::string> files, LinesOptions opt
 }
 
 Dataset<Record> lines(const std::string& pattern, LinesOptions options) {
-  return lines(detail::find_files(pattern), std::move(options));
+  return lines(match_whole_sets(pattern), std::move(options));
 }
 
 }  // namespace infeed

@@ -9,6 +9,7 @@
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/hand_over.h>
 #include <infeed/records/crc32c.h>
+#include <infeed/records/whole_set.h>
 
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
@@ -173,7 +174,7 @@ Dataset<ColumnBatch> npy(std::vector<std::string> files, Count size, NpySourceOp
 }
 
 Dataset<ColumnBatch> npy(const std::string& pattern, Count size, NpySourceOptions options) {
-  return npy(detail::find_files(pattern), size, std::move(options));
+  return npy(match_whole_sets(pattern), size, std::move(options));
 }
 
 Dataset<ColumnBatch> npz(std::vector<std::string> files, Count size, NpySourceOptions options) {
@@ -181,7 +182,7 @@ Dataset<ColumnBatch> npz(std::vector<std::string> files, Count size, NpySourceOp
 }
 
 Dataset<ColumnBatch> npz(const std::string& pattern, Count size, NpySourceOptions options) {
-  return npz(detail::find_files(pattern), size, std::move(options));
+  return npz(match_whole_sets(pattern), size, std::move(options));
 }
 
 Dataset<ColumnBatch> npy_columns(std::vector<NpyColumn> columns, Count size,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <infeed/pipeline/files.h>
+#include <infeed/records/whole_set.h>
 
 #include "sources/file_readers_stage.h"
 
@@ -72,7 +73,7 @@ Dataset<TarSample> tar(std::initializer_list<std::string> files, TarSourceOption
 }
 
 Dataset<TarSample> tar(const std::string& pattern, TarSourceOptions options) {
-  return tar(detail::find_files(pattern), std::move(options));
+  return tar(match_whole_sets(pattern), std::move(options));
 }
 
 }  // namespace infeed

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "infeed/records/files.h"
+#include "infeed/records/whole_set.h"
 #include "io/open_files.h"
 #include "tfrecord/indexed_shard.h"
 #include "tfrecord/record_damage.h"
@@ -259,7 +260,7 @@ std::size_t RecordSet::Shards::read(std::span<const std::uint64_t> rows,
 }
 
 RecordSet::RecordSet(const std::string& pattern, RecordSetOptions options)
-    : RecordSet(is_url(pattern) ? std::vector{pattern} : match_files(pattern), options) {}
+    : RecordSet(is_url(pattern) ? std::vector{pattern} : match_whole_sets(pattern), options) {}
 
 RecordSet::RecordSet(std::vector<std::string> files, RecordSetOptions options)
     : shards_(std::make_shared<const Shards>(std::move(files), options)) {}

@@ -9,11 +9,13 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
+#include <infeed/records/whole_set.h>
 
 namespace infeed::tools {
 namespace {
@@ -47,28 +49,21 @@ std::vector<std::string> record_files_in(const std::string& folder) {
   return files;
 }
 
-/// Escapes a name with wildcards in it, so that it is no pattern.
-std::string escaped(const std::string& name) {
-  std::string pattern;
-  for (const char c : name) {
-    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
+bool is_folder(const std::string& name) {
+  std::error_code ignored;
+  return !is_url(name) && fs::is_directory(name, ignored);
 }
 
-/// match_files() that also lists folders.
-std::vector<std::string> expand(const std::vector<std::string>& patterns) {
-  std::vector<std::string> expanded;
-  for (const std::string& pattern : patterns) {
-    std::error_code ignored;
-    if (is_url(pattern) || !fs::is_directory(pattern, ignored)) {
-      expanded.push_back(pattern);
-      continue;
-    }
-    for (const std::string& file : list_record_files(pattern)) expanded.push_back(escaped(file));
-  }
-  return match_files(expanded);
+/// Removes files that lie beside another one of them, and manifests unless there is nothing else.
+void leave_out_side_files(std::vector<std::string>& files) {
+  const std::set<std::string> found(files.begin(), files.end());
+  std::erase_if(files, [&](const std::string& file) {
+    return std::any_of(kSideEndings.begin(), kSideEndings.end(), [&](std::string_view ending) {
+      return file.ends_with(ending) && found.contains(file.substr(0, file.size() - ending.size()));
+    });
+  });
+  const auto is_manifest = [](const std::string& file) { return file.ends_with(".manifest.json"); };
+  if (!std::all_of(files.begin(), files.end(), is_manifest)) std::erase_if(files, is_manifest);
 }
 
 }  // namespace
@@ -117,17 +112,28 @@ void write_side_file(const RecordWriter& writer, Compression compression, Durabi
   sync_folder(folder_of(index_file));
 }
 
-std::vector<std::string> match_record_files(const std::vector<std::string>& patterns) {
-  std::vector<std::string> files = expand(patterns);
-  const std::set<std::string> found(files.begin(), files.end());
-  std::erase_if(files, [&](const std::string& file) {
-    return std::any_of(kSideEndings.begin(), kSideEndings.end(), [&](std::string_view ending) {
-      return file.ends_with(ending) && found.contains(file.substr(0, file.size() - ending.size()));
-    });
+FoundRecordFiles find_record_files(const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  std::vector<std::string> of_sets;
+  for (const std::string& name : names) {
+    const bool is_whole = is_folder(name);
+    std::vector<std::string> files = is_whole ? list_record_files(name) : match_files(name);
+    if (is_whole || !lists_files(name, files))
+      of_sets.insert(of_sets.end(), files.begin(), files.end());
+    all.insert(all.end(), files.begin(), files.end());
+  }
+  std::set<std::string> seen;
+  std::erase_if(all, [&](const std::string& file) {
+    return !seen.insert(is_url(file) ? file : fs::path(file).lexically_normal().string()).second;
   });
-  const auto is_manifest = [](const std::string& file) { return file.ends_with(".manifest.json"); };
-  if (!std::all_of(files.begin(), files.end(), is_manifest)) std::erase_if(files, is_manifest);
-  return files;
+  leave_out_side_files(all);
+  return {.files = std::move(all), .set_problems = find_set_problems(of_sets)};
+}
+
+std::vector<std::string> match_record_files(const std::vector<std::string>& names) {
+  FoundRecordFiles found = find_record_files(names);
+  throw_set_problems(found.set_problems);
+  return std::move(found.files);
 }
 
 std::string_view shard_extension(Compression compression) {

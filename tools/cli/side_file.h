@@ -6,6 +6,7 @@
 
 #include <infeed/records/compression.h>
 #include <infeed/records/record_writer.h>
+#include <infeed/records/whole_set.h>
 
 /// Why: a record file can be read at random, or by several threads, if the places of its records
 /// are known. A plain file has NAME.index beside it, a gzip file NAME.points (flush points); an lz4
@@ -34,9 +35,18 @@ bool holds_record_files(const std::string& folder);
 /// shards.
 std::vector<std::string> sets_of_files(const std::vector<std::string>& files);
 
-/// match_files(), and list_record_files() for a folder. Leaves out files that lie beside another
-/// found file, and manifests unless there is nothing else: 'data/*' means the records.
-std::vector<std::string> match_record_files(const std::vector<std::string>& patterns);
+struct FoundRecordFiles {
+  std::vector<std::string> files;
+  std::vector<SetProblem> set_problems;  ///< in sets found by a folder or a pattern
+};
+
+/// Returns the files of names, patterns (match_files()) and folders (list_record_files()), each once.
+/// Leaves out files that lie beside another found file (an index), and manifests unless there is
+/// nothing else: 'data/*' means the records.
+FoundRecordFiles find_record_files(const std::vector<std::string>& names);
+
+/// The same for a command that reads whole sets: throws their first problem.
+std::vector<std::string> match_record_files(const std::vector<std::string>& names);
 
 /// Returns the ending of shard names: "tfrecord", "tfrecord.gz", "tfrecord.lz4".
 std::string_view shard_extension(Compression compression);

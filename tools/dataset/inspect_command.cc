@@ -65,7 +65,11 @@ class InspectRun {
 
   void run() {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
-    files_ = match_record_files(options_.patterns);
+    FoundRecordFiles found = find_record_files(options_.patterns);
+    files_ = std::move(found.files);
+    for (const SetProblem& problem : found.set_problems) {
+      damage_.push_back(redacted_url(problem.file) + ": " + problem.text);
+    }
     sets_ = sets_of_files(files_);
     read_beside();
     for (const std::string& file : files_) {
@@ -81,8 +85,8 @@ class InspectRun {
     if (!options_.json_file.empty()) replace_file(options_.json_file, json_text(describe()));
     if (damage_.empty()) return;
     throw Error(ErrorCode::data_loss,
-                fmt::format("{} damaged range{} found; what is whole can be saved with infeed "
-                            "repair",
+                fmt::format("{} problem{} found; whole records of damaged files can be saved with "
+                            "infeed repair",
                             damage_.size(), damage_.size() == 1 ? " was" : "s were"));
   }
 
@@ -152,7 +156,7 @@ class InspectRun {
       terminal_.line(fmt::format("  {} sets together: {}", sets_.size(), fmt::join(sets_, ", ")));
     }
     for (const std::string& text : damage_) {
-      terminal_.line("  " + terminal_.paint(Paint::bad, "damaged: ") + text);
+      terminal_.line("  " + terminal_.paint(Paint::bad, "problem: ") + text);
     }
     if (statistics_.opaque_records() > 0) {
       terminal_.line(fmt::format("  {} records are no tf.train.Example",

@@ -1,8 +1,11 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -12,6 +15,8 @@
 #include <infeed/records/files.h>
 #include <infeed/records/output_file.h>
 #include <infeed/records/record_writer.h>
+#include <infeed/records/shard_manifest.h>
+#include <infeed/records/whole_set.h>
 
 #include "cli/json_text.h"
 #include "cli/side_file.h"
@@ -45,6 +50,8 @@ struct Repaired {
   std::string file;
   std::string output;
   RecordScan scan;
+  /// Records that its set's manifest counts; nothing where no manifest lists it.
+  std::optional<std::uint64_t> records_wanted = std::nullopt;
 };
 
 Json report_of(const Repaired& repaired) {
@@ -55,11 +62,13 @@ Json report_of(const Repaired& repaired) {
                     {"record", range.record},
                     {"message", range.message}});
   }
-  return {{"file", repaired.file},
-          {"output", repaired.output},
-          {"records_saved", repaired.scan.records},
-          {"lost", lost},
-          {"infeed_version", INFEED_VERSION}};
+  Json report{{"file", repaired.file},
+              {"output", repaired.output},
+              {"records_saved", repaired.scan.records},
+              {"lost", lost},
+              {"infeed_version", INFEED_VERSION}};
+  if (repaired.records_wanted) report["records_in_manifest"] = *repaired.records_wanted;
+  return report;
 }
 
 RecordWriter open_output(const std::string& output, Compression compression, bool overwrite) {
@@ -100,7 +109,23 @@ Repaired repair_file(const std::string& file, const std::string& output, bool ov
   }
   writer.close();
   write_side_file(writer, compression, Durability::synced);
-  return {redacted_url(file), output, std::move(scan)};
+  const std::optional<ManifestShard> listed = ShardManifests().find(file);
+  return {redacted_url(file), output, std::move(scan),
+          listed ? std::optional(listed->examples) : std::nullopt};
+}
+
+std::string compared_with_manifest(const Repaired& repaired) {
+  const std::uint64_t saved = repaired.scan.records;
+  if (!repaired.records_wanted) {
+    return repaired.scan.damaged.empty()
+               ? "every record in it is whole; no manifest says how many there were"
+               : "no manifest says how many records there were";
+  }
+  const std::uint64_t wanted = *repaired.records_wanted;
+  if (saved == wanted) return "nothing was lost: its set's manifest lists as many records";
+  return fmt::format("its set's manifest lists {} records, so {} are {}", with_commas(wanted),
+                     with_commas(saved < wanted ? wanted - saved : saved - wanted),
+                     saved < wanted ? "lost" : "too many");
 }
 
 void print(Terminal& terminal, const Repaired& repaired) {
@@ -112,9 +137,11 @@ void print(Terminal& terminal, const Repaired& repaired) {
     terminal.line("  lost: " + tools::describe(range));
     bytes += range.end - range.begin;
   }
-  terminal.line(scan.damaged.empty() ? "  nothing was lost: every record is whole"
-                                     : fmt::format("  {} bytes in {} ranges could not be saved",
-                                                   bytes, scan.damaged.size()));
+  if (!scan.damaged.empty()) {
+    terminal.line(
+        fmt::format("  {} bytes in {} ranges could not be saved", bytes, scan.damaged.size()));
+  }
+  terminal.line("  " + compared_with_manifest(repaired));
 }
 
 /// Repairs all record files of a folder, whole ones too, so that the output is a dataset.
@@ -129,7 +156,14 @@ Json repair_folder(const RepairOptions& options, Terminal& terminal, const std::
     print(terminal, repaired);
     reports.push_back(report_of(repaired));
   }
-  return {{"files", reports}, {"infeed_version", INFEED_VERSION}};
+  Json problems = Json::array();
+  for (const SetProblem& problem : find_set_problems(files)) {
+    // A cut shard stands among the files above.
+    if (std::find(files.begin(), files.end(), problem.file) != files.end()) continue;
+    terminal.line(fmt::format("{}: {}", problem.file, problem.text));
+    problems.push_back({{"file", problem.file}, {"problem", problem.text}});
+  }
+  return {{"files", reports}, {"set_problems", problems}, {"infeed_version", INFEED_VERSION}};
 }
 
 void run(const RepairOptions& options, const std::stop_token& stop) {

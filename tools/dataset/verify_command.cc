@@ -69,10 +69,13 @@ class VerifyRun {
       }
     }
     if (!patterns.empty()) {
-      const std::vector<std::string> record_files = match_record_files(patterns);
-      note_unfinished(sets_of_files(record_files));
-      note(counted(record_files.size(), "record file"),
-           verify_records(record_files, verify_options()));
+      const FoundRecordFiles found = find_record_files(patterns);
+      note_unfinished(sets_of_files(found.files));
+      Verification verification = verify_records(found.files, verify_options());
+      for (const SetProblem& problem : found.set_problems) {
+        verification.problems.push_back({problem.file, problem.text});
+      }
+      note(counted(found.files.size(), "record file"), std::move(verification));
     }
     if (!options_.json_file.empty()) replace_file(options_.json_file, json_text(describe()));
     const std::size_t problems = count_problems();

@@ -14,6 +14,7 @@
 #include <infeed/pipeline/reservation.h>
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>
+#include <infeed/records/whole_set.h>
 
 namespace infeed {
 namespace {
@@ -145,7 +146,7 @@ Dataset<Record> indexed_records(const RecordSet& set, StageOptions options) {
 
 Dataset<Record> indexed_records(const std::string& pattern, IndexedRecordsOptions options) {
   // A URL is refused before anybody lists its store.
-  return indexed_records(is_url(pattern) ? std::vector{pattern} : detail::find_files(pattern),
+  return indexed_records(is_url(pattern) ? std::vector{pattern} : match_whole_sets(pattern),
                          std::move(options));
 }
 

@@ -4,6 +4,7 @@
 
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/options.h>
+#include <infeed/records/whole_set.h>
 
 #include "sources/dropped_counts.h"
 #include "sources/records/records_stage.h"
@@ -69,7 +70,7 @@ Dataset<Record> records(std::initializer_list<std::string> files, RecordsOptions
 }
 
 Dataset<Record> records(const std::string& pattern, RecordsOptions options) {
-  return records(detail::find_files(pattern), std::move(options));
+  return records(match_whole_sets(pattern), std::move(options));
 }
 
 }  // namespace infeed

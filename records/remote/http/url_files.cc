@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
-#include <fnmatch.h>
 #include <optional>
 #include <set>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "infeed/error.h"
 #include "infeed/records/files.h"
 #include "infeed/records/limits.h"
+#include "io/pattern/path_pattern.h"
 #include "io/remote_files.h"
 #include "io/url.h"
 #include "remote/aws/bucket_list.h"
@@ -117,13 +117,14 @@ std::vector<std::string> match_s3(const std::string& pattern) {
   const std::size_t wildcard = name.key.find_first_of("*?[\\");
   if (wildcard == name.key.npos) return {pattern};
   const std::string prefix = name.key.substr(0, wildcard);
-  const bool is_flat = name.key.find('/', wildcard) == name.key.npos;
+  const bool is_flat = name.key.find('/', wildcard) == name.key.npos &&
+                       name.key.find("**", wildcard) == name.key.npos;
   Transfers transfers(UrlTarget(fmt::format("s3://{}", name.bucket)), {});
   std::vector<std::string> keys = list_keys(transfers, prefix, is_flat);
   std::vector<std::string> found;
   for (const std::string& key : keys) {
     if (key.ends_with('/')) continue;  // some tools mark a folder so
-    if (::fnmatch(name.key.c_str(), key.c_str(), FNM_PATHNAME | FNM_PERIOD) != 0) continue;
+    if (!path_matches(name.key, key)) continue;
     found.push_back(fmt::format("s3://{}/{}", name.bucket, key));
   }
   if (found.empty()) {

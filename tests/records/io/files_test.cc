@@ -45,6 +45,60 @@ TEST(MatchFiles, several_patterns_keep_their_order_and_no_file_twice) {
               ElementsAre(folder.file("c"), folder.file("a"), folder.file("b")));
 }
 
+TEST(MatchFiles, a_name_that_exists_is_that_file) {
+  const TemporaryFolder folder;
+  for (const char* name : {"labels[1].csv", "labels1.csv", "a{b,c}", "ab", "what?", "x*y", "xy"}) {
+    folder.write(name, "");
+  }
+  for (const char* name : {"labels[1].csv", "a{b,c}", "what?", "x*y"}) {
+    EXPECT_THAT(match_files(folder.file(name)), ElementsAre(folder.file(name)));
+  }
+  EXPECT_THAT(match_files(folder.file("labels[12].csv")), ElementsAre(folder.file("labels1.csv")));
+  EXPECT_THAT(match_files(folder.file("labels\\[1].csv")),
+              ElementsAre(folder.file("labels[1].csv")));
+}
+
+TEST(MatchFiles, two_stars_are_any_depth) {
+  const TemporaryFolder folder;
+  for (const char* name : {"x", "x/y", ".hidden"}) {
+    std::filesystem::create_directory(folder.file(name));
+  }
+  for (const char* name : {"a.csv", "x/b.csv", "x/y/c.csv", "x/y/d.txt", ".hidden/e.csv"}) {
+    folder.write(name, "");
+  }
+  std::filesystem::create_directory_symlink(folder.path(), folder.file("x/loop"));
+  EXPECT_THAT(match_files(folder.file("**/*.csv")),
+              ElementsAre(folder.file("a.csv"), folder.file("x/b.csv"), folder.file("x/y/c.csv")));
+  EXPECT_THAT(
+      match_files(folder.file("x/**")),
+      ElementsAre(folder.file("x/b.csv"), folder.file("x/y/c.csv"), folder.file("x/y/d.txt")));
+  EXPECT_THAT(match_files(folder.file("**/y/**/*.csv")), ElementsAre(folder.file("x/y/c.csv")));
+}
+
+TEST(MatchFiles, braces_are_a_list_in_its_order) {
+  const TemporaryFolder folder;
+  for (const char* name : {"t-008", "t-009", "t-010", "u-1", "u-{", "v{1}"}) folder.write(name, "");
+  EXPECT_THAT(match_files(folder.file("t-{010..008}")),
+              ElementsAre(folder.file("t-010"), folder.file("t-009"), folder.file("t-008")));
+  EXPECT_THAT(match_files(folder.file("{u-1,t-{008,01?}}")),
+              ElementsAre(folder.file("u-1"), folder.file("t-008"), folder.file("t-010")));
+  EXPECT_THAT(match_files(folder.file("u-{*")), ElementsAre(folder.file("u-{")));
+  EXPECT_THAT(match_files(folder.file("v{1}*")), ElementsAre(folder.file("v{1}")));
+  EXPECT_THAT(error_of([&] { match_files(folder.file("t-{008..011}")); }).what(),
+              HasSubstr("no file matches '" + folder.file("t-011") + "'"));
+  EXPECT_THAT(error_of([&] { match_files(folder.file("t-{0..100000000}")); }).what(),
+              HasSubstr("stand for more than 99999 names"));
+  EXPECT_THAT(error_of([&] { match_files(folder.file("{0..999}{0..999}")); }).what(),
+              HasSubstr("stand for more than 99999 names"));
+}
+
+TEST(MatchFiles, one_file_of_two_spellings_comes_once) {
+  const TemporaryFolder folder;
+  folder.write("x", "");
+  const std::string other = folder.path().string() + "/./x";
+  EXPECT_THAT(match_files({other, folder.file("x"), folder.file("*")}), ElementsAre(other));
+}
+
 TEST(MatchFiles, nothing_found_says_what_lies_there) {
   const TemporaryFolder folder;
   const std::string pattern = folder.file("train-*");

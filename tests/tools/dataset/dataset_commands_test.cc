@@ -228,8 +228,8 @@ TEST_F(DatasetCommands, InspectShowsColumnsSizesAndValues) {
   change(shard(0), 1000, "X");
   result = run_infeed({"inspect", shard(0)});
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("1 damaged range was found"), HasSubstr("repair")));
-  EXPECT_THAT(result.out, HasSubstr("damaged: "));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("1 problem was found"), HasSubstr("repair")));
+  EXPECT_THAT(result.out, HasSubstr("problem: "));
   EXPECT_THAT(result.out, Not(HasSubstr("\x1b")));
 }
 

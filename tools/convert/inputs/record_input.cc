@@ -6,9 +6,11 @@
 #include <utility>
 
 #include <infeed/error.h>
+#include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_reader.h>
 #include <infeed/records/seekable_file.h>
+#include <infeed/records/whole_set.h>
 
 #include "convert/inputs/found_dataset.h"
 #include "convert/inputs/open_input.h"
@@ -64,6 +66,10 @@ class RecordsInput final : public ExampleInput {
       records_.emplace_back(file);
       begins_.push_back(begins_.back() + records_.back().size());
     }
+    for (const SetProblem& problem : find_set_problems(files)) {
+      notes_.push_back(fmt::format("the listed shards are read, which aren't a whole set: {}: {}",
+                                   redacted_url(problem.file), problem.text));
+    }
     // Passes on shapes and classes, which records don't have.
     if (std::optional<Manifest> manifest = find_manifest(files)) {
       shapes_ = std::move(manifest->shapes);
@@ -85,6 +91,7 @@ class RecordsInput final : public ExampleInput {
   std::vector<InputFile> files() const override { return files_; }
   ColumnShapes shapes() const override { return shapes_; }
   std::vector<std::string> classes() const override { return classes_; }
+  std::vector<std::string> notes() const override { return notes_; }
 
  private:
   friend class RecordFilesReader;
@@ -101,6 +108,7 @@ class RecordsInput final : public ExampleInput {
   std::vector<InputFile> files_;
   ColumnShapes shapes_;
   std::vector<std::string> classes_;
+  std::vector<std::string> notes_;
   std::deque<RecordFile> records_;
   std::vector<std::uint64_t> begins_;
 };

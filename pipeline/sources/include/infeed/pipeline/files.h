@@ -47,8 +47,6 @@ Dataset<std::string> files(std::initializer_list<std::string> list, FilesOptions
 // Only the library reads what follows.
 namespace detail {
 
-/// Returns `pattern` itself if a file has that name, else the names that match.
-std::vector<std::string> find_files(const std::string& pattern);
 /// Returns "16 files, 47040192 bytes, crc32c=...", made from names without folders, and sizes.
 std::string files_fingerprint(const std::vector<std::string>& files);
 

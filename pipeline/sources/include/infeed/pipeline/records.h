@@ -68,21 +68,24 @@ struct RecordsOptions {
 /// {.parallelism = infeed::autotune} reads one large file on as many cores as it needs. Records,
 /// order, errors and checkpoints are the same with any number of threads.
 ///
-/// Patterns are those of infeed::match_files. They are looked up when the source is described.
+/// Patterns are those of infeed::match_files. They are looked up when the source is described, and
+/// a set from which a shard is missing, in which one was cut, or that has two numberings is an error
+/// then (records/whole_set.h); a list of names reads a part of a set on purpose.
 ///
 /// A file that was cut between two records looks complete. If `infeed convert` wrote the shards,
 /// its manifest beside them has the number of records of each, and the count is checked at each
-/// file's end. If the manifest lists all files, cardinality() is known. (Only with
-/// DamagePolicy::fail: the other policies may lose records without an error; records that are
-/// missing by the manifest count as dropped.) The check is the default, since it costs one look for
-/// a file per set of shards, and nothing else notices such a loss. A single shard of several, as
-/// interleave reads them, is checked, too, but its cardinality stays unknown.
+/// file's end, also of a single shard, as interleave reads them. If the manifest lists all files,
+/// cardinality() is known, but only with DamagePolicy::fail: the other policies may lose records
+/// without an error, and those missing by the manifest count as dropped. Without a manifest nothing
+/// notices such a loss.
 ///
 /// Errors:
 /// | error                                            | when, and how                            |
 /// |--------------------------------------------------|------------------------------------------|
 /// | a pattern that nothing matches (not_found)       | thrown when the source is described; a   |
 /// |                                                  | name that exists is taken as it is       |
+/// | a set of the pattern isn't whole (data_loss,     | thrown when the source is described      |
+/// | failed_precondition)                             |                                          |
 /// | damage (data_loss)                               | an element's: the rest of the file is    |
 /// |                                                  | dropped, the next file follows           |
 /// | a file that is gone or can't be read when its    | an element's: one for the file, however  |

@@ -19,17 +19,26 @@
 /// Thread-safety: pure functions of the file system (and the stores).
 namespace infeed {
 
-/// Returns the regular files (and pipes) whose path matches `pattern`: `*` and `?` inside one name,
-/// `[a-z]`, backslash to escape. A `*` does not match a leading dot, so partial files are never
-/// found. A pattern without wildcards is a file name. Throws not_found with what lies there instead
-/// when nothing matches, and permission_denied for a folder that can't be listed.
+/// Finds the regular files (and pipes) whose path matches `pattern`, sorted by bytes. A name that
+/// exists is that file, whatever characters it holds.
+///
+/// | in a pattern          | matches                                                             |
+/// |-----------------------|---------------------------------------------------------------------|
+/// | `*`, `?`, `[a-z]`     | characters of one name, but no leading dot: partial files stay out  |
+/// | `**` between slashes  | any number of folders, and none; at the end: all files in them      |
+/// | `{a,b}`, `{000..015}` | each of them, in this order; one that isn't there is an error       |
+/// | backslash             | the next character as it is                                         |
+///
+/// Nothing found is an Error not_found that says what lies there instead; a folder that can't be
+/// listed is permission_denied.
 ///
 /// URLs (url_options.h): objects of a bucket are found in the same way, s3://bucket/train-*. A web
-/// server can't be asked for a list, so a name http(s)://... is taken as it is; in
+/// server can't be asked for a list, so a name http(s)://... is taken as it is, but for braces; in
 /// `train-*-of-00016.tfrecord` (or with ????? for the star) the star stands for all the numbers.
 std::vector<std::string> match_files(const std::string& pattern);
 
-/// The same for several patterns, in their order; a file that several match comes once.
+/// The same for several patterns, in their order; a file that several match comes once ("./x" is
+/// "x").
 std::vector<std::string> match_files(const std::vector<std::string>& patterns);
 std::vector<std::string> match_files(std::initializer_list<std::string> patterns);
 

@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
+#include <sys/stat.h>
+#include <unordered_set>
+#include <utility>
+
+#include "infeed/error.h"
+#include "infeed/records/file.h"
+#include "infeed/records/files.h"
+#include "io/pattern/path_pattern.h"
+#include "io/remote_files.h"
+
+namespace infeed {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Returns the folder in front of the first wildcard.
+fs::path fixed_folder(const fs::path& pattern) {
+  fs::path folder;
+  for (const auto& part : pattern.parent_path()) {
+    if (detail::has_wildcard(part.string())) break;
+    folder /= part;
+  }
+  return folder.empty() ? fs::path(".") : folder;
+}
+
+/// Describes what lies in the folder, for a person who mistyped the pattern.
+std::string describe_folder(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) {
+    return fmt::format("folder '{}' does not exist", folder.string());
+  }
+  std::vector<std::string> names;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    names.push_back(at->path().filename().string() + (at->is_directory() ? "/" : ""));
+  }
+  if (error)
+    return fmt::format("folder '{}' cannot be listed: {}", folder.string(), error.message());
+  if (names.empty()) return fmt::format("folder '{}' is empty", folder.string());
+  std::sort(names.begin(), names.end());
+  constexpr std::size_t kNamesMax = 3;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesMax); ++i) {
+    list += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+  }
+  return fmt::format("folder '{}' holds {} other {}: {}{}", folder.string(), names.size(),
+                     names.size() == 1 ? "entry" : "entries", list,
+                     names.size() > kNamesMax ? ", ..." : "");
+}
+
+Error nothing_found(const std::string& pattern) {
+  return Error(ErrorCode::not_found, fmt::format("no file matches '{}': {}", pattern,
+                                                 describe_folder(fixed_folder(pattern))));
+}
+
+/// Looks for the files of one pattern, folder by folder.
+class Search {
+ public:
+  explicit Search(const std::string& pattern)
+      : pattern_(pattern), parts_(detail::path_parts(pattern)) {
+    // As the last part it means the files in all of these folders.
+    if (detail::is_any_depth(parts_.back())) parts_.push_back("*");
+  }
+
+  /// Sorted by bytes, without folders; Error not_found where there is none.
+  std::vector<std::string> files() && {
+    look_in("", 0);
+    if (files_.empty() && found_folders_) {
+      throw Error(
+          ErrorCode::not_found,
+          fmt::format("only folders match '{0}'; name the files in them: '{0}/*'", pattern_));
+    }
+    if (files_.empty()) throw nothing_found(pattern_);
+    std::sort(files_.begin(), files_.end());
+    files_.erase(std::unique(files_.begin(), files_.end()), files_.end());
+    return std::move(files_);
+  }
+
+ private:
+  /// `folder` ends with its slash, or is empty.
+  void look_in(const std::string& folder, std::size_t part) {
+    const std::string& wanted = parts_[part];
+    if (detail::is_any_depth(wanted)) {
+      look_in(folder, part + 1);
+      for (const fs::directory_entry& entry : entries_of(folder)) {
+        const std::string name = entry.path().filename().string();
+        std::error_code ignored;
+        // A link to a folder may lead back here.
+        if (name.starts_with('.') || entry.is_symlink(ignored)) continue;
+        if (entry.is_directory(ignored)) look_in(folder + name + '/', part);
+      }
+    } else if (!detail::has_wildcard(wanted)) {
+      note(folder + wanted, part, fs::directory_entry());
+    } else {
+      for (const fs::directory_entry& entry : entries_of(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (detail::part_matches(wanted, name)) note(folder + name, part, entry);
+      }
+    }
+  }
+
+  /// Something has the name of this part. `entry` may be empty.
+  void note(const std::string& name, std::size_t part, const fs::directory_entry& entry) {
+    std::error_code ignored;
+    const bool is_last = part + 1 == parts_.size();
+    if (!is_last) return look_in(name + '/', part + 1);
+    if (entry.path().empty() && !fs::exists(name, ignored)) return;
+    const bool is_folder =
+        entry.path().empty() ? fs::is_directory(name, ignored) : entry.is_directory(ignored);
+    if (is_folder) {
+      found_folders_ = true;
+    } else {
+      files_.push_back(name);
+    }
+  }
+
+  /// Empty for what is no folder.
+  std::vector<fs::directory_entry> entries_of(const std::string& folder) const {
+    std::vector<fs::directory_entry> entries;
+    std::error_code error;
+    const fs::path name(folder.empty() ? "." : folder);
+    for (fs::directory_iterator at(name, error), end; !error && at != end; at.increment(error)) {
+      entries.push_back(*at);
+    }
+    const int number = error.value();
+    if (number == 0 || number == ENOENT || number == ENOTDIR) return entries;
+    if (number != EACCES && number != EPERM) throw system_error("list", name.string(), number);
+    throw Error(ErrorCode::permission_denied,
+                fmt::format("cannot list the files of '{}': a folder of it can't be read; check "
+                            "owner and mode of its folders",
+                            pattern_))
+        .at_file(name.string());
+  }
+
+  const std::string& pattern_;
+  std::vector<std::string> parts_;
+  std::vector<std::string> files_;
+  bool found_folders_ = false;
+};
+
+/// Returns the files of one of a pattern's alternatives.
+std::vector<std::string> files_of(const std::string& pattern) {
+  if (is_url(pattern)) return detail::match_urls(pattern);
+  struct stat status {};
+  const bool exists = ::stat(pattern.c_str(), &status) == 0;
+  const int error_number = errno;
+  if (exists && !S_ISDIR(status.st_mode)) return {pattern};
+  if (detail::has_wildcard(pattern)) return Search(pattern).files();
+  if (exists) throw system_error("read", pattern, EISDIR);
+  if (error_number == ENOENT) throw nothing_found(pattern);
+  throw system_error("look up", pattern, error_number);
+}
+
+/// "./x" and "x" are one file.
+std::string key_of(const std::string& file) {
+  return is_url(file) ? file : fs::path(file).lexically_normal().string();
+}
+
+bool is_file(const std::string& name) {
+  struct stat status {};
+  return ::stat(name.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+std::vector<std::string> match_files(const std::string& pattern) {
+  return match_files(std::vector{pattern});
+}
+
+std::vector<std::string> match_files(const std::vector<std::string>& patterns) {
+  std::vector<std::string> files;
+  std::unordered_set<std::string> seen;
+  const auto add = [&](const std::string& pattern) {
+    for (std::string& file : files_of(pattern)) {
+      if (seen.insert(key_of(file)).second) files.push_back(std::move(file));
+    }
+  };
+  for (const std::string& pattern : patterns) {
+    if (pattern.empty()) throw Error(ErrorCode::invalid_argument, "the file pattern is empty");
+    if (!is_url(pattern) && is_file(pattern)) {
+      add(pattern);
+      continue;
+    }
+    for (const std::string& alternative : detail::expand_braces(pattern)) add(alternative);
+  }
+  return files;
+}
+
+std::vector<std::string> match_files(std::initializer_list<std::string> patterns) {
+  return match_files(std::vector(patterns));
+}
+
+}  // namespace infeed

@@ -1,0 +1,198 @@
+#include "infeed/records/whole_set.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "infeed/records/files.h"
+#include "infeed/records/shard_manifest.h"
+#include "io/pattern/path_pattern.h"
+
+namespace infeed {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FoundShard {
+  std::string file;
+  ShardName name;
+};
+using FoundShards = std::vector<FoundShard>;
+
+/// The shards of each set, by what stands before their numbers.
+std::map<std::string, FoundShards> sets_of(const std::vector<std::string>& files) {
+  std::map<std::string, FoundShards> sets;
+  for (const std::string& file : files) {
+    std::optional<ShardName> name = parse_shard_name(file);
+    // An index beside its shard is none.
+    if (!name || name->extension.ends_with("index") || name->extension.ends_with("points") ||
+        name->extension.ends_with("idx")) {
+      continue;
+    }
+    std::string prefix = name->prefix;
+    sets[std::move(prefix)].push_back({file, std::move(*name)});
+  }
+  return sets;
+}
+
+class Findings {
+ public:
+  void compare(const FoundShards& found, const ShardManifest& manifest,
+               const std::string& manifest_file);
+  /// By their numbers alone.
+  void compare(const FoundShards& found);
+
+  std::vector<SetProblem> problems;
+
+ private:
+  void note(ErrorCode code, const std::string& file, std::string text) {
+    problems.push_back({code, file, std::move(text)});
+  }
+  void note_missing(const ManifestShard& shard, const std::string& file);
+  void compare_size(const ManifestShard& shard, const std::string& file);
+};
+
+void Findings::note_missing(const ManifestShard& shard, const std::string& file) {
+  std::error_code ignored;
+  note(ErrorCode::data_loss, file,
+       fs::exists(file, ignored)
+           ? fmt::format("the pattern leaves this shard out, which its set's manifest lists ({} "
+                         "records)",
+                         shard.examples)
+           : fmt::format("the shard is missing: its set's manifest lists it with {} records; take "
+                         "it from a copy",
+                         shard.examples));
+}
+
+void Findings::compare_size(const ManifestShard& shard, const std::string& file) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(file, error);
+  // Whoever opens it says why it can't be read.
+  if (error || bytes == shard.sum.bytes) return;
+  note(ErrorCode::data_loss, file,
+       fmt::format("the file has {} bytes, but its set's manifest says {} ({} records): it was {}; "
+                   "take it from a copy (infeed verify says what is whole in it)",
+                   bytes, shard.sum.bytes, shard.examples,
+                   bytes < shard.sum.bytes ? "cut" : "changed"));
+}
+
+void Findings::compare(const FoundShards& found, const ShardManifest& manifest,
+                       const std::string& manifest_file) {
+  std::map<std::string_view, const FoundShard*> strangers;
+  for (const FoundShard& shard : found) {
+    const std::size_t name = shard.file.rfind('/') + 1;  // 0 when there is no folder
+    strangers.emplace(std::string_view(shard.file).substr(name), &shard);
+  }
+  const fs::path folder = fs::path(manifest_file).parent_path();
+  for (const ManifestShard& shard : manifest.shards) {
+    const auto at = strangers.find(shard.file);
+    if (at == strangers.end()) {
+      note_missing(shard, (folder / shard.file).string());
+    } else {
+      compare_size(shard, at->second->file);
+      strangers.erase(at);
+    }
+  }
+  for (const auto& [name, shard] : strangers) {
+    note(ErrorCode::failed_precondition, shard->file,
+         fmt::format("the file is named like a shard of a set whose manifest '{}' doesn't list it: "
+                     "it is of another one, and its records may be there twice; move it away",
+                     manifest_file));
+  }
+}
+
+/// "2, 5 to 7".
+std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
+  constexpr std::size_t kRangesMax = 8;
+  std::vector<std::string> ranges;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (ranges.size() == kRangesMax) {
+      ranges.emplace_back("...");
+      break;
+    }
+    ranges.push_back(last == i ? fmt::format("{}", numbers[i])
+                               : fmt::format("{} to {}", numbers[i], numbers[last]));
+    i = last + 1;
+  }
+  return fmt::format("{}", fmt::join(ranges, ", "));
+}
+
+void Findings::compare(const FoundShards& found) {
+  const FoundShard& first = found.front();
+  const std::uint32_t count = first.name.shard.count;
+  std::map<std::uint32_t, const FoundShard*> by_number;
+  for (const FoundShard& shard : found) {
+    if (shard.name.shard.count != count) {
+      return note(ErrorCode::failed_precondition, shard.file,
+                  fmt::format("the set has two numberings, of {} and of {} shards ('{}'): its "
+                              "records may be there twice; name one of them, '{}-*-of-{:05}*'",
+                              count, shard.name.shard.count, redacted_url(first.file),
+                              redacted_url(first.name.prefix), count));
+    }
+    const auto [same, is_new] = by_number.emplace(shard.name.shard.index, &shard);
+    if (is_new) continue;
+    note(ErrorCode::failed_precondition, shard.file,
+         fmt::format("shard {} of {} is there twice, here and as '{}'; move one of them away",
+                     shard.name.shard.index, count, redacted_url(same->second->file)));
+  }
+  if (by_number.size() == count) return;
+  std::vector<std::uint32_t> missing;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!by_number.contains(i)) missing.push_back(i);
+  }
+  note(ErrorCode::data_loss,
+       shard_name(first.name.prefix, {.count = count, .index = missing.front()},
+                  first.name.extension),
+       fmt::format("{} of the set's {} shards {} missing: number {} (they count from 0)",
+                   missing.size(), count, missing.size() == 1 ? "is" : "are", ranges_of(missing)));
+}
+
+}  // namespace
+
+std::vector<SetProblem> find_set_problems(const std::vector<std::string>& files) {
+  Findings findings;
+  for (const auto& [prefix, found] : sets_of(files)) {
+    const std::optional<std::string> manifest_file = manifest_of(found.front().file);
+    std::error_code ignored;
+    if (manifest_file && fs::exists(*manifest_file, ignored)) {
+      findings.compare(found, read_shard_manifest(*manifest_file), *manifest_file);
+    } else {
+      findings.compare(found);
+    }
+  }
+  return std::move(findings.problems);
+}
+
+void throw_set_problems(const std::vector<SetProblem>& problems) {
+  if (problems.empty()) return;
+  const SetProblem& first = problems.front();
+  const std::string others =
+      problems.size() == 1 ? "" : fmt::format(" (and {} more like it)", problems.size() - 1);
+  throw Error(
+      first.code,
+      fmt::format("{}{}. To read what is there on purpose, list the files one by one "
+                  "(match_files() gives such a list, a shell makes one of a pattern without "
+                  "quotes)",
+                  first.text, others))
+      .at_file(first.file);
+}
+
+bool lists_files(const std::string& pattern, const std::vector<std::string>& files) {
+  return files == std::vector{pattern} || !detail::has_wildcard(pattern);
+}
+
+std::vector<std::string> match_whole_sets(const std::string& pattern) {
+  std::vector<std::string> files = match_files(pattern);
+  if (!lists_files(pattern, files)) require_whole_sets(files);
+  return files;
+}
+
+}  // namespace infeed

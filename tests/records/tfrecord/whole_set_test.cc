@@ -1,0 +1,145 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/files.h>
+#include <infeed/records/shard_manifest.h>
+#include <infeed/records/whole_set.h>
+
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+constexpr std::size_t kShardBytes = 100;
+
+class WholeSet : public ::testing::Test {
+ protected:
+  std::string write_shard(const std::string& set, Shard shard,
+                          const std::string& extension = "tfrecord") {
+    return folder_.write(shard_name(set, shard, extension), std::string(kShardBytes, 'x'));
+  }
+  void write_shards(const std::string& set, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) write_shard(set, {count, i});
+  }
+  void write_manifest(const std::string& set, std::uint32_t count) {
+    std::string shards;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const ManifestShard shard{shard_name(set, {count, i}), {kShardBytes, 0}, 10, std::nullopt};
+      shards += (i == 0 ? "" : ",") + to_json(shard);
+    }
+    folder_.write(set + ".manifest.json", seal_manifest("{\"shards\":[" + shards + "]}"));
+  }
+  std::string pattern(const std::string& name = "*tfrecord*") const { return folder_.file(name); }
+  void remove(const std::string& name) { std::filesystem::remove(folder_.file(name)); }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(WholeSet, SoundOnesAreListed) {
+  write_shards("train", 4);
+  write_manifest("train", 4);
+  write_shards("test", 2);
+  folder_.write("other.tfrecord", "");
+  EXPECT_EQ(match_whole_sets(pattern()).size(), 7U);
+  EXPECT_EQ(match_whole_sets(pattern("train-*")).size(), 4U);
+}
+
+TEST_F(WholeSet, AMissingShardIsNamedByTheManifestAndByTheNumbers) {
+  for (const bool has_manifest : {true, false}) {
+    write_shards("t", 4);
+    if (has_manifest) write_manifest("t", 4);
+    remove("t-00002-of-00004.tfrecord");
+    const Error error = error_of([&] { match_whole_sets(pattern()); });
+    EXPECT_EQ(error.code(), ErrorCode::data_loss);
+    EXPECT_EQ(error.file(), folder_.file("t-00002-of-00004.tfrecord"));
+    EXPECT_THAT(error.message(), HasSubstr(has_manifest ? "lists it with 10 records"
+                                                        : "1 of the set's 4 shards is missing: "
+                                                          "number 2"));
+    EXPECT_THAT(error.message(), HasSubstr("list the files one by one"));
+    remove("t.manifest.json");
+  }
+}
+
+TEST_F(WholeSet, SeveralMissingOnesAreRanges) {
+  write_shards("t", 12);
+  for (const char* number : {"00000", "00003", "00004", "00005", "00011"}) {
+    remove(std::string("t-") + number + "-of-00012.tfrecord");
+  }
+  EXPECT_THAT(error_of([&] { match_whole_sets(pattern()); }).message(),
+              HasSubstr("5 of the set's 12 shards are missing: number 0, 3 to 5, 11 ("));
+}
+
+TEST_F(WholeSet, ACutShardIsSeenByItsSize) {
+  write_shards("t", 4);
+  write_manifest("t", 4);
+  std::filesystem::resize_file(folder_.file("t-00001-of-00004.tfrecord"), 60);
+  const Error error = error_of([&] { match_whole_sets(pattern()); });
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_EQ(error.file(), folder_.file("t-00001-of-00004.tfrecord"));
+  EXPECT_THAT(error.message(), HasSubstr("has 60 bytes, but its set's manifest says 100 (10 "
+                                         "records): it was cut"));
+}
+
+TEST_F(WholeSet, TwoNumberingsAreRefused) {
+  write_shards("t", 4);
+  write_shards("t", 8);
+  const Error error = error_of([&] { match_whole_sets(pattern()); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_THAT(error.message(), HasSubstr("two numberings, of 4 and of 8 shards"));
+  write_manifest("t", 8);
+  const Error foreign = error_of([&] { match_whole_sets(pattern()); });
+  EXPECT_EQ(foreign.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(foreign.file(), folder_.file("t-00000-of-00004.tfrecord"));
+  EXPECT_THAT(foreign.message(), HasSubstr("(and 3 more like it)"));
+  EXPECT_EQ(match_whole_sets(pattern("t-*-of-00008*")).size(), 8U);
+}
+
+TEST_F(WholeSet, AShardThatIsThereTwiceIsRefused) {
+  write_shards("t", 2);
+  write_shard("t", {2, 1}, "tfrecord.gz");
+  EXPECT_THAT(error_of([&] { match_whole_sets(pattern()); }).message(),
+              HasSubstr("shard 1 of 2 is there twice"));
+}
+
+TEST_F(WholeSet, APartOfASetIsAChoiceOfItsList) {
+  write_shards("t", 4);
+  write_manifest("t", 4);
+  EXPECT_THAT(error_of([&] { match_whole_sets(pattern("t-0000[01]*")); }).message(),
+              HasSubstr("the pattern leaves this shard out"));
+  const std::string list = folder_.file("t-{00000..00001}-of-00004.tfrecord");
+  EXPECT_EQ(match_whole_sets(list).size(), 2U);
+  EXPECT_EQ(match_whole_sets(folder_.file("t-00003-of-00004.tfrecord")).size(), 1U);
+  EXPECT_EQ(match_files(pattern("t-0000[01]*")).size(), 2U);
+}
+
+TEST_F(WholeSet, WhatLiesBesideAShardIsNone) {
+  write_shards("t", 2);
+  write_manifest("t", 2);
+  for (const std::string side : {".index", ".points", ".idx"}) {
+    folder_.write("t-00000-of-00002.tfrecord" + side, "x");
+  }
+  EXPECT_TRUE(find_set_problems(match_files(pattern())).empty());
+}
+
+TEST_F(WholeSet, ADamagedManifestIsAnError) {
+  write_shards("t", 2);
+  folder_.write("t.manifest.json", "{\"format\": \"infeed-manifest 1\"}");
+  EXPECT_EQ(error_of([&] { match_whole_sets(pattern()); }).code(), ErrorCode::data_loss);
+}
+
+TEST(WholeSetOfUrls, GoesByTheNumbers) {
+  const std::vector<std::string> files = {"s3://b/t-00000-of-00003.tfrecord",
+                                          "s3://b/t-00002-of-00003.tfrecord"};
+  const std::vector<SetProblem> problems = find_set_problems(files);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].file, "s3://b/t-00001-of-00003.tfrecord");
+}
+
+}  // namespace
+}  // namespace infeed
