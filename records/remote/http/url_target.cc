@@ -91,6 +91,15 @@ void UrlTarget::parse_http(const std::string& name) {
   }
   if (host_.empty()) throw invalid(name, "the URL names no host");
   url_ = name.substr(0, name.find('#'));
+  // Such a character would end the request's first line, or is sent as nobody meant it.
+  for (const char c : url_) {
+    if (c != '\x7f' && static_cast<unsigned char>(c) > ' ') continue;
+    throw invalid(name, fmt::format("the URL holds {}; write it as %{:02X}",
+                                    c == ' ' ? std::string("a space")
+                                             : fmt::format("the control character {:#04x}",
+                                                           static_cast<unsigned char>(c)),
+                                    static_cast<unsigned char>(c)));
+  }
 }
 
 void UrlTarget::parse_s3(const std::string& name, const Environment& environment,

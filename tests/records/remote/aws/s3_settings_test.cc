@@ -120,6 +120,8 @@ TEST(UrlTarget, RefusesWhatItCannotRead) {
   EXPECT_THAT(text("file:///tmp/x"), HasSubstr("by its path, without file://"));
   EXPECT_THAT(text("s3:///key"), HasSubstr("names no bucket; it is written s3://bucket/key"));
   EXPECT_THAT(text("http:///x"), HasSubstr("names no host"));
+  EXPECT_THAT(text("http://h/a b"), HasSubstr("the URL holds a space; write it as %20"));
+  EXPECT_THAT(text("http://h/a\nb"), HasSubstr("the control character 0x0a; write it as %0A"));
   EXPECT_EQ(text("https://me:secret@host/x"),
             "the URL holds a password, which would show up in messages; write it into ~/.netrc "
             "instead | https://host/x");
