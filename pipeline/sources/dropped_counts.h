@@ -9,7 +9,7 @@
 
 namespace infeed::detail {
 
-/// What sources count that give records up (records.h says which), in the order of kDroppedCounts.
+/// Counters of sources that give records up (records.h says which), in kDroppedCounts' order.
 enum DroppedCount : std::size_t { kDroppedRecords, kDroppedBytes };
 inline constexpr std::array<std::string_view, 2> kDroppedCounts{"dropped_records", "dropped_bytes"};
 

@@ -13,18 +13,20 @@
 namespace infeed::detail {
 namespace {
 
-// What a cache has to promise, and one nearer to the sources over another.
+// The gain in rate that a cache has to promise, and the gain of a cache nearer to the sources over
+// one nearer to the consumer.
 constexpr double kCacheWorthIt = 1.2;
 constexpr double kCacheBetter = 1.03;
-// What it has to bring.
+// The gain that a cache has to bring to be kept, and how long it is read before that is judged.
 constexpr double kCacheKept = 1.05;
 constexpr double kReadNs = 400e6;
 
-// Of the memory one part in so many stays for what comes later, and where less is left it is short.
+// A new cache leaves one part in kLeft of the memory free for later needs. Memory is short where
+// less than one part in kShort is free.
 constexpr std::uint64_t kLeft = 4;
 constexpr std::uint64_t kShort = 10;
 
-/// Whether one part in `left` of the memory stays behind so many bytes more.
+/// True if one part in `left` of the memory stays free when `bytes` more are used.
 bool has_room_for(const TuningObservation& seen, std::uint64_t bytes, std::uint64_t left) {
   const auto fits = [=](std::uint64_t used, std::uint64_t limit) {
     return limit == 0 || used + bytes <= limit - limit / left;
@@ -55,7 +57,7 @@ const KnobState* find_knob(const TuningObservation& seen, std::uint64_t id) {
   return found == seen.knobs.end() ? nullptr : &*found;
 }
 
-/// What a cache behind a stage promises.
+/// The gain that a cache behind a stage promises.
 struct CacheGain {
   int stage;
   std::uint64_t bytes;
@@ -63,7 +65,8 @@ struct CacheGain {
   double rate_cached;
 };
 
-/// Of these stages the one behind which a cache promises most, if any promises enough and has room.
+/// Returns the one of `stages` behind which a cache promises most. Nothing where no cache promises
+/// enough, or none has room.
 std::optional<CacheGain> best_cache(const PipelineModel& model, const TuningObservation& seen,
                                     const std::vector<int>& stages) {
   const KnobValues now = values_of(seen);
@@ -81,7 +84,7 @@ std::optional<CacheGain> best_cache(const PipelineModel& model, const TuningObse
   return best;
 }
 
-/// What a cache there would save, for an element of the consumer's.
+/// Returns the time that the stages before a cache take for one element of the consumer.
 double ns_before(const PipelineModel& model, const TuningObservation& seen, int stage) {
   double ns = 0;
   for (std::size_t i = 0; i < seen.stages.size(); ++i) {

@@ -16,7 +16,7 @@ constexpr double kWantedByOthers = 0.3;
 // A buffer is of use where what fills it comes in bursts: deviation over mean, of windows.
 constexpr double kBurst = 0.5;
 constexpr double kBurstNs = 10e6;
-// What a thread waits for a core among others that want it is no burst.
+// Waiting for a core that other processes want is no burst.
 constexpr double kBurstAmongOthersNs = 100e6;
 constexpr int kBurstWindows = 8;
 

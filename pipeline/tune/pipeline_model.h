@@ -46,14 +46,14 @@ class PipelineModel {
   double serial_rate(const TuningObservation& of) const;
   double measured_rate() const;
   double consumer_ns() const { return consumer_ns_ / elements_; }
-  double stage_ns(int stage) const;        ///< for an element of the consumer's
-  double stage_calls_ns(int stage) const;  ///< of one of its own elements
+  double stage_ns(int stage) const;        ///< for one element of the consumer
+  double stage_calls_ns(int stage) const;  ///< for one element of the stage
   double cpu_ns() const { return cpu_ns_ / elements_; }
-  /// Of all work, what no core was used for.
+  /// Returns the share of the work's time in which it used no core.
   double blocked_share() const;
   /// Whether any stage waits for long now and then, rather than all the time.
   bool comes_in_bursts(const TuningObservation& seen) const;
-  /// What buffers hold, in elements of the consumer.
+  /// Returns the elements in buffers, converted to elements of the consumer.
   double elements_on_the_way(const TuningObservation& seen) const;
 
  private:
@@ -62,7 +62,7 @@ class PipelineModel {
     double blocked_ns = 0;
     double elements = 0;
   };
-  /// What a stage waited in each window.
+  /// A stage's waits: sums over the windows.
   struct Waits {
     double sum = 0;
     double squares = 0;
@@ -73,7 +73,7 @@ class PipelineModel {
 
   // Sums in which older windows have faded.
   std::vector<Cost> stages_;
-  // Of the visits, which fade slowly.
+  // Sums for the visits. They fade slowly.
   std::vector<double> handled_;
   double taken_ = 0;
   std::vector<double> visits_;
@@ -81,7 +81,7 @@ class PipelineModel {
   double weight_ns_ = 0;
   double consumer_ns_ = 0;
   double cpu_ns_ = 0;
-  // Of all windows alike.
+  // Sums to which all windows count alike.
   std::vector<Waits> waits_;
   int windows_ = 0;
 };

@@ -8,8 +8,8 @@
 namespace infeed::detail {
 namespace {
 
-// Of the control group's limit: from where on what is only kept ready is given back, how much of it
-// is left in use then, and from where on buffers may grow again.
+// Shares of the control group's limit. Above kNearlyFull, elements that are only kept ready are
+// given up until kFilledAgain is in use. Below kHasRoom, buffers may grow again.
 constexpr double kNearlyFull = 0.9;
 constexpr double kFilledAgain = 0.8;
 constexpr double kHasRoom = 0.7;

@@ -18,9 +18,9 @@ class ReadyMemory {
  private:
   void bound(const TuningObservation& seen, TuningDecision& decision);
 
-  std::uint64_t limit_bytes_ = UINT64_MAX;        ///< of the iterator; before the first look
+  std::uint64_t limit_bytes_ = UINT64_MAX;  ///< the iterator's; UINT64_MAX before the first look
   std::optional<std::uint64_t> ready_bytes_max_;  ///< since the control group was nearly full
-  std::uint64_t ready_bytes_before_ = 0;          ///< what was held then
+  std::uint64_t ready_bytes_before_ = 0;          ///< ready_bytes at that time
   int windows_ = 0;                               ///< since it was last changed
 };
 

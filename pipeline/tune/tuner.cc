@@ -135,15 +135,15 @@ class Tuner final : public TuningPolicy {
   ReadyMemory memory_;
   CacheTuning caches_;
   IdleBuffers buffers_;
-  PipelineModel model_;  ///< of this phase
+  PipelineModel model_;  ///< costs in this phase
   double cores_ = 0;
   double cores_left_ = 0;   ///< by others, when it last changed much
-  double phase_rate_ = 0;   ///< what savings are measured by
+  double phase_rate_ = 0;   ///< the rate that savings are compared with
   int other_windows_ = 0;   ///< in a row that look like another phase
   int saving_windows_ = 0;  ///< in a row that would do with less
   int serial_windows_ = 0;  ///< in a row that would be quicker in one thread
   std::optional<Trial> trial_;
-  std::optional<KnobValues> last_saving_;  ///< what there was before it
+  std::optional<KnobValues> last_saving_;  ///< the setting before it
   std::vector<Known> failed_;              ///< settings that were no better
 };
 
@@ -299,7 +299,7 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
   decision.is_settled = !saves && model_.windows() > 10;
 }
 
-/// What was tried in this phase and gave no more than there is now.
+/// True if `values` were tried in this phase and were no better than the present setting.
 bool Tuner::has_failed(const KnobValues& values) const {
   const double now = model_.measured_rate();
   return std::any_of(failed_.begin(), failed_.end(), [&](const Known& known) {

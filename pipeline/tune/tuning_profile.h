@@ -8,8 +8,8 @@
 
 namespace infeed::detail {
 
-/// What one run has learnt, as text for the next: a line for the machine, one a stage's time, one a
-/// knob.
+/// Returns the results of this run as text for the next one: a line for the machine, one for each
+/// stage's time, and one for each knob.
 ///
 ///     infeed tuning 1
 ///     cores 2

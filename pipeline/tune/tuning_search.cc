@@ -12,7 +12,8 @@ constexpr double kHeadroom = 1.1;
 constexpr double kBest = 0.995;
 // Threads that wait need no core of their own.
 constexpr double kComputes = 0.1;
-// What is as good without a thread. Among others that want the cores it takes from its own process, too.
+// The share of the best rate at which a stage does without a thread. Where other processes want the
+// cores, a thread takes its core from its own process, too.
 constexpr double kBestAmongOthers = 0.9;
 // Elements that cost so little: what it costs to hand them over is as much, and the model doesn't know
 // it. Among others the serial form is then tried for so much of what there is by the model.

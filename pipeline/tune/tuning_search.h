@@ -10,9 +10,10 @@
 // Which setting would be the best, by the model.
 namespace infeed::detail {
 
-/// What a change has to promise, other than one that saves.
+/// The gain in rate that a change has to promise, unless it saves.
 inline constexpr double kWorthAChange = 1.05;
-/// What threads that have a core each may seem to cost, against such as share the cores.
+/// The share of the rate that threads with a core each must keep by the model, against more threads
+/// that share the cores.
 inline constexpr double kSavingForetoldOnOwnCores = 0.96;
 
 /// At the best rate that is possible; where elements differ, with some to spare.
@@ -29,7 +30,7 @@ std::optional<KnobValues> serial_instead(const PipelineModel& model, const Tunin
 /// Buffers that hold more than they need.
 class IdleBuffers {
  public:
-  /// Of a buffer that was never below a half, a quarter is enough: it only serves the spread.
+  /// Cuts a buffer that was never below a half down to a quarter: it only evens out elements.
   KnobValues shrunk(const PipelineModel& model, const TuningObservation& seen);
 
  private:

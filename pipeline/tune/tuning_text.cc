@@ -60,7 +60,7 @@ namespace {
 
 constexpr double kConsumerBoundWait = 0.1;
 
-/// Of those that no workers share, or -1.
+/// Returns the slowest of the stages that no workers share, or -1.
 int slowest_serial_stage(const PipelineModel& model, const TuningObservation& seen) {
   int slowest = -1;
   for (int i = 0; i < static_cast<int>(seen.stages.size()); ++i) {

@@ -23,10 +23,10 @@ std::string cores_text(double cores, double all);
 std::string_view name_of(KnobKind kind);
 /// "+84 %".
 std::string change_text(double from, double to);
-/// What bounds the rate at these values of the knobs: "map is the slowest".
+/// Says what bounds the rate at these values of the knobs: "map is the slowest".
 std::string slowest_text(const PipelineModel& model, const TuningObservation& seen,
                          std::span<const std::int64_t> values);
-/// What bounds it now, and whether any setting could change that.
+/// Says what bounds the rate now, and whether any setting could change that.
 std::string bound_text(const PipelineModel& model, const TuningObservation& seen);
 
 }  // namespace infeed::detail

@@ -14,7 +14,7 @@ using KnobValues = std::vector<std::int64_t>;  ///< one a knob of an observation
 KnobValues values_of(const TuningObservation& seen);
 std::int64_t workers_in(const TuningObservation& seen, const KnobValues& values);
 const std::string& label_of(const TuningObservation& seen, const KnobState& knob);
-/// What is to change for these values.
+/// Adds the settings to `decision` that change the knobs to these values.
 void set_knobs(const TuningObservation& seen, const KnobValues& values, TuningDecision& decision);
 
 /// Puts observations together to windows that say something: long enough, with elements enough.
@@ -25,7 +25,7 @@ class TuningWindows {
   std::optional<TuningObservation> behind_quiet(const TuningObservation& seen, double usual_rate);
   /// The window that `seen` makes whole.
   std::optional<TuningObservation> whole(const TuningObservation& seen);
-  /// What isn't whole yet counts no more.
+  /// Forgets the window that isn't whole yet.
   void drop() { window_ = {}; }
   /// Another phase began with the window that ended then.
   void note_phase(std::uint64_t at_ns);

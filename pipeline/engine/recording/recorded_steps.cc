@@ -6,7 +6,7 @@
 namespace infeed::detail {
 namespace {
 
-// What comes more quickly than that is dropped, and counted.
+// The most rows that wait to be written. Rows beyond it are dropped and counted.
 constexpr std::size_t kRowsMax = 8192;
 // A step is late from half as long again as the usual one of the last few hundred on.
 constexpr std::size_t kStepsForTypical = 256;
@@ -26,7 +26,7 @@ void RecordedSteps::begin_pulls(std::uint64_t now_ticks) {
   pulls_ = {.begin_ticks = now_ticks};
 }
 
-/// What isn't waiting is the consumer's own.
+/// Counts all time but the waiting as the consumer's own work.
 void RecordedSteps::end_pulls(std::uint64_t now_ticks) {
   if (!std::exchange(has_pulls_, false)) return;
   const std::uint64_t length_ticks = now_ticks - pulls_.begin_ticks;
@@ -71,7 +71,7 @@ std::uint64_t RecordedSteps::dropped() {
   return dropped_;
 }
 
-/// What a step may take that isn't late; nobody knows yet: UINT64_MAX.
+/// Returns the longest time of a step that isn't late; UINT64_MAX while there are too few steps.
 std::uint64_t RecordedSteps::length_of_late_ns() const {
   if (lengths_ns_.size() < kStepsToJudge) return UINT64_MAX;
   const std::uint64_t typical_ns = median_of(lengths_ns_);

@@ -44,7 +44,7 @@ class RecordedSteps {
   std::uint64_t dropped();
 
  private:
-  /// Of a loop that tells no steps, as many as make a row.
+  /// Pulls of a loop that tells no steps: as many as make a row.
   struct Pulls {
     std::uint64_t begin_ticks = 0;
     std::uint64_t wait_ticks = 0;
@@ -61,7 +61,7 @@ class RecordedSteps {
   std::uint64_t steps_ = 0;
   bool has_pulls_ = false;
   Pulls pulls_;
-  std::vector<std::uint64_t> lengths_ns_;  ///< of the last few hundred
+  std::vector<std::uint64_t> lengths_ns_;  ///< lengths of the last few hundred
 
   std::mutex mutex_;
   std::vector<RecordedStepRow> rows_;

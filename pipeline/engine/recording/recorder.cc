@@ -233,7 +233,7 @@ void Recorder::write_new_stages() {
 
 void Recorder::write_slow_calls(std::vector<RecordedSlowCall> calls) {
   for (RecordedSlowCall& call : calls) {
-    if (!ids_.contains(call.stage)) {  // of an inner dataset that was opened since the window
+    if (!ids_.contains(call.stage)) {  // its inner dataset was opened since the window
       const std::lock_guard lock(mutex_);
       slow_.push_back(std::move(call));
       continue;

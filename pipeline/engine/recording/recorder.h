@@ -46,14 +46,14 @@ class Recorder {
   void start() {
     if (thread_ == nullptr && !has_ended_) begin_thread();
   }
-  /// What is left is written, and why the run ended. Calls after the first one do nothing.
+  /// Writes what is left, and why the run ended. Calls after the first one do nothing.
   void finish(const std::string& why);
   RecordingStatus status() const;
 
   const RecordingClock& clock() const { return clock_; }
   WatchedThreads& threads() { return threads_; }
   RecordedSteps& steps() { return steps_; }
-  /// Of a stage, in its pass: one of `count` from `position` on.
+  /// The elements that a call handled: `count` of its stage's pass, from `position` on.
   struct Elements {
     std::uint64_t pass;
     std::uint64_t position;
@@ -89,7 +89,7 @@ class Recorder {
   std::uint64_t dropped_ = 0;  ///< slow calls
   RecordingStatus status_;     ///< only whoever writes the file changes it
 
-  // Of the recorder's thread.
+  // Members of the recorder's thread.
   std::optional<RecordingFile> file_;
   std::unique_ptr<LivePage> live_;
   WindowMaker windows_;

@@ -8,7 +8,7 @@
 
 namespace infeed::detail {
 
-/// What a call took itself.
+/// The time that a call took itself.
 struct OwnTime {
   std::uint64_t begin_ticks = 0;
   std::uint64_t ticks = 0;  ///< without what it called
@@ -29,7 +29,7 @@ class RecordingClock {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>((Wide{ticks} * ns_per_2_32_ticks_) >> 32);
   }
-  /// Of each of `calls`.
+  /// Returns the time of each of `calls`, which took `time` together.
   std::uint64_t ns_of(const OwnTime& time, std::uint64_t calls) const {
     const std::uint64_t ns = ns_of(time.ticks);
     return calls <= 1 ? ns : ns / calls;

@@ -13,7 +13,7 @@ namespace infeed::detail {
 
 struct StageCounters;
 
-/// What a thread has used so far, by the kernel's accounts.
+/// The time on cores that a thread has used so far, by the kernel's accounts.
 struct ThreadUsage {
   std::uint64_t at_ticks = 0;
   std::uint64_t cpu_ns = 0;
@@ -28,7 +28,7 @@ struct ThreadUsage {
 /// thread's own. What watched calls took is added up once however they nest: what a call took itself
 /// is its time less what came to that sum meanwhile.
 struct alignas(64) WatchedThread {
-  /// What was so before a call.
+  /// The thread's state before a call. leave() restores it.
   struct Before {
     const StageCounters* stage;
     std::uint64_t accounted_ticks;
@@ -50,7 +50,7 @@ struct alignas(64) WatchedThread {
     return {begin_ticks, ticks - std::min(ticks, nested_ticks)};
   }
 
-  // What each pull reads and writes, in one cache line.
+  // Members that each pull reads and writes, in one cache line.
   std::atomic<std::uint64_t> since_ticks{0};         ///< in its own work for the stage; 0: it waits
   std::atomic<const StageCounters*> stage{nullptr};  ///< that it works for; null: for none
   std::uint64_t accounted_ticks = 0;  ///< taken by calls that are over, and by waits for others
@@ -82,7 +82,7 @@ class WatchedThreads {
   WatchedThreads(const WatchedThreads&) = delete;
   WatchedThreads& operator=(const WatchedThreads&) = delete;
 
-  /// Of this recording in the process.
+  /// Returns the number of this recording in the process.
   std::uint64_t number() const { return number_; }
 
   // ---- for the threads that work ----

@@ -69,7 +69,7 @@ std::string tuned(const std::vector<StageStatistics>& stages) {
   return text;
 }
 
-/// What each counted that only its kind does.
+/// Returns lines of the counts that only some kinds of stages have.
 std::string own_counts(const std::vector<StageStatistics>& stages) {
   std::string text;
   for (const StageStatistics& stage : stages) {

@@ -57,7 +57,7 @@ struct StageStatistics {
   std::uint64_t buffered_bytes = 0;
 
   StageTraits traits = {};
-  std::vector<std::uint64_t> counts = {};  ///< of its kind's own, in the order of traits.counts
+  std::vector<std::uint64_t> counts = {};  ///< those that only its kind has, as traits.counts
   /// One of them by its name, "dropped_records"; 0 where its kind doesn't count that.
   std::uint64_t count(std::string_view own) const;
 };
