@@ -42,7 +42,7 @@ bool is_before(const TuningObservation& seen, std::size_t stage, int other) {
   return above == other;
 }
 
-/// Whether a stage gave elements, and nothing before it did.
+/// True if a stage gave elements and no stage before it did.
 bool is_read_from_memory(const TuningObservation& seen, int stage) {
   if (seen.stages[static_cast<std::size_t>(stage)].elements == 0) return false;
   for (std::size_t i = 0; i < seen.stages.size(); ++i) {
@@ -143,7 +143,7 @@ bool CacheTuning::place(const PipelineModel& model, const TuningObservation& see
   caching.change.rate_predicted = caching.change.rate_before * best->rate_cached / best->rate_now;
   if (only_advises_) {
     caching.change.outcome = TuningChange::Outcome::advised;
-    useless_.insert(knob.id);  // to be said once
+    useless_.insert(knob.id);  // advised only once
     decision.finished.push_back(std::move(caching.change));
     return false;
   }
@@ -152,7 +152,7 @@ bool CacheTuning::place(const PipelineModel& model, const TuningObservation& see
   return false;
 }
 
-/// The pass that fills it comes first, and is none to judge it by.
+/// Judges a cache by the time in which it was read. The pass that fills it doesn't count.
 bool CacheTuning::follow(const TuningObservation& seen, TuningDecision& decision) {
   const KnobState* const knob = find_knob(seen, caching_->knob);
   if (knob == nullptr) return false;  // between two passes
@@ -162,7 +162,7 @@ bool CacheTuning::follow(const TuningObservation& seen, TuningDecision& decision
     finish(TuningChange::Outcome::rolled_back, decision);
     return true;
   }
-  // Nobody heard it, where one pass had ended and the next had not begun.
+  // A setting that came between two passes was lost: set it again.
   if (knob->value == 0) decision.settings.push_back({knob->id, 1});
   if (!is_read_from_memory(seen, knob->stage)) return false;
   caching_->ns += static_cast<double>(seen.window_ns);

@@ -9,25 +9,26 @@
 
 namespace infeed::detail {
 
-/// Where a cache would help, if there is a place for one: each pass makes the same there, and it
-/// fits. It is the user's to write, who alone knows whether a function gives the same each time.
+/// Says behind which stage a cache would help: each pass makes the same elements there, and they
+/// fit into memory. Empty if there is no such stage. The user must write the cache: nobody else
+/// knows whether a function gives the same each time.
 std::string cache_text(const PipelineModel& model, const TuningObservation& seen);
 
-/// Optional caches: when they keep their elements, and whether that brought what was promised.
+/// Decides when optional caches keep their elements, and judges whether that brought the gain.
 class CacheTuning {
  public:
   explicit CacheTuning(bool only_advises) : only_advises_(only_advises) {}
 
-  /// Turns on the optional cache that promises most, if one does, and judges it in later windows. True
-  /// when another phase began with it: nothing is known then.
+  /// Turns on the optional cache that promises most, if one promises enough, and judges it in later
+  /// windows. True once it was judged: another phase begins then, of which nothing is known.
   bool place(const PipelineModel& model, const TuningObservation& seen, TuningDecision& decision);
 
  private:
-  /// One that was asked for.
+  /// A cache that was turned on and isn't judged yet.
   struct Caching {
     TuningChange change;
     std::uint64_t knob;
-    double ns = 0;  ///< in which it was read
+    double ns = 0;  ///< time in which it was read
     double elements = 0;
   };
 
@@ -36,7 +37,7 @@ class CacheTuning {
 
   const bool only_advises_;
   std::optional<Caching> caching_;
-  std::set<std::uint64_t> useless_;  ///< that brought nothing, or had no room
+  std::set<std::uint64_t> useless_;  ///< knobs of caches that aren't tried (again)
 };
 
 }  // namespace infeed::detail

@@ -5,15 +5,16 @@
 namespace infeed::detail {
 namespace {
 
-// Windows fade with this time: long enough for thirty uneven elements, short enough for two seconds
-// to be all that counts.
+// The time in which windows fade: long enough for thirty uneven elements, short enough that only
+// the last two seconds count.
 constexpr double kFadeNs = 1e9;
-// Longer than the largest buffers take to fill up.
+// The time in which visits fade: longer than the largest buffers take to fill up.
 constexpr double kVisitsFadeNs = 20e9;
-// Below that it is the machine's own housekeeping.
+// Cores of others below this are the machine's own housekeeping.
 constexpr double kOthersMatter = 0.15;
 constexpr double kWantedByOthers = 0.3;
-// A buffer is of use where what fills it comes in bursts: deviation over mean, of windows.
+// Elements come in bursts, and a buffer helps, if waits differ by this much from window to window:
+// deviation over mean.
 constexpr double kBurst = 0.5;
 constexpr double kBurstNs = 10e6;
 // Waiting for a core that other processes want is no burst.
@@ -124,14 +125,14 @@ double PipelineModel::stage_calls_ns(int stage) const {
 
 namespace {
 
-/// From the consumer to the sources, one thread after the other.
+/// Walks from the consumer to the sources, thread by thread, and keeps the slowest lane.
 class LaneWalk {
  public:
   LaneWalk(const PipelineModel& model, const TuningObservation& of,
            std::span<const std::int64_t> values, double headroom)
       : model_(model), of_(of), values_(values), headroom_(headroom) {}
 
-  /// The time that the consumer's thread spends in the pipeline.
+  /// Returns the time that the consumer's thread spends in the pipeline.
   double root() {
     double inside = 0;
     for (int i = 0; i < size(); ++i) {

@@ -8,41 +8,43 @@
 
 namespace infeed::detail {
 
-/// Why: predicts what a setting brings before it is tried. It is the operational bound of a closed
-/// network: nothing is quicker than its slowest lane.
+/// Why: the gain of a setting is predicted before it is tried. The model is the operational bound
+/// of a closed network: nothing is quicker than its slowest lane.
 ///
 ///     X <= 1 / lane      a lane is one thread, or p workers: ns an element of the consumer, over p
 ///     X <= cores / cpu   what all lanes together spend on cores
 ///
-/// A stage's time is that of one of its elements, times its visits: how many it handles for one of the
-/// consumer's in the long run (a buffer that fills up or is used up is no work of the consumer's). Cores and threads are apart: a worker that waits for storage needs no core. What the bound
-/// leaves out (hand-offs, uneven elements) stays about the same from one setting to the next, so
-/// forecasts are used as ratios of what is measured now.
+/// A stage's time is the time of one of its elements, times its visits: the elements that it
+/// handles for one element of the consumer in the long run (filling or draining a buffer doesn't
+/// count). Cores and threads are counted apart: a worker that waits for storage needs no core. The
+/// bound leaves out hand-offs and uneven elements. These stay about the same from one setting to
+/// the next, so forecasts are used as ratios to the measured rate.
 ///
 /// Times are means over the windows of about the last two seconds.
 class PipelineModel {
  public:
   struct Forecast {
     double rate = 0;  ///< elements/s
-    int stage = -1;   ///< whose lane is the slowest; kConsumer or kCores
+    int stage = -1;   ///< the one with the slowest lane; kConsumer or kCores
   };
   static constexpr int kConsumer = -1;
   static constexpr int kCores = -2;
 
-  /// One time of everything; the last windows count most.
+  /// Adds a window to the sums, in which the last windows count most.
   void add(const TuningObservation& window);
-  /// All but the visits.
+  /// Forgets everything but the visits.
   void forget();
-  int windows() const { return windows_; }  ///< that were added since
+  int windows() const { return windows_; }  ///< added since forget()
 
-  /// `values`: one a knob of `of`. What workers do, and the consumer's thread in the pipeline, is made
-  /// slower by `headroom`, for uneven elements.
+  /// Predicts the rate at `values`, one for each knob of `of`. Workers, and the consumer's thread
+  /// in the pipeline, are taken to be slower by `headroom`, for uneven elements.
   Forecast forecast(const TuningObservation& of, std::span<const std::int64_t> values,
                     double headroom = 1) const;
-  /// The same as if a cache behind `stage` were full: nothing it or a stage before it does is done.
+  /// Predicts the rate with a full cache behind `stage`: it and the stages before it do nothing
+  /// then.
   Forecast forecast_cached(const TuningObservation& of, std::span<const std::int64_t> values,
                            int stage) const;
-  /// With everything done by the consumer's thread.
+  /// Predicts the rate if the consumer's thread did everything.
   double serial_rate(const TuningObservation& of) const;
   double measured_rate() const;
   double consumer_ns() const { return consumer_ns_ / elements_; }
@@ -51,7 +53,7 @@ class PipelineModel {
   double cpu_ns() const { return cpu_ns_ / elements_; }
   /// Returns the share of the work's time in which it used no core.
   double blocked_share() const;
-  /// Whether any stage waits for long now and then, rather than all the time.
+  /// True if a stage waits for long now and then, rather than all the time.
   bool comes_in_bursts(const TuningObservation& seen) const;
   /// Returns the elements in buffers, converted to elements of the consumer.
   double elements_on_the_way(const TuningObservation& seen) const;
@@ -71,7 +73,7 @@ class PipelineModel {
   void count_visits(const TuningObservation& window);
   void count_waits(const TuningObservation& window);
 
-  // Sums in which older windows have faded.
+  // Sums in which older windows fade.
   std::vector<Cost> stages_;
   // Sums for the visits. They fade slowly.
   std::vector<double> handled_;
@@ -86,11 +88,12 @@ class PipelineModel {
   int windows_ = 0;
 };
 
-/// Cores that the process gets when others want theirs.
+/// Returns the cores that the process gets when other processes want theirs.
 double cores_for(const TuningObservation& seen);
-/// Others want a good part of them. The kernel then shares cores by threads, not by programs, and moves
-/// threads about: with a busy process on each of two cores a single thread has 0.70 of a core, and 0.53
-/// beside a second one that works for a fiftieth of the time.
+/// True if other processes want a good part of the cores. The kernel then shares cores by threads,
+/// not by programs, and moves threads about: with a busy process on each of two cores a single
+/// thread has 0.70 of a core, and 0.53 beside a second thread that works for a fiftieth of the
+/// time.
 bool others_want_cores(const TuningObservation& seen);
 
 }  // namespace infeed::detail

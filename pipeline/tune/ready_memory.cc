@@ -13,7 +13,7 @@ namespace {
 constexpr double kNearlyFull = 0.9;
 constexpr double kFilledAgain = 0.8;
 constexpr double kHasRoom = 0.7;
-// Buffers have to be used up, and pages to go back, before a look says what it brought.
+// Windows to wait after a change: buffers must drain, and pages go back, before its effect shows.
 constexpr int kMemoryWindows = 5;
 
 std::uint64_t above(double more, double less) {

@@ -51,7 +51,7 @@ class RecordingPolicy final : public TuningPolicy {
   std::ofstream file_;
 };
 
-/// False where the line is none of its kind.
+/// Adds a line to `windows`. False if it can't be read.
 bool read_line(const std::string& line, std::vector<TuningObservation>& windows) {
   std::istringstream words(line);
   std::string what;
@@ -62,7 +62,7 @@ bool read_line(const std::string& line, std::vector<TuningObservation>& windows)
         seen.process_cpu_ns >> seen.cores >> seen.cores_of_others >> seen.memory_bytes >>
         seen.memory_limit_bytes;
     if (words.fail()) return false;
-    // Runs that were recorded before these were looked at end here.
+    // Older recordings end here, without the figures that follow.
     if (words >> std::ws; words.eof()) return true;
     words >> seen.ready_bytes >> seen.group_bytes >> seen.group_limit_bytes;
     return !words.fail();

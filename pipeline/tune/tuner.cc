@@ -18,26 +18,27 @@ namespace infeed {
 namespace detail {
 namespace {
 
-// The gain that a change has to bring.
-// More threads must bring so much to be kept, or if that is more, a third of what was foretold, of
-// which 5 % is enough.
+// The gain that more threads must bring to be kept: a third of the predicted gain, but at least 2 %
+// and at most 5 %.
 constexpr double kGrowthKept = 1.02;
 constexpr double kGrowthForetold = 1.0 / 3;
 constexpr double kGrowthEnough = 1.05;
 constexpr double kSavingKept = 0.97;
-// The most that it may cost by the model, which doesn't know how the kernel shares cores.
+// The share of the rate that a saving must keep by the model, which doesn't know how the kernel
+// shares cores.
 constexpr double kSavingForetold = 0.98;
 constexpr double kSavingForetoldAmongOthers = 0.9;
-// Less of the workers is not worth the risk of a try: 16 calls in flight that needed 4.6 were given back
-// in four steps, the last of which left too few for a burst of the consumer's.
+// Giving back a smaller share of the workers isn't worth the risk: 16 calls in flight, of which 4.6
+// were needed, were given back in four steps. The last step left too few for a burst of the
+// consumer.
 constexpr double kSavingWorth = 0.2;
-// Below this a saving is taken back at once; between the two it is looked at longer.
+// Below this a saving is taken back at once. Between this and kSavingKept it is watched for longer.
 constexpr double kSavingLost = 0.9;
 constexpr double kSettleNs = 150e6;
 constexpr double kTrialNs = 300e6;
 constexpr double kLongTrialNs = 900e6;
-// Where others want the cores, rates differ by a sixth from one third of a second to the next, and what
-// was the best for a while says little.
+// Limits while other processes want the cores. Rates then differ by a sixth from one third of a
+// second to the next, and a good rate for a while says little.
 constexpr double kTrialAmongOthersNs = 1500e6;
 constexpr double kSavingKeptAmongOthers = 0.9;
 constexpr double kSavingLostAmongOthers = 0.8;
@@ -46,19 +47,19 @@ constexpr double kTrialElements = 20;
 constexpr int kSavingWindows = 3;
 constexpr int kSerialWindows = 2;
 constexpr double kCoresDiffer = 0.4;
-// In the same phase, what a saving may turn out to cost.
+// A saving is undone if the rate falls below this share later in the same phase.
 constexpr double kRegretted = 0.93;
 constexpr int kRegretWindows = 3;
 constexpr int kRegretWindowsAmongOthers = 8;
 constexpr double kLongestTrialNs = 15e9;
 
-/// Whether a stage takes much longer than it did, or much less, for an element.
+/// True if a stage takes much longer or much less time for an element than before.
 bool is_another_phase(const PipelineModel& model, const TuningObservation& window) {
   if (window.elements == 0) return false;
   const auto differs = [&](double now_ns, double before_ns) {
     return now_ns > 1.6 * before_ns || now_ns < 0.6 * before_ns;
   };
-  // Only what matters: a tenth of the time between two elements.
+  // Only stages matter that take a tenth of the time between two elements.
   const double matters_ns = 0.1 * 1e9 / std::max(1e-9, model.measured_rate());
   for (std::size_t i = 0; i < window.stages.size(); ++i) {
     const StageObservation& stage = window.stages[i];
@@ -78,22 +79,23 @@ bool is_another_phase(const PipelineModel& model, const TuningObservation& windo
 struct Known {
   KnobValues values;
   double rate;
-  bool saved;  ///< it had given something back: not worth another try
+  bool saved;  ///< it was a saving: not worth another try
 };
 
 struct Trial {
   TuningChange change;
   KnobValues before;
   KnobValues after;
-  bool saves = false;            ///< it gives back, rather than asks for more
+  bool saves = false;            ///< it gives threads or memory back
   bool is_among_others = false;  ///< others_want_cores()
   double settled_at_ns = 0;
   double ns = 0;
   double elements = 0;
-  double elements_min = 0;  ///< to be judged
+  double elements_min = 0;  ///< needed to judge it
 };
 
-/// The least that it must bring, as a share of the rate before it, and what it is given up for at once.
+/// Returns two shares of the rate before the trial: the least that it must bring, and the bound
+/// below which it is given up at once.
 std::pair<double, double> bounds_of(const Trial& trial, double phase_rate) {
   const double before = std::max(1e-9, trial.change.rate_before);
   if (!trial.saves) {
@@ -106,10 +108,11 @@ std::pair<double, double> bounds_of(const Trial& trial, double phase_rate) {
 
 /// The policy that `autotune` stands for.
 ///
-/// Objective: the rate that the consumer takes; at that rate the fewest workers and the least
-/// memory. All workers are decided together: the model says which rate is possible at all, and then
-/// the fewest workers of each stage that reach it. A change is a trial: what was measured before and
-/// after decides whether it stays, and what failed isn't tried again until the work changes.
+/// Objective: the highest rate at the consumer, and at that rate the fewest workers and the least
+/// memory. All workers are decided together: the model gives the best possible rate, and then the
+/// fewest workers of each stage that reach it. A change is a trial: the rates measured before and
+/// after it decide whether it stays. A setting that failed isn't tried again until the work
+/// changes.
 class Tuner final : public TuningPolicy {
  public:
   Tuner(const std::string& profile, bool only_advises)
@@ -137,11 +140,11 @@ class Tuner final : public TuningPolicy {
   IdleBuffers buffers_;
   PipelineModel model_;  ///< costs in this phase
   double cores_ = 0;
-  double cores_left_ = 0;   ///< by others, when it last changed much
+  double cores_left_ = 0;   ///< cores_for(), when it last changed much
   double phase_rate_ = 0;   ///< the rate that savings are compared with
-  int other_windows_ = 0;   ///< in a row that look like another phase
-  int saving_windows_ = 0;  ///< in a row that would do with less
-  int serial_windows_ = 0;  ///< in a row that would be quicker in one thread
+  int other_windows_ = 0;   ///< windows in a row that look like another phase
+  int saving_windows_ = 0;  ///< windows in a row that would do with less
+  int serial_windows_ = 0;  ///< windows in a row in which one thread would be quicker
   std::optional<Trial> trial_;
   std::optional<KnobValues> last_saving_;  ///< the setting before it
   std::vector<Known> failed_;              ///< settings that were no better
@@ -170,7 +173,7 @@ TuningDecision Tuner::observe(const TuningObservation& window) {
   return decision;
 }
 
-/// False where the window is none to decide by.
+/// Adds the window to the model. False if nothing can be decided by it.
 bool Tuner::learn(const TuningObservation& window, TuningDecision& decision) {
   const bool is_other = model_.windows() >= 2 && is_another_phase(model_, window);
   other_windows_ = is_other ? other_windows_ + 1 : 0;
@@ -210,7 +213,7 @@ void Tuner::note_cores(const TuningObservation& seen, TuningDecision& decision) 
   trial_.reset();
 }
 
-/// When others take cores or give them back, what was no better before may be so now.
+/// Forgets failed settings when others take cores or give them back: they may be better now.
 void Tuner::note_cores_left(const TuningObservation& window) {
   const double left = cores_for(window);
   if (std::abs(left - cores_left_) < kCoresDiffer) return;
@@ -266,7 +269,8 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
   const KnobValues wanted = on_own_cores.value_or(fewest);
   const double modelled = model_.forecast(seen, now).rate;
   const auto best = model_.forecast(seen, wanted);
-  // A setting that the model finds too slow may still keep up; nothing makes the consumer quicker.
+  // No setting makes the consumer quicker, so its rate bounds the prediction, unless the measured
+  // rate is higher.
   const double of_consumer = 1e9 / std::max(1e-3, model_.consumer_ns());
   const double predicted = std::min(rate * best.rate / modelled, std::max(rate, of_consumer));
   if (wanted != now && predicted >= kWorthAChange * rate && !has_failed(wanted)) {
@@ -307,7 +311,7 @@ bool Tuner::has_failed(const KnobValues& values) const {
   });
 }
 
-/// The last saving looked good while it was tried, and costs after all.
+/// Undoes the last saving if it looked good on trial and costs after all.
 bool Tuner::undo_regretted(const TuningObservation& seen, TuningDecision& decision) {
   const double rate = model_.measured_rate();
   const double regretted = others_want_cores(seen) ? kRegrettedAmongOthers : kRegretted;
@@ -338,11 +342,11 @@ void Tuner::begin(const TuningObservation& seen, const KnobValues& values, doubl
   trial.saves = saves;
   trial.is_among_others = others_want_cores(seen);
   trial.settled_at_ns = static_cast<double>(seen.at_ns) + kSettleNs;
-  // Elements that were made before say nothing about what is made now.
+  // Elements that were made before the change say nothing about it.
   trial.elements_min = kTrialElements + (saves ? model_.elements_on_the_way(seen) : 0);
   if (only_advises_) {
     trial.change.outcome = TuningChange::Outcome::advised;
-    failed_.push_back({values, 0, saves});  // to be said once
+    failed_.push_back({values, 0, saves});  // advised only once
     decision.begun = std::move(trial.change);
     return;
   }

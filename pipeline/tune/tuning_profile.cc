@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kFirstLine = "infeed tuning 1";
 constexpr double kAnotherTime = 2;
-// The first elements may take longer than those behind them.
+// Windows before the check: the first elements may take longer than later ones.
 constexpr int kProfileWindows = 3;
 constexpr double kNumberMax = 1e15;
 
@@ -77,7 +77,7 @@ TuningProfile::Check TuningProfile::check(const PipelineModel& model, const Tuni
     const auto known = ns_.find(seen.stages[i].label);
     if (known == ns_.end()) continue;
     const double now_ns = model.stage_calls_ns(static_cast<int>(i));
-    // One whose workers have read ahead, or whose time nobody has sampled yet, says nothing.
+    // A stage says nothing if its workers have read ahead, or if its time wasn't sampled yet.
     if (now_ns < 1) continue;
     if (now_ns < kAnotherTime * known->second && known->second < kAnotherTime * now_ns) continue;
     if (std::max(now_ns, known->second) < 1000) continue;

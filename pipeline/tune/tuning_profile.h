@@ -24,19 +24,20 @@ class TuningProfile {
  public:
   explicit TuningProfile(std::string text) : text_(std::move(text)) {}
 
-  /// Sets what it names, at the first call; false where there is nothing to begin with.
+  /// Sets the knobs that the profile names, at the first call. False if there is nothing to begin
+  /// with.
   bool begin(const TuningObservation& seen, TuningDecision& decision);
   enum class Check {
     done,
     under_way,
-    stale,  ///< it was found out for other work: what it has set goes back to what it was
+    stale,  ///< it was learnt from other work: its settings are taken back
   };
-  /// Looks whether the stages take as long as they did.
+  /// Checks whether the stages take as long as the profile says.
   Check check(const PipelineModel& model, const TuningObservation& seen, TuningDecision& decision);
 
  private:
-  std::string text_;                  ///< until it has begun
-  std::map<std::string, double> ns_;  ///< by stage; empty once they were compared
+  std::string text_;                  ///< empty once begin() has read it
+  std::map<std::string, double> ns_;  ///< time by stage; empty once compared
   KnobValues before_;
 };
 

@@ -7,23 +7,24 @@
 namespace infeed::detail {
 namespace {
 
-// Workers for the spread of what elements take.
+// Headroom of workers for elements that take longer than the mean.
 constexpr double kHeadroom = 1.1;
 constexpr double kBest = 0.995;
-// Threads that wait need no core of their own.
+// Threads that wait for less than this share compute, and need a core of their own.
 constexpr double kComputes = 0.1;
 // The share of the best rate at which a stage does without a thread. Where other processes want the
 // cores, a thread takes its core from its own process, too.
 constexpr double kBestAmongOthers = 0.9;
-// Elements that cost so little: what it costs to hand them over is as much, and the model doesn't know
-// it. Among others the serial form is then tried for so much of what there is by the model.
+// Elements that come more quickly than this cost no more than their hand-over, which the model
+// doesn't know. While others want the cores, one thread is then tried if the model promises it this
+// share of the present rate.
 constexpr double kTinyElementsPerSecond = 1e6;
 constexpr double kSerialAmongOthers = 0.75;
-// A thread that was taken away has its core back in less than that.
+// Waiting for more than this share isn't waiting for a core: a thread gets its core back sooner.
 constexpr double kMostlyBlocked = 0.6;
 constexpr int kIdleBufferWindows = 5;
 
-/// As many as can run at once, where workers compute.
+/// Returns as many workers as can run at once if they compute, else the knob's maximum.
 std::int64_t most_workers(const KnobState& knob, double cores) {
   if (knob.waits || knob.shape == KnobShape::driver || knob.shape == KnobShape::inner) {
     return knob.max;

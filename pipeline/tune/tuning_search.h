@@ -7,7 +7,7 @@
 #include "tune/pipeline_model.h"
 #include "tune/tuning_windows.h"
 
-// Which setting would be the best, by the model.
+// Finds the best setting by the model.
 namespace infeed::detail {
 
 /// The gain in rate that a change has to promise, unless it saves.
@@ -16,18 +16,19 @@ inline constexpr double kWorthAChange = 1.05;
 /// that share the cores.
 inline constexpr double kSavingForetoldOnOwnCores = 0.96;
 
-/// At the best rate that is possible; where elements differ, with some to spare.
+/// Returns the fewest workers that reach the best possible rate, with some to spare for uneven
+/// elements.
 KnobValues fewest_workers(const PipelineModel& model, const TuningObservation& seen);
-/// One thread for each core, where all cores are the limit and the stages divide so evenly. Workers to
-/// spare have no core to run on then, and take it from the others: with two stages of 100 us on two
-/// cores two threads have 1.02 of what five have.
+/// Returns workers that have a core each, if the cores are the limit and the stages divide evenly
+/// enough. Spare workers have no core to run on then, and take it from the others: with two stages
+/// of 100 us on two cores, two threads reach 1.02 of the rate of five.
 std::optional<KnobValues> with_own_cores(const PipelineModel& model, const TuningObservation& seen,
                                          const KnobValues& workers);
-/// Everything in the consumer's thread, where threads turn out slower than that would be: on a busy
-/// machine, and with elements that cost less than to hand them over.
+/// Returns the setting that does everything in the consumer's thread, if that beats threads: on a
+/// busy machine, and with elements that cost less than their hand-over.
 std::optional<KnobValues> serial_instead(const PipelineModel& model, const TuningObservation& seen);
 
-/// Buffers that hold more than they need.
+/// Finds buffers that hold more than they need.
 class IdleBuffers {
  public:
   /// Cuts a buffer that was never below a half down to a quarter: it only evens out elements.
@@ -35,10 +36,10 @@ class IdleBuffers {
 
  private:
   struct Buffer {
-    int idle_windows = 0;  ///< in a row that it was too large
+    int idle_windows = 0;  ///< windows in a row in which it was too large
     std::int64_t shrunk_to = 0;
   };
-  std::unordered_map<std::uint64_t, Buffer> buffers_;  ///< by their knobs
+  std::unordered_map<std::uint64_t, Buffer> buffers_;  ///< by knob id
 };
 
 }  // namespace infeed::detail

@@ -11,7 +11,7 @@
 
 namespace infeed::detail {
 
-/// "24,400": three digits count.
+/// "24,400": rounded to three digits.
 std::string rounded(double number);
 /// "12 MB".
 std::string bytes_text(std::uint64_t bytes);
@@ -19,7 +19,7 @@ std::string bytes_text(std::uint64_t bytes);
 std::string time_text(double ns);
 /// "all 2 cores are", "the 1.3 cores that others leave are".
 std::string cores_text(double cores, double all);
-/// As profiles have it: "workers".
+/// Returns the name that profiles use: "workers".
 std::string_view name_of(KnobKind kind);
 /// "+84 %".
 std::string change_text(double from, double to);

@@ -6,23 +6,24 @@
 namespace infeed::detail {
 namespace {
 
-// A window that says something: so long, and so many elements, or else much longer.
+// A window is whole when it has this length and as many elements, or fewer if it is much longer.
 constexpr std::uint64_t kWindowNs = 200'000'000;
 constexpr std::uint64_t kWindowElements = 30;
 constexpr std::uint64_t kLongWindowNs = 1'000'000'000;
 constexpr std::uint64_t kLongWindowElements = 3;
 constexpr std::uint64_t kLongestWindowNs = 5'000'000'000;
-// A consumer that takes nothing for so long, and for so many of its usual intervals, pauses.
+// A consumer pauses if it takes nothing for this long, and for this many of its usual intervals.
 constexpr double kPauseNs = 500e6;
 constexpr double kPauseElements = 5;
-// Phases that follow each other so quickly are bursts; after one that lasted so long there are none.
+// Phases shorter than kShortPhaseNs are bursts. There are no more bursts after a phase longer than
+// kLongPhaseNs.
 constexpr std::uint64_t kShortPhaseNs = 3'000'000'000;
 constexpr std::uint64_t kShortPhaseWindows = 6;
 constexpr std::uint64_t kLongPhaseNs = 20'000'000'000;
 constexpr std::uint64_t kBurstyWindowNsMin = 400'000'000;
 constexpr std::uint64_t kBurstyWindowNsMax = 3'200'000'000;
 
-/// The consumer is busy with something.
+/// True if the consumer is busy with something.
 bool is_quiet(const TuningObservation& seen) {
   return seen.elements == 0 && 2 * seen.consumer_wait_ns < seen.window_ns;
 }
@@ -33,7 +34,7 @@ bool is_whole(const TuningObservation& window) {
   return window.window_ns >= kWindowNs && window.elements >= kWindowElements;
 }
 
-/// Puts the next window behind `sum`.
+/// Adds the next window to `sum`.
 void add_up(TuningObservation& sum, const TuningObservation& seen) {
   if (sum.stages.size() != seen.stages.size() || sum.knobs.size() != seen.knobs.size()) {
     sum = seen;
@@ -60,8 +61,8 @@ void add_up(TuningObservation& sum, const TuningObservation& seen) {
 
 }  // namespace
 
-/// A consumer that took nothing for a while was busy with its element, or it did something else (an
-/// evaluation, a checkpoint), from which nothing is to be learnt.
+/// A consumer that took nothing for a while was busy with its element. In a longer pause it did
+/// something else (an evaluation, a checkpoint), from which nothing can be learnt.
 std::optional<TuningObservation> TuningWindows::behind_quiet(const TuningObservation& seen,
                                                              double usual_rate) {
   if (is_quiet(seen)) {
@@ -82,12 +83,13 @@ std::optional<TuningObservation> TuningWindows::whole(const TuningObservation& s
   return std::exchange(window_, {});
 }
 
-/// Work that comes in bursts looks like one phase after the other, and each trial like a loss or a
-/// gain: it is looked at in windows that hold several bursts. (With stalls of 200 ms every 600 ms,
-/// windows of 200 ms made ten phases in 20 s, and a useless change in two of them.)
+/// Makes windows longer if work comes in bursts, so that they hold several. In short windows it
+/// looks like one phase after the other, and each trial like a loss or a gain. (With stalls of 200
+/// ms every 600 ms, windows of 200 ms made ten phases in 20 s, and a useless change in two of
+/// them.)
 void TuningWindows::note_phase(std::uint64_t at_ns) {
   const auto began_ns = std::exchange(phase_began_ns_, at_ns);
-  if (!began_ns) return;  // the first one has its beginning, too
+  if (!began_ns) return;  // the first phase includes the start of the run
   if (at_ns - *began_ns < std::max(kShortPhaseNs, kShortPhaseWindows * ns_min_)) {
     ns_min_ = std::clamp(2 * ns_min_, kBurstyWindowNsMin, kBurstyWindowNsMax);
   } else if (at_ns - *began_ns > kLongPhaseNs) {

@@ -9,7 +9,7 @@
 
 namespace infeed::detail {
 
-using KnobValues = std::vector<std::int64_t>;  ///< one a knob of an observation
+using KnobValues = std::vector<std::int64_t>;  ///< one for each knob of an observation
 
 KnobValues values_of(const TuningObservation& seen);
 std::int64_t workers_in(const TuningObservation& seen, const KnobValues& values);
@@ -17,25 +17,25 @@ const std::string& label_of(const TuningObservation& seen, const KnobState& knob
 /// Adds the settings to `decision` that change the knobs to these values.
 void set_knobs(const TuningObservation& seen, const KnobValues& values, TuningDecision& decision);
 
-/// Puts observations together to windows that say something: long enough, with elements enough.
+/// Joins observations into windows that are long enough, and have enough elements, to decide by.
 class TuningWindows {
  public:
-  /// `seen`, with the quiet time before it in which the consumer was busy with its element; nothing
-  /// while it still is. `usual_rate`: elements/s, 0 where nobody knows.
+  /// Returns `seen` with the quiet time before it, in which the consumer was busy with its element.
+  /// Nothing while it still is busy. `usual_rate`: elements/s; 0: not known.
   std::optional<TuningObservation> behind_quiet(const TuningObservation& seen, double usual_rate);
-  /// The window that `seen` makes whole.
+  /// Adds `seen` to the window, and returns the window if it is whole now.
   std::optional<TuningObservation> whole(const TuningObservation& seen);
   /// Forgets the window that isn't whole yet.
   void drop() { window_ = {}; }
-  /// Another phase began with the window that ended then.
+  /// Notes that another phase began with the window that ended at `at_ns`.
   void note_phase(std::uint64_t at_ns);
-  /// Longer than 0 where the work comes in bursts.
+  /// Returns the least length of a window: more than 0 if the work comes in bursts.
   std::uint64_t ns_min() const { return ns_min_; }
 
  private:
   TuningObservation window_;  ///< being added up
-  TuningObservation quiet_;   ///< in which the consumer took nothing and waited for nothing
-  std::optional<std::uint64_t> phase_began_ns_;  ///< but for the first
+  TuningObservation quiet_;   ///< time in which the consumer took nothing and didn't wait
+  std::optional<std::uint64_t> phase_began_ns_;  ///< none in the first phase
   std::uint64_t ns_min_ = 0;
 };
 

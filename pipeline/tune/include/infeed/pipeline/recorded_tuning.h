@@ -7,8 +7,8 @@
 #include <infeed/error.h>
 #include <infeed/pipeline/tuning_policy.h>
 
-/// Why: what a tuner did wrong on one machine can be looked at on another: its windows are kept as
-/// text, and put through a policy again without threads and clocks.
+/// Why: a tuner's mistake on one machine can be examined on another. Its windows are kept as text,
+/// and put through a policy again without threads and clocks.
 ///
 ///     auto policy = infeed::record_tuning(infeed::make_tuner(), "windows.txt");
 ///     auto iterator = dataset.iterate({.tuner = {.policy = policy}});
@@ -19,12 +19,12 @@
 ///     }
 namespace infeed {
 
-/// Writes each window to the file, one line for it, each stage and each knob, and asks `policy`.
-/// Throws Error where the file can't be made.
+/// Returns a policy that writes each window to the file (a line for it, each stage and each knob),
+/// and then asks `policy`. Throws Error if the file can't be made.
 std::shared_ptr<TuningPolicy> record_tuning(std::shared_ptr<TuningPolicy> policy,
                                             const std::filesystem::path& file);
 
-/// Throws Error(data_loss) that names the line that it can't read.
+/// Returns the windows of a file. Throws Error(data_loss) that names the line that it can't read.
 std::vector<TuningObservation> read_recorded_tuning(const std::filesystem::path& file);
 
 }  // namespace infeed

@@ -8,7 +8,7 @@
 
 #include <infeed/error.h>
 
-/// Why: `autotune` chooses threads and buffers; this is what it chose, why, and how to hold it.
+/// Why: `autotune` chooses threads and buffers. Users can see what it chose and why, and bound it.
 ///
 ///     auto iterator = dataset.iterate({.tuner = {.bounds = {{.stage = "map 'augment'", .max = 4}}}});
 ///     while (auto batch = iterator.next()) use(*batch);
@@ -32,11 +32,11 @@ enum class TunerMode {
 
 /// The thing that a knob sets.
 enum class KnobKind {
-  /// Threads that work for a stage at the same time; 0: its consumer's thread does what it does.
+  /// Threads that work for a stage at the same time; 0: its consumer's thread does the work.
   workers,
   /// Elements that a prefetch keeps ready, or 16 KiB for each of them where that is more.
   depth,
-  /// Whether an optional_cache keeps the elements of its next passes: 1, or 0.
+  /// 1 if an optional_cache keeps the elements of its next passes, else 0.
   cache,
 };
 
@@ -52,12 +52,13 @@ class TuningPolicy;
 
 struct TunerOptions {
   TunerMode mode = TunerMode::on;
-  /// Error(invalid_argument) where the pipeline has no such stage, or min is above max.
+  /// Bounds of single stages. Error(invalid_argument) if the pipeline has no such stage, or min is
+  /// above max.
   std::vector<KnobBound> bounds = {};
-  /// Iterator::tuning().profile of an earlier run: it begins with that one's settings. What belongs
-  /// to another pipeline or machine is left aside, and the log says so.
+  /// Iterator::tuning().profile of an earlier run, with whose settings the tuner begins. Settings
+  /// of another pipeline or machine are left aside, and the log says so.
   std::string profile = {};
-  /// Windows in which it looks at the figures; at least 1 ms.
+  /// Length of the windows in which the tuner looks at the figures; at least 1 ms.
   std::chrono::milliseconds look_every{100};
   /// Decides in the tuner's place (tuning_policy.h); null: the tuner.
   std::shared_ptr<TuningPolicy> policy = nullptr;
@@ -85,18 +86,18 @@ struct TuningChange {
   double rate_after = 0;      ///< measured; 0 while it is pending
   Outcome outcome = Outcome::pending;
 
-  /// A line without its end.
+  /// Returns one line, without a newline.
   std::string text() const;
 };
 
 /// A report of what a tuner did so far.
 struct TuningReport {
   std::vector<TuningChange> changes = {};  ///< the last 256
-  std::uint64_t changes_dropped = 0;       ///< before those
+  std::uint64_t changes_dropped = 0;       ///< earlier changes that aren't kept
   std::vector<std::string> notes = {};     ///< a stale profile, a quota that changed...
   /// Says what bounds the rate, and whether any setting could change that.
   std::string verdict = {};
-  /// For TunerOptions::profile of the next run, to be saved beside the checkpoint; empty while
+  /// Text for TunerOptions::profile of the next run, to be saved beside the checkpoint. Empty while
   /// nothing is known.
   std::string profile = {};
 

@@ -8,9 +8,9 @@
 
 #include <infeed/pipeline/tuning.h>
 
-/// Why: what decides is kept apart from what runs. A policy gets figures and returns settings; it
-/// knows no thread and no clock, so a recorded run can be put through it again, and a program may
-/// bring one of its own:
+/// Why: deciding is kept apart from running. A policy gets figures and returns settings. It knows
+/// no thread and no clock, so a recorded run can be put through it again, and a program may bring a
+/// policy of its own:
 ///
 ///     class Halves : public infeed::TuningPolicy {  // half of what each stage may have
 ///       infeed::TuningDecision observe(const infeed::TuningObservation& seen) override {
@@ -25,7 +25,7 @@
 /// Thread-safety: observe() is called by one thread at a time, never while a setting is applied.
 namespace infeed {
 
-/// How the threads of a stage share what it does.
+/// How the threads of a stage share its work.
 enum class KnobShape {
   driver,    ///< one thread pulls the input ahead (prefetch)
   behind,    ///< one thread pulls the input, workers do the stage's own work (map, filter)
@@ -43,7 +43,7 @@ struct KnobState {
   // The bounds of `value`; both are `value` where the user has fixed it.
   std::int64_t min = 0;
   std::int64_t max = 0;
-  /// Its workers were seen to wait for something else than a core.
+  /// True if the stage's workers were seen to wait for something other than a core.
   bool waits = false;
   /// The least that its buffer held at any time of the window, in bytes (depth).
   std::int64_t low = 0;
@@ -56,11 +56,11 @@ struct StageObservation {
   int inside = -1;    ///< the flat_map or interleave in whose inner datasets it is
   std::uint64_t elements = 0;           ///< handed over
   std::uint64_t buffered_elements = 0;  ///< held at the window's end
-  // Spent on the stage alone by all its threads, on a core and off it.
+  // Time that all threads spent on the stage alone, on a core and off it.
   std::uint64_t cpu_ns = 0;
   std::uint64_t blocked_ns = 0;
-  /// Memory that a whole pass of it takes, about; 0: it is passed but once, or nobody knows, or
-  /// random numbers make each pass another one.
+  /// Memory that the elements of a whole pass take, about. 0: there is only one pass, or it isn't
+  /// known, or random numbers make each pass another one.
   std::uint64_t pass_bytes = 0;
 };
 
@@ -68,15 +68,15 @@ struct StageObservation {
 struct TuningObservation {
   std::uint64_t at_ns = 0;      ///< the window's end, since the iteration began
   std::uint64_t window_ns = 0;  ///< how long it was
-  std::uint64_t elements = 0;   ///< that the consumer took
+  std::uint64_t elements = 0;   ///< taken by the consumer
   std::uint64_t consumer_wait_ns = 0;
   std::uint64_t process_cpu_ns = 0;
-  double cores = 1;                ///< that affinity and quotas allow; a quota may be less than one
-  double cores_of_others = 0;      ///< part of cores, on average used by other processes
-  std::uint64_t memory_bytes = 0;  ///< in use, of memory_bytes_max
+  double cores = 1;                      ///< allowed by affinity and quotas; may be less than one
+  double cores_of_others = 0;            ///< part of cores, on average used by other processes
+  std::uint64_t memory_bytes = 0;        ///< in use, as memory_bytes_max counts it
   std::uint64_t memory_limit_bytes = 0;  ///< 0: none
   std::uint64_t ready_bytes = 0;         ///< part of memory_bytes, in queues and jobs in flight
-  // The control group with the least room, page cache left out; a limit of 0: there is none.
+  // Memory of the control group with the least room, without page cache. Limit 0: there is none.
   std::uint64_t group_bytes = 0;
   std::uint64_t group_limit_bytes = 0;
   std::vector<StageObservation> stages = {};
@@ -90,7 +90,7 @@ struct KnobSetting {
 
 struct TuningDecision {
   std::vector<KnobSetting> settings = {};  ///< the changes to make; empty: none
-  /// The most that queues and jobs in flight may hold from now on (UINT64_MAX: what they like).
+  /// The most bytes that queues and jobs in flight may hold from now on; UINT64_MAX: no limit.
   std::optional<std::uint64_t> ready_bytes_max = std::nullopt;
   std::vector<TuningChange> finished = {};  ///< earlier changes, with their outcome
   std::optional<TuningChange> begun = std::nullopt;
@@ -106,7 +106,7 @@ class TuningPolicy {
   virtual TuningDecision observe(const TuningObservation& seen) = 0;
 };
 
-/// The policy of autotune, which TunerOptions without a policy have. `profile`: as there.
+/// Returns the policy of autotune, the default of TunerOptions. `profile`: TunerOptions::profile.
 std::shared_ptr<TuningPolicy> make_tuner(const std::string& profile = {},
                                          bool only_advises = false);
 
