@@ -8,8 +8,8 @@
 
 namespace infeed::detail {
 
-/// While it lives the calling thread works for a stage: what it takes itself, without the calls
-/// within it, is its own time. Nothing at all where nobody records. It takes the caller's readings
+/// Marks the calling thread, while it lives, as working for a stage. The call's own time is its
+/// time without the calls within it. Does nothing if nobody records. It takes the caller's readings
 /// of the clock (10 ns each) rather than its own.
 class CallWatch {
  public:
@@ -26,7 +26,7 @@ class CallWatch {
   CallWatch& operator=(const CallWatch&) = delete;
 
   bool is_on() const { return thread_ != nullptr; }
-  /// Only once, when the call is over.
+  /// Ends the call and returns its own time. To be called once, if is_on().
   OwnTime end(std::uint64_t now_ticks) {
     return std::exchange(thread_, nullptr)->leave(before_, begin_ticks_, now_ticks);
   }
@@ -44,7 +44,7 @@ class CallWatch {
   WatchedThread::Before before_{};
 };
 
-/// While it lives the calling thread waits for another one, which is nobody's own time.
+/// Marks the calling thread, while it lives, as waiting for another one. That is nobody's own time.
 class WaitWatch {
  public:
   explicit WaitWatch(Recorder* recorder);

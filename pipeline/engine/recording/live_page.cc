@@ -34,7 +34,7 @@ bool LivePage::show() {
   const std::string next = file_ + ".next";
   try {
     ::unlink(next.c_str());
-    // Made anew, so that it is nobody else's.
+    // The file is made anew, so that it is nobody else's.
     const int descriptor =
         ::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0) throw system_error("create", next, errno);

@@ -7,9 +7,9 @@
 
 namespace infeed::detail {
 
-/// The last seconds of a run that records, where `infeed top` of the same user finds them: a file in
-/// memory (/dev/shm/infeed-PID.NUMBER, readable by its owner only) that is replaced as a whole, so
-/// that a reader never waits and never makes anybody wait. It holds lines of a recording.
+/// The last seconds of a run that records, for `infeed top` of the same user: a file in memory
+/// (/dev/shm/infeed-PID.NUMBER, readable by its owner only) with lines of a recording. It is
+/// replaced as a whole, so that a reader never waits and never makes anybody wait.
 class LivePage {
  public:
   explicit LivePage(std::uint64_t number);
@@ -17,9 +17,9 @@ class LivePage {
   LivePage(const LivePage&) = delete;
   LivePage& operator=(const LivePage&) = delete;
 
-  /// A line of the recording.
+  /// Adds a line of the recording.
   void add(const std::string& line);
-  /// Shows what was added; false when it can't, and then never again.
+  /// Shows the lines so far. False if that fails; the page is of no use then.
   bool show();
 
  private:
@@ -28,10 +28,10 @@ class LivePage {
   const std::string file_;
   std::string header_;
   std::string stages_;
-  std::deque<std::string> lines_;  ///< the last ones of all other kinds
+  std::deque<std::string> lines_;  ///< the last lines of all other kinds
 };
 
-/// Where the pages lie: /dev/shm/infeed-PID.
+/// Returns how the names of a process's pages begin: "/dev/shm/infeed-PID.".
 std::string live_page_begin(long process);
 
 }  // namespace infeed::detail

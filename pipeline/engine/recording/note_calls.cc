@@ -29,7 +29,7 @@ void note_slow_calls(Recorder& recorder, const StageCounters& counters, const Ow
                      const Recorder::Elements& elements, const Stage& input) {
   WatchedThread* const thread = recorder.threads().this_thread();
   if (thread == nullptr) return;
-  // The last call that the thread made itself may lie within.
+  // The last watched call of the thread may lie within `time`.
   const std::uint64_t end = time.begin_ticks + time.ticks;
   const std::uint64_t nested_end = thread->last.begin_ticks + thread->last.ticks;
   const std::uint64_t begin = std::clamp(nested_end, time.begin_ticks, end);
@@ -56,7 +56,7 @@ TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_
 
 namespace {
 
-/// Halves elements that come from several files, and their halves, as long as `traces_left`.
+/// Keeps elements whose records are neighbours together. Halves others, as long as `traces_left`.
 void note_places(PlaceLog& places, std::uint64_t position, std::uint64_t count, const Stage& input,
                  std::uint64_t input_position, int& traces_left) {
   if (count == 0 || --traces_left < 0) return;

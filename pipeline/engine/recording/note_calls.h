@@ -6,18 +6,19 @@
 
 namespace infeed::detail {
 
-/// The watched calls of a function on `elements` of `input` are over: they are counted, and told
-/// where they were slow.
+/// Ends the watched calls of a function on `elements` of `input`: counts them, and keeps them if
+/// they were slow.
 void note_calls(const IteratorContext& run, StageCounters& counters, CallWatch& watch,
                 std::uint64_t end_ticks, const Recorder::Elements& elements, const Stage& input);
-/// Calls that no watch stood around were slow: this much of the watched call around them is theirs.
+/// Keeps calls that nobody watched, if they were slow: `time` is their part of the watched call
+/// around them.
 void note_slow_calls(Recorder& recorder, const StageCounters& counters, const OwnTime& time,
                      const Recorder::Elements& elements, const Stage& input);
 
 /// Returns the records of `count` elements of a stage from `position` on, if they are neighbours.
 TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_t count);
-/// Keeps where `count` elements from `position` on came from, as those of `input` from
-/// `input_position` on: those whose records are neighbours, in a few pieces.
+/// Keeps where `count` elements from `position` on came from: from elements of `input`, from
+/// `input_position` on. Elements whose records are neighbours are kept together, in a few pieces.
 void note_places(PlaceLog& places, std::uint64_t position, std::uint64_t count, const Stage& input,
                  std::uint64_t input_position);
 /// Returns the place of an element of a stage that keeps this log of its own.

@@ -9,12 +9,13 @@
 
 namespace infeed::detail {
 
-/// The last entries of a log that one thread at a time writes, a few numbers each, and that any thread may
-/// read meanwhile. A lock at each entry would cost 20 ns, a tenth of a pull of 256 small elements.
+/// The last entries of a log that one thread at a time writes, a few numbers each, and that any
+/// thread may read meanwhile. A lock at each entry would cost 20 ns, a tenth of a pull of 256 small
+/// elements.
 ///
-/// Invariants: the writer takes an entry out (first_) before it writes over it, and counts one
-/// (end_) when it is whole; a reader looks at first_ again when it has read an entry. The numbers
-/// are released and acquired, so that neither order is turned round. Entries appear with end_.
+/// Invariants: the writer moves first_ past an entry before it writes over it, and moves end_ past
+/// an entry when it is whole. A reader looks at first_ again when it has read an entry. The numbers
+/// are released and acquired, which keeps both orders. An entry becomes visible with end_.
 template <std::size_t kNumbers, std::size_t kEntries>
 class NumberRing {
  public:
@@ -29,7 +30,7 @@ class NumberRing {
       number(end, i).store(entry[i], std::memory_order_release);
     end_.store(end + 1, std::memory_order_release);
   }
-  /// One number of the last entry, of which there is one.
+  /// Changes one number of the last entry. There must be an entry.
   void set_last(std::size_t index, std::uint64_t value) {
     number(end_.load(std::memory_order_relaxed) - 1, index).store(value, std::memory_order_release);
   }
@@ -37,7 +38,7 @@ class NumberRing {
   /// Any thread may call these.
   std::uint64_t end() const { return end_.load(std::memory_order_acquire); }
   std::uint64_t first() const { return first_.load(std::memory_order_acquire); }
-  /// Nothing where it is no longer there; `at` is below end().
+  /// Returns an entry; nothing if it was written over. `at` is below end().
   std::optional<Entry> at(std::uint64_t at) const {
     Entry entry;
     for (std::size_t i = 0; i < kNumbers; ++i)
@@ -45,7 +46,8 @@ class NumberRing {
     if (at < first_.load(std::memory_order_relaxed)) return std::nullopt;
     return entry;
   }
-  /// The last entry before `end` whose first number is at most this, where the first numbers ascend.
+  /// Returns the last entry before `end` whose first number is at most `value`. The first numbers
+  /// must ascend.
   std::optional<std::uint64_t> last_up_to(std::uint64_t value, std::uint64_t end) const {
     std::uint64_t low = first();
     std::uint64_t high = end;

@@ -15,18 +15,19 @@
 
 namespace infeed::detail {
 
-/// Which records the elements of a stage's pass were, as far as it looks back: neighbours take one
-/// entry together, so that it is mostly one a file. Only stages of an iterator that records keep it.
+/// Remembers which records the last elements of a stage's pass were. Neighbours share an entry, so
+/// that it is mostly one a file. Only stages of an iterator that records keep it.
 ///
 /// Invariants: entries_ is guarded by mutex_, and in the order of positions.
 class PlaceLog {
  public:
-  /// The elements from `position` on are records from `record` on.
+  /// Notes that the elements from `position` on are the records from `record` on.
   void add(std::uint64_t position, std::uint64_t count, std::string_view file, std::uint64_t record,
            std::optional<std::uint64_t> offset = std::nullopt) {
     add(position, count, file, record, 1, offset);
   }
-  /// The first of them is one of `first.count` records, and the next one of as many behind those.
+  /// Notes elements that consist of `first.count` records each: the first element of the records at
+  /// `first`, the next one of those behind them.
   void add(std::uint64_t position, std::uint64_t count, const RecordPlace& first) {
     add(position, count, first.file, first.record, first.count, first.offset);
   }
@@ -51,11 +52,11 @@ class PlaceLog {
            std::uint64_t records_each, std::optional<std::uint64_t> offset);
 
   mutable std::mutex mutex_;
-  std::deque<std::string> files_;  ///< that entries point to
+  std::deque<std::string> files_;  ///< names that entries point to
   std::deque<Entry> entries_;
 };
 
-/// Which elements of its input the elements of a stage that drops some are.
+/// Remembers which elements of its input a stage has kept that drops some.
 ///
 /// Invariants: only one thread at a time adds, the stage's; entries are in the order of
 /// positions.
@@ -63,12 +64,12 @@ class PositionLog {
  public:
   struct Inputs {
     std::uint64_t position;
-    std::uint64_t count;  ///< it is one of so many
+    std::uint64_t count;  ///< the element is one of this many inputs
   };
-  /// `count` elements from `position` on are among those inputs.
+  /// Notes that `count` elements from `position` on are among `inputs`.
   void add(std::uint64_t position, std::uint64_t count, const Inputs& inputs);
-  /// `count` rows from `position` on are the first ones of this input, which has `each`. Inputs of
-  /// as many rows that follow each other take one entry together.
+  /// Notes that `count` rows from `position` on are the first rows of `input`, which has `each`
+  /// rows. Neighbouring inputs with the same number of rows share an entry.
   void add_rows(std::uint64_t position, std::uint64_t count, std::uint64_t input,
                 std::uint64_t each) {
     const bool goes_on = count == rows_.each && each == rows_.each && input == rows_.next_input &&
@@ -81,25 +82,25 @@ class PositionLog {
 
  private:
   enum Number : std::size_t { kPosition, kCount, kInputPosition, kInputCount, kNumbers };
-  static constexpr std::uint64_t kEachIsOne = 0;  ///< kInputCount: of neighbours, none was dropped
-  static constexpr std::uint64_t kRows = std::uint64_t{1} << 63;  ///< kInputCount: and so many each
+  static constexpr std::uint64_t kEachIsOne = 0;  ///< kInputCount: neighbours, none was dropped
+  static constexpr std::uint64_t kRows = std::uint64_t{1} << 63;  ///< kInputCount: and the rows
 
   void begin_rows(std::uint64_t position, std::uint64_t count, std::uint64_t input,
                   std::uint64_t each);
 
-  /// The last entry where it is one of whole inputs' rows; the writer's own.
+  /// The last entry, if it has all rows of its inputs. It is the writer's own.
   struct Rows {
     std::uint64_t position = 0;
     std::uint64_t count = 0;
     std::uint64_t next_input = 0;
-    std::uint64_t each = 0;  ///< 0: it isn't
+    std::uint64_t each = 0;  ///< 0: it hasn't
   };
 
   NumberRing<kNumbers, 4096> entries_;
   Rows rows_;
 };
 
-/// Which input each element of a stage that chooses came from: of the last 65,536.
+/// Remembers which input each of the last 65,536 elements of a stage that chooses came from.
 ///
 /// Invariants: all is guarded by mutex_.
 class ChoiceLog {

@@ -16,13 +16,13 @@
 // The content of a recording's lines (pipeline/recording.md), and their text.
 namespace infeed::detail {
 
-/// Stages as the lines name them.
+/// The numbers by which lines name stages.
 using StageIds = std::unordered_map<const StageCounters*, int>;
 
-/// `text`, which may be any bytes, in quotes.
+/// Returns `text`, which may be any bytes, as JSON in quotes.
 std::string json_text(std::string_view text);
 
-/// A step, or what the consumer took by itself: times in ns since the start.
+/// A step, or pulls of a consumer that tells no steps. begin_ns counts from the recording's start.
 struct RecordedStepRow {
   std::uint64_t number = 0;
   std::uint64_t begin_ns = 0;
@@ -39,7 +39,7 @@ struct RecordedStepRow {
   }
 };
 
-/// {"steps": [...]} or {"late_steps": [...]}; `are_measured`: else each next() counts as one.
+/// Returns {"steps": [...]} or {"late_steps": [...]}. Unless `are_measured`, each next() is a step.
 std::string line_of_steps(std::string_view kind, const std::vector<RecordedStepRow>& rows,
                           bool are_measured);
 
@@ -59,13 +59,13 @@ struct RecordedSlowCall {
   TracedPlace traced;
 };
 
-/// `kind`: "slow", or "outlier" for one that is far from what the stage's calls usually take.
+/// `kind`: "slow", or "outlier" for a call that took far longer than the stage's calls usually do.
 std::string line_of_slow_call(std::string_view kind, const RecordedSlowCall& call, int stage);
 /// `counters` are those of `stages`.
 std::string line_of_stages(const std::vector<StageStatistics>& stages,
                            const std::vector<const StageCounters*>& counters, const StageIds& ids);
 
-/// `throttled_ns`: of the window, in which its control group was held back.
+/// `throttled_ns`: the time in the window in which the control group was held back.
 std::string line_of_window(const Window& window, std::uint64_t throttled_ns, const StageIds& ids);
 
 }  // namespace infeed::detail

@@ -8,7 +8,7 @@ namespace {
 
 // The most rows that wait to be written. Rows beyond it are dropped and counted.
 constexpr std::size_t kRowsMax = 8192;
-// A step is late from half as long again as the usual one of the last few hundred on.
+// A step is late if it takes at least half as long again as the median of the last few hundred.
 constexpr std::size_t kStepsForTypical = 256;
 constexpr std::size_t kStepsToJudge = 16;
 

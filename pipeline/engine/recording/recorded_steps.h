@@ -13,8 +13,7 @@
 
 namespace infeed::detail {
 
-/// The steps of whoever takes from an iterator that records: those that it tells, or else its
-/// pulls.
+/// The steps of an iterator's consumer: those that it tells, or else its pulls.
 ///
 /// Invariants: rows_ and dropped_ are guarded by the mutex; lengths_ns_ belongs to the recorder's
 /// thread, all else to the consumer's.
@@ -23,7 +22,7 @@ class RecordedSteps {
   explicit RecordedSteps(const RecordingClock& clock) : clock_(clock) {}
 
   // ---- for the consumer's thread ----
-  /// The consumer waited for its next elements.
+  /// Counts a pull, in which the consumer waited for its next elements.
   void note_pull(const OwnTime& wait, std::uint64_t elements) {
     if (are_told_.load(std::memory_order_relaxed)) return;
     if (!has_pulls_ || wait.begin_ticks - pulls_.begin_ticks >= pulls_row_ticks_)
@@ -31,16 +30,16 @@ class RecordedSteps {
     pulls_.wait_ticks += wait.ticks;
     pulls_.elements += elements;
   }
-  /// From now on steps are told, and pulls are no rows of their own.
+  /// Expects told steps from now on: pulls make no rows any more.
   void expect() { are_told_.store(true, std::memory_order_relaxed); }
   void note(const StepTimes& step);
-  /// The pulls so far are a row.
+  /// Makes a row of the pulls so far.
   void end_pulls(std::uint64_t now_ticks);
 
   // ---- for the recorder's thread ----
-  /// The lines of those that were told since the last call.
+  /// Returns the lines of the rows that came since the last call.
   std::vector<std::string> take_lines();
-  /// Rows that came too quickly.
+  /// Returns how many rows were dropped since they came too quickly.
   std::uint64_t dropped();
 
  private:
@@ -56,7 +55,7 @@ class RecordedSteps {
   std::uint64_t length_of_late_ns() const;
 
   const RecordingClock& clock_;
-  const std::uint64_t pulls_row_ticks_ = ticks_of_us(1000);  ///< at least, so that rows stay few
+  const std::uint64_t pulls_row_ticks_ = ticks_of_us(1000);  ///< or more, so that rows stay few
   std::atomic<bool> are_told_{false};
   std::uint64_t steps_ = 0;
   bool has_pulls_ = false;

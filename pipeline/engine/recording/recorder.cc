@@ -18,13 +18,13 @@
 namespace infeed::detail {
 namespace {
 
-// The recorder looks at threads that wait so often.
+// The interval at which the recorder looks at threads that wait.
 constexpr auto kLookEvery = std::chrono::milliseconds(10);
-// Looks at the threads to one of what is rarer.
+// Looks at the threads for each of the rarer things.
 constexpr std::uint64_t kLooksPerWindow = 10;
 constexpr std::uint64_t kLooksPerPage = 5 * kLooksPerWindow;
 constexpr std::uint64_t kLooksPerHistogram = 50 * kLooksPerWindow;
-// Calls that come more quickly than that are dropped, and counted.
+// The most slow calls in a window. Further ones are dropped and counted.
 constexpr std::size_t kSlowPerWindow = 512;
 constexpr std::uint64_t kOutlierTimes = 4;
 
@@ -33,7 +33,7 @@ const char* text_of_environment(const char* name) {
   return text == nullptr ? "" : text;
 }
 
-/// Half of its calls took no longer.
+/// Returns the time that half of a stage's calls didn't exceed.
 std::uint64_t usual_call_ns(const StageCounters& stage) {
   std::uint64_t all = 0;
   for (const auto& count : stage.calls_by_log2_ns) all += count.load(std::memory_order_relaxed);
@@ -107,8 +107,8 @@ void Recorder::note_slow(const StageCounters& stage, const OwnTime& time, const 
   RecordedSlowCall call;
   call.begin_ns = clock_.ns_at(time.begin_ticks);
   call.took_ns = clock_.ns_of(time.ticks);
-  // It was looked at up to two milliseconds before the call: what was off the core then, too, is at
-  // most that much.
+  // The reading before is up to two milliseconds older than the call. The time off the core may be
+  // too long by as much.
   const std::uint64_t between_ns = clock_.ns_of(now - before.at_ticks);
   const std::uint64_t cpu_ns = std::min(between_ns, thread.usage.cpu_ns - before.cpu_ns);
   call.cpu_ns = call.took_ns - std::min(call.took_ns, between_ns - cpu_ns);
@@ -142,7 +142,8 @@ bool Recorder::look() {
   return true;
 }
 
-/// The accounts are told when a core is let go again: what is new in them ended since the last look.
+/// The kernel accounts for a core's throttling when it ends, so what is new ended since the last
+/// look.
 void Recorder::look_for_quota() {
   const std::uint64_t now = ticks_now();
   const std::uint64_t before = std::exchange(looked_at_ticks_, now);
@@ -151,8 +152,8 @@ void Recorder::look_for_quota() {
   if (before == 0 || all.held_back_ns <= known.held_back_ns) return;
   const std::uint64_t held_ns = all.held_back_ns - known.held_back_ns;
   throttled_since_window_ns_ += held_ns;
-  // Each core counts its own; together they can't have been held back for longer than they were one
-  // after the other, nor, when this thread was held back with them, for longer than it has slept.
+  // Each core counts its own time. The process wasn't held back for longer than their sum, nor for
+  // longer than this thread has slept, if it was held back with them.
   const std::uint64_t times = std::max<std::uint64_t>(all.times - known.times, 1);
   const std::uint64_t end_ns = clock_.ns_at(now);
   const std::uint64_t slept_ns = end_ns - clock_.ns_at(before);
@@ -220,7 +221,7 @@ void Recorder::write_window() {
   append(line_of_window(window, std::exchange(throttled_since_window_ns_, 0), ids_));
 }
 
-/// The whole list, when there are stages that it didn't have.
+/// Writes the whole list of stages when there are new ones.
 void Recorder::write_new_stages() {
   const std::vector<const StageCounters*>& stages = windows_.stages();
   const std::size_t known = ids_.size();

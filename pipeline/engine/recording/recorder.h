@@ -30,19 +30,19 @@ class LivePage;
 /// Keeps what an iterator that records does: collects it from the threads that work, and writes it
 /// down in a thread of its own.
 ///
-/// Invariants: slow_, tuning_ and dropped_, which working threads add to, and status_, which any may
-/// ask, are guarded by mutex_; what the windows are made of belongs to the recorder's thread until
-/// finish() has joined it.
+/// Invariants: slow_, tuning_ and dropped_, which working threads add to, and status_, which any
+/// may ask, are guarded by mutex_. The members that windows are made of belong to the recorder's
+/// thread until finish() has joined it.
 class Recorder {
  public:
-  /// Null where nobody wants a recording, or where it can't be begun: `status` then says why.
+  /// Returns null if nobody wants a recording, or if it can't be begun: `status` then says why.
   static std::unique_ptr<Recorder> of(IteratorContext& run, const RecordingOptions& options,
                                       RecordingStatus& status);
   Recorder(IteratorContext& run, const RecordingOptions& options,
            std::optional<RecordingFile> file);
   ~Recorder();
 
-  /// Stages are there from now on. Calls after the first one do nothing.
+  /// Begins to look at the stages, which exist now. Calls after the first one do nothing.
   void start() {
     if (thread_ == nullptr && !has_ended_) begin_thread();
   }
@@ -59,10 +59,10 @@ class Recorder {
     std::uint64_t position;
     std::uint64_t count;
   };
-  /// A call of the calling thread has been slow.
+  /// Keeps a slow call of the calling thread.
   void note_slow(const StageCounters& stage, const OwnTime& time, const Elements& elements,
                  TracedPlace traced);
-  /// A line of the tuner's log.
+  /// Keeps a line of the tuner's log.
   void note_tuning(std::string text);
 
  private:
@@ -86,7 +86,7 @@ class Recorder {
   mutable std::mutex mutex_;
   std::vector<RecordedSlowCall> slow_;
   std::vector<std::pair<std::uint64_t, std::string>> tuning_;
-  std::uint64_t dropped_ = 0;  ///< slow calls
+  std::uint64_t dropped_ = 0;  ///< slow calls that were too many
   RecordingStatus status_;     ///< only whoever writes the file changes it
 
   // Members of the recorder's thread.

@@ -14,7 +14,7 @@ struct OwnTime {
   std::uint64_t ticks = 0;  ///< without what it called
 };
 
-/// The time of a recording, and which calls it keeps one by one. It never changes.
+/// The clock of a recording, which also says which calls are kept one by one. It never changes.
 class RecordingClock {
  public:
   explicit RecordingClock(std::chrono::microseconds slow_after)
@@ -22,7 +22,7 @@ class RecordingClock {
 
   std::uint64_t slow_ticks() const { return slow_ticks_; }
   bool is_slow(const OwnTime& time) const { return time.ticks >= slow_ticks_; }
-  /// So short that nobody misses one of many.
+  /// True if a call is so short that nobody misses one of many.
   bool is_brief(const OwnTime& time) const { return time.ticks < brief_ticks_; }
 
   std::uint64_t ns_of(std::uint64_t ticks) const {
@@ -34,7 +34,7 @@ class RecordingClock {
     const std::uint64_t ns = ns_of(time.ticks);
     return calls <= 1 ? ns : ns / calls;
   }
-  // Since the recording began.
+  // Return the time since the recording began.
   std::uint64_t ns_at(std::uint64_t ticks) const {
     return ns_of(ticks - std::min(ticks, start_ticks_));
   }

@@ -19,11 +19,12 @@ namespace {
 // A process that records so many iterations is one that makes an iterator each step.
 constexpr int kFilesMax = 1000;
 constexpr std::string_view kBegin = "{\"infeed_recording\": ";
-// The beginnings of lines that go with the older half.
+// The beginnings of lines that are dropped from the older half.
 constexpr std::array<std::string_view, 4> kDetails = {"{\"steps\"", "{\"window\"", "{\"slow\"",
                                                       "{\"held_back\""};
 
-/// When this process began, in clock ticks since the machine did: with its number, its identity.
+/// Returns when this process began, in clock ticks since the machine did. With the process's number
+/// that is its identity.
 /// See proc(5), field 22.
 std::string process_start() {
   std::ifstream file("/proc/self/stat");
@@ -43,7 +44,7 @@ std::string first_bytes(const File& file, std::size_t count) {
   return bytes;
 }
 
-/// Nothing where this process has written the file before.
+/// Opens the file; nothing if this process has written it before.
 std::optional<File> open_unless_own(const std::string& name) {
   std::optional<File> file = File::open_locked(name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC);
   if (!file) {
@@ -122,7 +123,8 @@ void RecordingFile::shorten() {
   if (std::rename(partial.c_str(), name().c_str()) != 0) {
     throw system_error("rename", partial, errno);
   }
-  // Lines that are kept for ever may fill it: then the limit moves, or each write would copy all.
+  // Lines that are kept for ever may fill the file. The limit grows then, or each write would copy
+  // them all.
   if (written_bytes > bytes_max_ / 4 * 3) bytes_max_ = 2 * written_bytes;
   file_ = std::move(*shorter);
   bytes_ = written_bytes;

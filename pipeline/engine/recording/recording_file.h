@@ -11,19 +11,18 @@ namespace infeed::detail {
 /// A file of lines that one recorder writes and anybody may read at any time.
 ///
 /// Each write ends with whole lines, so that what was written stays readable when the process is
-/// killed. The file is locked while it is written. Where it grows beyond its limit it is written
+/// killed. The file is locked while it is written. A file that grows beyond its limit is written
 /// anew without the details of its older half (windows, ordinary steps, slow calls that are no
-/// outliers), and takes the place of the former one at once.
+/// outliers), and replaces the former one at once.
 ///
-/// Errors: Error of the system's, and failed_precondition where the file is another process's or no
-/// recording.
+/// Errors: the system's, and failed_precondition if the file is another process's or no recording.
 class RecordingFile {
  public:
-  /// Where this process has written FILE before: FILE-2, and so on.
+  /// Opens FILE; if this process has written that before, FILE-2, and so on.
   RecordingFile(const std::string& file, std::uint64_t bytes_max);
 
   const std::string& name() const { return file_.name(); }
-  /// To the file with the next write.
+  /// Adds a line, which goes to the file with the next write().
   void append(std::string_view line) { unwritten_ += line; }
   void write();
 

@@ -11,7 +11,7 @@
 namespace infeed::detail {
 namespace {
 
-/// Names that another kind of machine may not have are left out there.
+/// Returns the kind of a system call. Calls that a machine doesn't have are left out there.
 const char* kind_of_system_call(long number) {
   switch (number) {
     case SYS_futex:
@@ -62,7 +62,8 @@ const char* where_thread_waits(int thread) {
   std::array<char, 32> text{};
   const ssize_t got = ::read(descriptor, text.data(), text.size() - 1);
   ::close(descriptor);
-  // "running", or the call's number; -1: it waits outside of any, for a page that is to be read.
+  // The text is "running" or the call's number. -1: the thread waits outside of calls, for a page
+  // to be read.
   if (got <= 0 || text[0] == 'r') return "";
   const long number = std::strtol(text.data(), nullptr, 10);
   return number < 0 ? "file" : kind_of_system_call(number);

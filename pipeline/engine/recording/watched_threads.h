@@ -13,7 +13,7 @@ namespace infeed::detail {
 
 struct StageCounters;
 
-/// The time on cores that a thread has used so far, by the kernel's accounts.
+/// The use of cores by a thread so far, by the kernel's accounts.
 struct ThreadUsage {
   std::uint64_t at_ticks = 0;
   std::uint64_t cpu_ns = 0;
@@ -25,8 +25,8 @@ struct ThreadUsage {
 /// each instruction here counts.
 ///
 /// Invariants: the atomics are written by the thread and read by the recorder's; the rest is the
-/// thread's own. What watched calls took is added up once however they nest: what a call took itself
-/// is its time less what came to that sum meanwhile.
+/// thread's own. accounted_ticks adds up the time of watched calls once, however they nest. A
+/// call's own time is its time less the growth of that sum meanwhile.
 struct alignas(64) WatchedThread {
   /// The thread's state before a call. leave() restores it.
   struct Before {
@@ -51,8 +51,8 @@ struct alignas(64) WatchedThread {
   }
 
   // Members that each pull reads and writes, in one cache line.
-  std::atomic<std::uint64_t> since_ticks{0};         ///< in its own work for the stage; 0: it waits
-  std::atomic<const StageCounters*> stage{nullptr};  ///< that it works for; null: for none
+  std::atomic<std::uint64_t> since_ticks{0};  ///< when its work for the stage began; 0: it waits
+  std::atomic<const StageCounters*> stage{nullptr};  ///< it works for this one; null: for none
   std::uint64_t accounted_ticks = 0;  ///< taken by calls that are over, and by waits for others
   OwnTime last;                       ///< the last call that ended here, with what it called
   std::uint64_t usage_due_ticks = 0;  ///< the first call from then on looks whether `usage` holds
@@ -86,12 +86,12 @@ class WatchedThreads {
   std::uint64_t number() const { return number_; }
 
   // ---- for the threads that work ----
-  /// Null where there are too many of them.
+  /// Returns the calling thread's slot; null if there are too many threads.
   WatchedThread* this_thread() {
     return watched_thread.recording == number_ ? watched_thread.slot : find_this_thread();
   }
-  /// With what it has used, which is looked at when that was last done two milliseconds ago: a
-  /// reading takes 9 us, and one every millisecond was a third of what recording costs.
+  /// Returns the slot with its usage, which is looked at when it is two milliseconds old: a reading
+  /// takes 9 us, and one every millisecond was a third of the cost of recording.
   WatchedThread* this_thread(std::uint64_t now_ticks) {
     WatchedThread* const thread = this_thread();
     const bool is_due = thread != nullptr && now_ticks >= thread->usage_due_ticks;
@@ -99,24 +99,26 @@ class WatchedThreads {
       renew_usage(*thread, now_ticks);
     return thread;
   }
-  /// The last call of the calling thread, with what it called: its times needn't be read again.
+  /// Returns the last call of the calling thread, with what it called, so that its times needn't be
+  /// read again.
   OwnTime last_call() {
     const WatchedThread* const thread = this_thread();
     return thread == nullptr ? OwnTime{ticks_now(), 0} : thread->last;
   }
   /// Reads what the calling thread has used; returns the reading before.
   ThreadUsage read_usage(WatchedThread& thread, std::uint64_t now_ticks) const;
-  /// `thread` has waited for so long: what it hadn't of its core then is no part of its next call.
+  /// Notes that `thread` has waited, so that its time off the core then is no part of its next
+  /// call.
   void note_wait(WatchedThread& thread, std::uint64_t wait_ticks) const {
     if (wait_ticks >= stale_ticks_ / 8) thread.usage_due_ticks = 0;
   }
 
   // ---- for the recorder's thread ----
-  /// Looks where threads that have been in one call for so long are waiting.
+  /// Looks where threads wait that have been in one call for `slow_ticks`.
   void look(std::uint64_t slow_ticks);
-  /// Where the call was seen most often; "" when it was never seen waiting.
+  /// Returns where the call was most often seen waiting; "" if it never was.
   const char* seen_waiting(const RecordedSlowCall& call) const;
-  // Calls that are still under way have waits that are to be kept.
+  // Forgets old waits. The waits of calls under way must be kept.
   void forget_waits_before(std::uint64_t ticks);
 
  private:
