@@ -15,14 +15,14 @@
 namespace infeed::tools {
 namespace {
 
-// A call explains a wait when it covers so much of what is unusual about it.
+// A call explains a wait if it covers this share of the unusual part of the wait.
 constexpr double kExplainingShare = 0.5;
 // A share of a call, or of a wait, that makes it what it is.
 constexpr double kMostOf = 0.5;
 constexpr double kNearlyAll = 0.9;
-/// Waiting that no sample saw has to be so many times the computing to be blamed.
+/// Waiting that no sample saw is blamed only if it is this many times the computing.
 constexpr double kUnseenWaits = 2;
-// Held back by a quota, or short of memory, for so much of the wait.
+// Shares of the wait for which the process must be held back by a quota, or short of memory.
 constexpr double kHeldBackShare = 0.3;
 constexpr double kFullMemory = 0.9;
 constexpr std::uint64_t kReadAheadNs = 100'000'000;
@@ -190,7 +190,7 @@ class Blame {
     return is_enough ? best : -1;
   }
 
-  /// Where steps lie upon each other, as in no run, each might look at all that was recorded.
+  /// Limits the looks: in a file whose steps overlap, each step might look at the whole recording.
   bool may_look() const {
     if (looks_left_ == 0) return false;
     --looks_left_;
@@ -254,7 +254,8 @@ class Blame {
       return Cause::quota;
     }
     if (model_.is_source(call.stage)) return Cause::slow_read;
-    // Time off the cores that nobody saw spent waiting may as well be a container's or a hypervisor's.
+    // Time off the cores that nobody saw spent waiting may as well be a container's or a
+    // hypervisor's.
     const double doubt = call.waited_in.empty() ? kUnseenWaits : 1;
     return off_core_ns - preempted_ns > doubt * cpu_ns ? Cause::waiting_function
                                                        : Cause::slow_element;
@@ -277,7 +278,7 @@ class Blame {
                                });
     const auto first = at;
     for (; at != run_.windows.end() && at->begin_ns < interval.end_ns; ++at) {
-      // Stages cost the more time behind this, the more there are.
+      // A window counts one look for each stage, since later work grows with their number.
       looks_left_ -= std::min<std::uint64_t>(looks_left_, at->stages.size());
       if (!may_look()) break;
     }
@@ -291,7 +292,7 @@ class Blame {
   }
 
   bool memory_was_full(const Interval& interval) const {
-    // Elements taken from the queue before it was empty had been read ahead up to the limit.
+    // Looks before the interval, too: elements from the queue were read ahead up to the limit.
     const std::uint64_t before_ns = std::min(interval.begin_ns, kReadAheadNs);
     const std::span<const RecordedWindow> windows =
         windows_of({interval.begin_ns - before_ns, interval.end_ns});

@@ -22,9 +22,9 @@
 ///       "step_us": 1500
 ///     }
 ///
-/// Members besides: "schema" (columns as ColumnSchema::to_json() writes them; else inferred from the
-/// records), "threads" (of parsing and of interleave; left out: the tuner's), "cache" (true: the
-/// records stay in memory), "repeat" (left out: for ever). "step_us" is how long the simulated
+/// Members besides: "schema" (columns as ColumnSchema::to_json() writes them; else inferred from
+/// the records), "threads" (of parsing and of interleave; left out: the tuner's), "cache" (true:
+/// the records stay in memory), "repeat" (left out: for ever). "step_us" is how long the simulated
 /// device computes on a batch.
 namespace infeed::tools {
 
@@ -55,7 +55,7 @@ struct DescribedPipeline {
   Dataset<ColumnBatch> dataset() const;
 };
 
-/// Iterates it for so long, a step a batch, and records it. Throws what next() throws.
+/// Iterates the pipeline for a time, a step a batch, and records it. Throws what next() throws.
 struct MeasuredRate {
   std::uint64_t steps = 0;
   double steps_per_s = 0;

@@ -66,7 +66,7 @@ void FlowModel::measure() {
     service.blocked_s /= count;
     service.elements /= count;
     service.bytes /= count;
-    // A prefetch has a thread, but what that does is pulling.
+    // A prefetch has a thread, but that only pulls.
     service.is_parallel = service.runs_ahead && run_.stages[i].name != "prefetch";
   }
   find_rare_waits(count);
@@ -81,7 +81,8 @@ void FlowModel::measure() {
   }
 }
 
-/// Samples of CPU time pass over what waits once in a thousand calls; slow calls are known one by one.
+/// Samples of CPU time miss waits that come once in a thousand calls. Slow calls are known one by
+/// one.
 void FlowModel::find_rare_waits(double count) {
   if (run_.windows.size() < kWindowsForSteady) return;
   const std::uint64_t begin_ns = run_.windows[1].begin_ns;
@@ -101,8 +102,8 @@ void FlowModel::find_rare_waits(double count) {
   }
 }
 
-/// Time on a core is known of samples only, and few samples may have seen little of it. The time
-/// that the process had of the cores, and the step can't have had, is the stages'.
+/// Time on a core is known from samples only, and few samples may have missed most of it. CPU time
+/// of the process that the step can't have had is counted as the stages'.
 void FlowModel::find_missing_cpu(double process_cpu_s) {
   double cpu_s = 0;
   double blocked_s = 0;
@@ -162,7 +163,7 @@ std::vector<int> FlowModel::lanes(const Costs& costs) const {
 
 FlowModel::Bound FlowModel::bound(const Costs& costs, bool with_step) const {
   const std::vector<int> lane_of = lanes(costs);
-  // By lane + 1: what its one thread does. Inner datasets are read by all threads of their stage.
+  // By lane + 1: the work of its one thread. All threads of a stage read its inner datasets.
   std::vector<double> serial_s(costs.stages.size() + 1, 0);
   std::vector<int> slowest(costs.stages.size() + 1, -1);
   std::vector<double> slowest_s(costs.stages.size() + 1, 0);

@@ -5,7 +5,7 @@
 
 #include "profile/profile_report.h"
 
-/// Why: what a change would bring is asked before it is made. The model is a bound: a pipeline can't
+/// Why: the gain of a change is asked for before it is made. The model is a bound: a pipeline can't
 /// give more than the slowest of its lanes (a thread, or the threads of one stage), nor more than
 /// its cores can compute, nor than the training step takes.
 ///
@@ -15,9 +15,9 @@
 ///     const double gain = model.gain(changed);  // 0.1: 10 % more steps a second; see what_ifs.h
 ///
 /// Service times come from the windows of the recording: CPU and blocked time of each stage, per
-/// element that the training step took. A change alters them, and the bound is taken again; the gain
-/// is the ratio of the two. What lies between the bound and the measured rate (variance, waking) is
-/// taken to stay.
+/// element that the training step took. A change alters them, and the bound is taken again; the
+/// gain is the ratio of the two. What lies between the bound and the measured rate (variance,
+/// waking) is taken to stay.
 namespace infeed::tools {
 
 class FlowModel {
@@ -38,7 +38,8 @@ class FlowModel {
     double cores = 1;
     double cores_of_others = 0;  ///< busy with other processes
     double cores_used = 0;       ///< by this one, in the recorded run
-    /// That it gets when it wants them all: the kernel shares them evenly.
+    /// Returns the cores that the process gets when it wants them all: the kernel shares them
+    /// evenly.
     double cores_to_have() const;
   };
 
@@ -46,19 +47,19 @@ class FlowModel {
 
   /// The stage that bounds the rate; -1 when it is the training step, or nothing was recorded.
   int bottleneck() const;
-  /// Nothing pulls from anything: it reads files or makes elements.
+  /// True if the stage pulls from no other: it reads files or makes elements.
   bool is_source(int stage) const { return is_source_[static_cast<std::size_t>(stage)]; }
   double pipeline_steps_per_s() const;
   double device_steps_per_s() const;
-  /// Whether elements go from `stage` to `consumer`.
+  /// True if elements go from `stage` to `consumer`.
   bool is_before(int stage, int consumer) const;
   /// All stages, those that they pull behind them.
   const std::vector<int>& order() const { return order_; }
   /// As recorded.
   const Costs& costs() const { return costs_; }
-  /// The time that an element took; 0 where nothing was recorded.
+  /// Returns the time that an element took; 0 if nothing was recorded.
   double seconds() const { return seconds_; }
-  /// Returns what other costs would bring. `stalls_ns`: of late steps, which would not come any more.
+  /// Returns the gain of other costs. `stalls_ns`: time of late steps that would no longer come.
   double gain(const Costs& changed, std::uint64_t stalls_ns = 0) const;
   /// The same for a pipeline that works while the step does, rather than before it.
   double gain_of_prefetch() const;
@@ -78,10 +79,10 @@ class FlowModel {
   Bound bound(const Costs& costs, bool with_step) const;
 
   const RecordedRun& run_;
-  // A file may name thousands of stages, each of which is asked about every other one.
+  // Kept, since a file may name thousands of stages, and each is asked about every other one.
   std::vector<bool> is_source_;
   std::vector<int> order_;
-  /// By stage: its place in that order, from 1, and where those that it pulls end.
+  /// By stage: its place in that order, from 1, and the end of the stages that it pulls.
   std::vector<std::size_t> order_begin_, order_end_;
   Costs costs_;
   Bound recorded_;  ///< with these costs, and the step

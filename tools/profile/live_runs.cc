@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Pages are some 100 KB; what is larger is none.
+// Pages have some 100 KB. A larger file is no page.
 constexpr std::uint64_t kPageBytesMax = std::uint64_t{16} << 20;
 constexpr const char* kFolder = "/dev/shm";
 

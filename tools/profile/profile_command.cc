@@ -43,8 +43,8 @@ struct ProfileCommandOptions {
   bool no_color = false;
 };
 
-/// The program runs with INFEED_PROFILE; what it prints is its own. Its exit status doesn't matter
-/// as long as it has recorded something: a run that failed is worth a look, too.
+/// Runs the program with INFEED_PROFILE. Its exit status doesn't matter as long as it has recorded
+/// something: a run that failed is worth a look, too.
 void record_program(const std::vector<std::string>& program, const std::string& recording,
                     const std::stop_token& stop) {
   ::setenv("INFEED_PROFILE", recording.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)

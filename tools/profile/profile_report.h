@@ -8,8 +8,8 @@
 
 #include "profile/recorded_run.h"
 
-/// Why: one answer to "why is my accelerator waiting?", from which the terminal, the JSON and the
-/// HTML report are printed alike.
+/// Why: the terminal, the JSON and the HTML report give the same answer to "why is my accelerator
+/// waiting?", since all are made from this report.
 ///
 ///     const RecordedRun run = read_recorded_run("run.profile");
 ///     const ProfileReport report = explain(run);
@@ -42,7 +42,7 @@ struct LateStep {
   std::uint64_t length_ns = 0;
   std::uint64_t late_ns = 0;  ///< longer than the typical step
   Cause cause = Cause::unknown;
-  int stage = -1;             ///< that is to blame; -1: none
+  int stage = -1;             ///< the stage to blame; -1: none
   int slow_call = -1;         ///< index into RecordedRun::slow_calls; -1: none
   std::string sentence = {};  ///< for a person
 };
@@ -77,8 +77,8 @@ enum class ChangeKind {
 /// A change that was not made, and what the model says it would bring.
 struct WhatIf {
   ChangeKind kind = ChangeKind::cores;
-  int stage = -1;             ///< whose change it is; -1: no single one's
-  int threads = 0;            ///< that it would have; 0: they aren't what is changed
+  int stage = -1;             ///< the stage that changes; -1: no single one
+  int threads = 0;            ///< threads it would have; 0: they don't change
   std::string change = {};    ///< "twice the cores"
   std::string how = {};       ///< the option to write: "map[1]: {.parallelism = 4}"
   double predicted_gain = 0;  ///< 0.25: a quarter more elements a second
@@ -103,7 +103,8 @@ struct ReplayedRun {
   std::int64_t service_p50_ns = 0;  ///< a host's time for its share
   std::int64_t service_p99_ns = 0;
   std::int64_t slowest_host_p50_ns = 0;  ///< the slowest of all hosts, in the step in the middle
-  /// The run replayed on one host with its own step: it should be what was measured. 0: not known.
+  /// The run replayed on one host with its own step, which should give the measured rate. 0: not
+  /// known.
   double as_recorded_steps_per_s = 0;
   std::string note = {};
 };

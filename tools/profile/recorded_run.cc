@@ -29,7 +29,7 @@ std::uint64_t number(const Json& object, const char* key) {
   return detail::json_integer<std::uint64_t>(object, key);
 }
 
-/// Names as they were: the recording has bytes that are no UTF-8 escaped.
+/// Restores names: a recording escapes bytes that are no UTF-8.
 std::string name_of(const Json& text) {
   return detail::bytes_of_utf8_name(text.get_ref<const std::string&>());
 }
@@ -225,7 +225,7 @@ void check_version(const Json& header, const std::string& path) {
       .at_file(path);
 }
 
-/// Each stage is pulled by one that is there, and so on until the training step.
+/// Checks that the consumer of each stage exists, and so on until the training step.
 void check_stages(const RecordedRun& run) {
   const auto count = static_cast<int>(run.stages.size());
   enum class Seen : char { no, now, before };
@@ -303,7 +303,7 @@ RecordedRun parse_recorded_run(std::string_view text, const std::string& path,
   }
   if (number == 0) check_begin(path, "");
   check_stages(run);
-  // Late ones stand in lines of their own.
+  // Late steps stand in lines of their own.
   std::stable_sort(run.steps.begin(), run.steps.end(),
                    [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
   std::ranges::stable_sort(run.tuning, {}, &RecordedTuning::at_ns);

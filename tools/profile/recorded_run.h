@@ -40,13 +40,13 @@ struct StageWindow {
   std::uint64_t buffered_bytes = 0;
   std::uint64_t queue_elements_max = 0;  ///< 0: it has no queue
   int parallelism = 1;
-  bool is_serial = false;  ///< its threads rest: what pulls it does its work (of a tuner)
+  bool is_serial = false;  ///< the tuner let its threads rest: its consumer works
 };
 
 struct RecordedWindow {
   std::uint64_t begin_ns = 0;
   std::uint64_t length_ns = 0;
-  std::uint64_t elements = 0;          ///< that the training step took
+  std::uint64_t elements = 0;          ///< taken by the training step
   std::uint64_t consumer_wait_ns = 0;  ///< part of the window: it was inside next()
   std::uint64_t process_cpu_ns = 0;
   std::uint64_t throttled_ns = 0;  ///< the CPU quota held the process back
@@ -54,7 +54,7 @@ struct RecordedWindow {
   double cores_of_others = 0;      ///< busy with other processes
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;  ///< 0: none
-  std::uint64_t memory_refusals = 0;     ///< so often what was read ahead found no room
+  std::uint64_t memory_refusals = 0;     ///< times that reading ahead found no room
   std::vector<StageWindow> stages = {};
 };
 
@@ -92,7 +92,7 @@ struct SlowCall {
   std::uint64_t preempted_ns = 0;  ///< part of took_ns: ready to run, but others had the cores
   int stage = 0;
   std::uint64_t position = 0;  ///< among the stage's elements in its pass, from 0
-  std::uint64_t count = 1;     ///< it is one of so many
+  std::uint64_t count = 1;     ///< it is one of this many elements
   std::uint64_t pass = 0;
   int thread = 0;
   /// Where it was seen to wait: "lock", "sleep", "file", "network", "memory" (a page that had to

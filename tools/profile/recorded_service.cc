@@ -13,11 +13,11 @@
 namespace infeed::tools {
 namespace {
 
-/// A step has waited for its input when that took it longer, and so much of its length: taking a
-/// batch that is there may take a wake-up through the kernel, too, which is not the pipeline's work.
+/// A step has waited for its input if the wait exceeds this time and this share of the step. Taking
+/// a ready batch may take a wake-up through the kernel, too, which is not the pipeline's work.
 constexpr std::uint64_t kWaitMinNs = 20'000;
 constexpr double kWaitMinShare = 0.1;
-/// Steps that lie further apart don't follow each other: what was between them is not in the file.
+/// Steps that lie further apart don't follow each other: the file lacks the time between them.
 constexpr std::uint64_t kGapMaxNs = 1'000'000;
 /// Windows are put together until the training step took so many elements in them: what the stages
 /// worked on then is about what it took.
@@ -27,7 +27,7 @@ constexpr std::size_t kStagesOfParts = 20'000'000;
 /// As much of an element's work may be done in the training step's own thread by a pipeline that
 /// counts as one that runs ahead.
 constexpr double kOwnWorkMax = 0.2;
-/// So far ahead a window is looked for that has a stage.
+/// The most windows that are looked at to find one that has a stage.
 constexpr int kWindowsLookedAt = 16;
 /// The least part of the average that is left for a batch beside slow ones.
 constexpr double kLeftMin = 0.25;
@@ -137,7 +137,8 @@ class ServiceReading {
   }
 
   bool runs_ahead() const { return runs_ahead_; }
-  /// The stage that does; -1: none. What is behind it does most of the work if runs_ahead() is false.
+  /// The stage that does; -1: none. What is behind it does most of the work if runs_ahead() is
+  /// false.
   int ahead() const { return ahead_; }
 
   std::vector<StepInput> units() {
@@ -216,13 +217,13 @@ class ServiceReading {
     if (!runs_ahead_) return step.infeed_wait_ns;
     if (i == 0 || step.begin_ns > run_.steps[i - 1].end_ns() + kGapMaxNs) return 0;
     const RecordedStep& before = run_.steps[i - 1];
-    // The pipeline began with it when the one before was ready; that one had been there when its
-    // step began, unless that waited for it.
+    // The pipeline began with this input when the one before was ready. That one was there when its
+    // step began, unless the step waited for it.
     const std::uint64_t began_ns = has_waited(before) ? ready_ns(before) : before.begin_ns;
     return ready_ns(step) - std::min(began_ns, ready_ns(step));
   }
 
-  /// Those that nobody waited for, as what is ahead hid them.
+  /// Adds slow calls that nobody waited for, since batches made ahead hid them.
   void add_slow_calls(std::vector<StepInput>& units) const {
     for (const SlowCall& call : run_.slow_calls) {
       const auto after =

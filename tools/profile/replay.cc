@@ -28,7 +28,7 @@ bool spells_topology(const std::string& text) {
          text.find('x') != text.npos;
 }
 
-/// One host, and the step that was recorded: what comes out should be what was measured.
+/// Replays one host with the recorded step. The result should be the measured rate.
 double as_recorded_steps_per_s(const RecordedService& service) {
   if (service.step_ps <= 0 || service.works_in_step) return 0;
   const VirtualResult result = run_virtual(

@@ -5,8 +5,8 @@
 
 #include "profile/profile_report.h"
 
-/// Why: "would the pipeline that I have keep a v3-32 busy?" is answered from a recording: what each
-/// batch took on this machine, replayed through the way in which a slice takes its input. Each of
+/// Why: "would the pipeline that I have keep a v3-32 busy?" is answered from a recording. The times
+/// of its batches on this machine are replayed in the way in which a slice takes its input. Each of
 /// the slice's hosts is taken to be a machine like this one, which reads a part of its own.
 namespace infeed::tools {
 
@@ -16,7 +16,7 @@ struct ReplayRequest {
   std::string model = {};  ///< empty: the step that was recorded
   std::int64_t batch = 0;  ///< global; 0: each host takes batches as they were recorded
 
-  /// Throws Error (invalid_argument): what isn't known, with what is.
+  /// Throws Error (invalid_argument) that names the unknown part and the known ones.
   static ReplayRequest parse(const std::string& text);
 };
 

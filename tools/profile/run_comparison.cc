@@ -15,7 +15,7 @@ namespace {
 
 // As many stretches as give a usable standard error of few windows.
 constexpr std::size_t kStretches = 10;
-// Two runs of the same program differ by that for reasons of their own (layout, page cache).
+// Two runs of the same program differ by this much anyway (layout, page cache).
 constexpr double kNoiseShareMin = 0.02;
 
 struct FigureSample {

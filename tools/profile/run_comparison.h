@@ -7,9 +7,9 @@
 
 #include "profile/profile_report.h"
 
-/// Why: "is it slower than last week?" is a question about noise as much as about speed. Each figure
-/// is taken of stretches of both runs; a difference counts when it is larger than what the stretches
-/// of one run differ by.
+/// Why: "is it slower than last week?" is a question about noise as much as about speed. Each
+/// figure is taken from stretches of both runs. A difference counts if it is larger than the
+/// differences between the stretches of one run.
 ///
 ///     const RunComparison comparison(before, after);
 ///     comparison.holds("input_bound_percent > 5");  // for CI
@@ -21,7 +21,7 @@ struct ComparedFigure {
   double after = 0;
   double noise = 0;  ///< two standard errors of the difference
   bool is_changed = false;
-  /// In percent of `before`; 0 where that is 0.
+  /// Returns the change in percent of `before`; 0 if that is 0.
   double change_percent() const { return before == 0 ? 0 : 100 * (after / before - 1); }
 };
 
@@ -32,9 +32,9 @@ class RunComparison {
                 const std::stop_token& stop = {});
 
   const std::vector<ComparedFigure>& figures() const { return figures_; }
-  /// Whether "NAME > NUMBER" or "NAME < NUMBER" is true of the second run; NAME is a figure's, or
-  /// NAME_change_percent. Throws Error (invalid_argument) for what it can't read, and names the
-  /// figures that there are.
+  /// True if "NAME > NUMBER" or "NAME < NUMBER" holds for the second run. NAME is a figure's name,
+  /// or that with _change_percent behind it. Throws Error (invalid_argument) if it can't read the
+  /// text, and names the figures that exist.
   bool holds(std::string_view condition) const;
 
  private:

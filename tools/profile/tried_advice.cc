@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kTriedMax = 3;
 constexpr int kTriedTurns = 2;
-// A machine that is shared differs by that from run to run.
+// Runs on a shared machine differ by this much.
 constexpr double kConfirmedWithin = 0.1;
 
 /// For recordings that nobody reads.

@@ -21,25 +21,27 @@ constexpr double kGainMin = 0.02;
 constexpr std::array<std::string_view, 4> kCanHaveThreads{"map", "filter", "parse", "batch_into"};
 constexpr std::array<std::string_view, 6> kCacheable{"map",     "parse",      "decode",
                                                      "records", "interleave", "filter"};
-// The time that these take is a hand-over between threads or stages, many elements at a time when they come
-// quickly: what it was while they came slowly says nothing of that.
+// These stages only hand elements over, many at a time when they come quickly. Their time with slow
+// elements says nothing about that.
 constexpr std::array<std::string_view, 4> kHandOvers{"prefetch", "repeat", "take", "skip"};
-// The time that an element takes out of a cache through a prefetch (measured: 31 to 43 ns for small ones).
+// The time that an element takes out of a cache through a prefetch (measured: 31 to 43 ns for small
+// ones).
 constexpr double kCachedElementS = 38e-9;
 constexpr double kCachedByteS = 0.085e-9;
-// The cost, to its caller, of a call that has to wait, beside the wait; one gets many elements when they come
-// quickly.
+// The cost, to its caller, of a call that has to wait, beside the wait; one gets many elements when
+// they come quickly.
 constexpr double kPullS = 0.5e-6;
 // Where nobody timed steps, so much of the time between two calls may be the machine's.
 constexpr double kUnknownShare = 0.01;
-// As many as autotune begins with where a function waits.
+// As many threads as autotune begins with if a function waits.
 constexpr int kWaitingThreads = 16;
 
 bool has_any(std::string_view text, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), text) != names.end();
 }
 
-/// Returns the threads to try for a stage that has none, so that all cores are used, also while some calls wait.
+/// Returns the threads to try for a stage that has none, so that all cores are used, also while
+/// some calls wait.
 int threads_for(double cpu_s, double blocked_s, double cores) {
   const int all_cores = std::max(1, static_cast<int>(cores + 0.5));
   return blocked_s > cpu_s ? std::max(all_cores, kWaitingThreads) : all_cores;
@@ -72,7 +74,7 @@ class WhatIfs {
     if (gain >= kGainMin) list_.push_back(std::move(what_if));
   }
 
-  /// More cores, quicker storage, a quicker slice.
+  /// Tries more cores, quicker storage and a quicker slice.
   void add_surroundings() {
     std::uint64_t reads_ns = 0;
     for (const LateStep& late : late_steps_) {
@@ -102,7 +104,7 @@ class WhatIfs {
   }
 
   void add_stages() {
-    // By stage: of the late steps that it or one before it made so.
+    // By stage: time of late steps that it, or a stage before it, made late.
     std::vector<std::uint64_t> stalls_ns(run_.stages.size(), 0);
     for (const LateStep& late : late_steps_) {
       if (late.slow_call >= 0) stalls_ns[static_cast<std::size_t>(late.stage)] += late.late_ns;
@@ -117,7 +119,7 @@ class WhatIfs {
     }
   }
 
-  /// `stalls_ns`: of the late steps that the stage or one before it made so.
+  /// `stalls_ns`: time of late steps that the stage, or a stage before it, made late.
   void add_for_stage(const RecordedStage& stage, std::uint64_t stalls_ns) {
     const auto at = static_cast<std::size_t>(stage.id);
     const Service& service = costs_.stages[at];
@@ -173,7 +175,7 @@ class WhatIfs {
     return changed;
   }
 
-  /// Where most slow reads are of one file.
+  /// Tries to move a file from which most slow reads came.
   void add_slow_file() {
     std::map<std::string, std::uint64_t> stalls_ns;
     std::uint64_t all_ns = 0;
@@ -194,14 +196,14 @@ class WhatIfs {
     }
   }
 
-  /// The pipeline and the step at the same time, rather than one after the other.
+  /// Tries to run the pipeline and the step at the same time, rather than one after the other.
   void add_prefetch() {
     WhatIf what_if{
         .kind = ChangeKind::prefetch, .change = "prefetch at the end", .how = "infeed::prefetch()"};
     for (const RecordedStage& stage : run_.stages) {
       if (stage.consumer >= 0 || stage.inside >= 0) continue;
       if (costs_.stages[static_cast<std::size_t>(stage.id)].runs_ahead) return;
-      if (stage.name == "prefetch") what_if.stage = stage.id;  // whose thread rests
+      if (stage.name == "prefetch") what_if.stage = stage.id;  // its thread rests
     }
     add(model_.gain_of_prefetch(), std::move(what_if));
   }

@@ -9,8 +9,8 @@
 #include "profile/profile_report.h"
 #include "profile/recorded_run.h"
 
-/// Why: the terminal, the JSON, the picture and the foreign formats must not differ in a figure or a
-/// word, so what several of them say is computed and worded here.
+/// Why: the terminal, the JSON, the picture and the foreign formats must not differ in a figure or
+/// a word, so what several of them say is computed and worded here.
 namespace infeed::tools {
 
 /// The five parts of a step, in the order in which they happen.
@@ -54,14 +54,14 @@ struct StageTotals {
 std::vector<StageTotals> stage_totals(const RecordedRun& run);
 
 bool is_stage(const RecordedRun& run, int stage);
-/// Its label; "" for none.
+/// Returns a stage's label; "" for none.
 std::string label_of(const RecordedRun& run, int stage);
 /// The stage that takes its elements: its consumer, or the flat_map or interleave that it is inside
 /// of; -1: the training step does.
 int taker_of(const RecordedRun& run, int stage);
 /// The stages from the training step's side to this one.
 std::vector<int> chain_to(const RecordedRun& run, int stage);
-/// The call that made it late; null: none is known.
+/// Returns the call that made a step late; null: none is known.
 const SlowCall* slow_call_of(const RecordedRun& run, const LateStep& late);
 
 /// The steps (as indices) in the order of time, without those that begin before the one before them
@@ -76,13 +76,13 @@ std::vector<int> late_index_by_step(const RecordedRun& run, const ProfileReport&
 std::string duration_text(std::uint64_t ns);
 /// "train-00003.tfrecord, record 61 at byte 48,210"
 std::string place_text(const RecordedPlace& place);
-/// Returns what is known about where it came from, or why that isn't known; "": nothing.
+/// Says where a call's element came from, or why that isn't known; "": nothing.
 std::string origin_text(const SlowCall& call);
 /// The run in one line: program, host, device, how long, how it ended.
 std::string run_text(const RecordedRun& run);
 /// "Replayed on v3-32 (4 hosts), resnet50, batch 4,096: steps of 127 ms"
 std::string replay_title(const ReplayedRun& replayed);
-/// Returns what came of it; `steps_per_s`: of the run that was recorded.
+/// Returns the result of a replay. `steps_per_s`: the rate of the recorded run.
 std::vector<std::string> replay_sentences(const ReplayedRun& replayed, double steps_per_s);
 /// Percent of the steps' time; 0 without steps.
 double percent_of_steps(const ProfileReport& report, std::uint64_t ns);

@@ -8,7 +8,7 @@
 #include "profile/recorded_run.h"
 
 /// Why: scripts and CI ask the same questions as a person. The schema is described in
-/// tools/profile/README.md; a name in it keeps its meaning, and what changes raises the version.
+/// tools/profile/README.md. A name in it keeps its meaning; a change raises the version.
 namespace infeed::tools {
 
 inline constexpr int kProfileSchemaVersion = 1;

@@ -17,7 +17,7 @@
 /// Throws as EventFileWriter does.
 namespace infeed::tools {
 
-/// Gives back the file's name. When somebody asked to stop, no file is left.
+/// Returns the file's name. When somebody asked to stop, no file is left.
 std::string profile_tensorboard(const RecordedRun& run, const ProfileReport& report,
                                 const std::string& directory, const std::stop_token& stop = {});
 

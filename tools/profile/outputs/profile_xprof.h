@@ -20,11 +20,11 @@
 /// Throws Error: the folder can't be made, the disk is full, somebody asked to stop (cancelled).
 namespace infeed::tools {
 
-/// Gives back the file's name.
+/// Returns the file's name.
 std::string profile_xprof(const RecordedRun& run, const ProfileReport& report,
                           const std::string& logdir, const std::stop_token& stop = {});
 
-/// The file's bytes: an XSpace message.
+/// Returns the file's bytes: an XSpace message.
 std::string profile_xspace(const RecordedRun& run, const ProfileReport& report,
                            const std::stop_token& stop = {});
 
