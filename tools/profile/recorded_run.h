@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-/// Why: what a training process recorded (INFEED_PROFILE, IterateOptions::recording) is read by
-/// `infeed profile`, `infeed compare` and the exporters in one form, whatever recorded it.
+/// Why: `infeed profile`, `infeed compare` and the exporters read recordings of training processes
+/// (INFEED_PROFILE, IterateOptions::recording) in one form, whatever recorded them.
 ///
 ///     const RecordedRun run = read_recorded_run("run.profile");
 ///     for (const RecordedStep& step : run.steps) ...

@@ -19,13 +19,14 @@ constexpr std::uint64_t kWaitMinNs = 20'000;
 constexpr double kWaitMinShare = 0.1;
 /// Steps that lie further apart don't follow each other: the file lacks the time between them.
 constexpr std::uint64_t kGapMaxNs = 1'000'000;
-/// Windows are put together until the training step took so many elements in them: what the stages
-/// worked on then is about what it took.
+/// Windows are put together until the training step took this many elements in them: the stages
+/// then worked on about as many.
 constexpr std::uint64_t kElementsOfPart = 16;
-/// And so many of them that looking at all stages for each part takes no longer than this.
+/// Windows are also put together until looking at all stages for each part takes no longer than
+/// this.
 constexpr std::size_t kStagesOfParts = 20'000'000;
-/// As much of an element's work may be done in the training step's own thread by a pipeline that
-/// counts as one that runs ahead.
+/// A pipeline that counts as running ahead may do this share of an element's work in the training
+/// step's own thread.
 constexpr double kOwnWorkMax = 0.2;
 /// The most windows that are looked at to find one that has a stage.
 constexpr int kWindowsLookedAt = 16;

@@ -31,7 +31,7 @@ inline constexpr std::array<StepPart, 5> kStepParts{{
 
 /// All steps' time, as the report has it.
 std::uint64_t steps_ns(const ProfileReport& report);
-/// Until the last thing that was recorded ended.
+/// Returns the time until the last recorded thing ended.
 std::uint64_t duration_ns(const RecordedRun& run);
 
 /// The cost of late steps of one kind together.
@@ -56,16 +56,16 @@ std::vector<StageTotals> stage_totals(const RecordedRun& run);
 bool is_stage(const RecordedRun& run, int stage);
 /// Returns a stage's label; "" for none.
 std::string label_of(const RecordedRun& run, int stage);
-/// The stage that takes its elements: its consumer, or the flat_map or interleave that it is inside
-/// of; -1: the training step does.
+/// Returns the stage that takes a stage's elements: its consumer, or the flat_map or interleave
+/// that it is inside of; -1: the training step.
 int taker_of(const RecordedRun& run, int stage);
-/// The stages from the training step's side to this one.
+/// Returns the stages from the training step's side to this one.
 std::vector<int> chain_to(const RecordedRun& run, int stage);
 /// Returns the call that made a step late; null: none is known.
 const SlowCall* slow_call_of(const RecordedRun& run, const LateStep& late);
 
-/// The steps (as indices) in the order of time, without those that begin before the one before them
-/// has ended: on one track viewers take such for parts of each other, or refuse all.
+/// Returns the steps (as indices) in the order of time, without steps that begin before the
+/// previous one has ended: on one track viewers take them for parts of each other, or refuse all.
 std::vector<std::size_t> steps_in_line(const RecordedRun& run);
 
 /// A late step's mark, with which the picture and the traces agree: the report's late steps by the
@@ -84,7 +84,7 @@ std::string run_text(const RecordedRun& run);
 std::string replay_title(const ReplayedRun& replayed);
 /// Returns the result of a replay. `steps_per_s`: the rate of the recorded run.
 std::vector<std::string> replay_sentences(const ReplayedRun& replayed, double steps_per_s);
-/// Percent of the steps' time; 0 without steps.
+/// Returns the percentage of the steps' time; 0 without steps.
 double percent_of_steps(const ProfileReport& report, std::uint64_t ns);
 
 }  // namespace infeed::tools

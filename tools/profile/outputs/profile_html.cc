@@ -123,7 +123,7 @@ PageJson windows_of(const RecordedRun& run) {
           {"memory_limit_bytes", limit}};
 }
 
-/// Replaces what a terminal would act on: it turns the direction of writing on a page, too.
+/// Replaces characters that a terminal would act on: they may turn the direction of writing, too.
 PageJson with_printable_strings(const PageJson& json) {
   if (json.is_string()) return detail::printable_text(json.get_ref<const std::string&>());
   if (!json.is_structured()) return json;
@@ -138,7 +138,7 @@ PageJson with_printable_strings(const PageJson& json) {
   return result;
 }
 
-/// JSON in a script element: a "<" might end or open an element, wherever it stands in a name.
+/// Escapes JSON for a script element: a "<" in a name might end or open an element.
 std::string inside_script(const PageJson& json) {
   return replaced(with_printable_strings(json).dump(), "<", "\\u003c");
 }
@@ -172,7 +172,7 @@ std::string profile_html(const RecordedRun& run, const ProfileReport& report,
       {"@CHARTS@", script(page_charts())},
       {"@SCRIPT@", script(page_script())},
   }};
-  // In one pass, as a name may look like such a place.
+  // All places are filled in one pass, as a name may look like such a place.
   std::string page;
   std::string_view rest = page_frame();
   for (const auto& [place, text] : places) {

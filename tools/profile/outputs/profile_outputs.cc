@@ -47,7 +47,7 @@ void write_profile_outputs(const RecordedRun& run, const ProfileReport& report,
   if (!outputs.html.empty())
     replace_file(outputs.html, profile_html(run, report, stop), kDurability);
   if (!outputs.trace.empty()) {
-    // In pieces: of a long run it has hundreds of megabytes.
+    // Written in pieces, since the trace of a long run has hundreds of megabytes.
     OutputFile file(outputs.trace, ExistingFile::replace, kDurability);
     profile_trace(run, report, [&](std::string_view bytes) {
       throw_if_stopped(stop, "the trace was written");

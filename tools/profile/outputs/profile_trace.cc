@@ -83,8 +83,8 @@ class Trace {
           fmt::format("\"name\":\"thread_sort_index\",\"args\":{{\"sort_index\":{}}}", track));
   }
 
-  /// Calls of a thread lie in each other or behind each other. Where they overlap all the same, the
-  /// later one gets a track more: viewers drop what overlaps in part.
+  /// Calls of a thread lie in each other or behind each other. If they overlap all the same, the
+  /// later call gets another track: viewers drop calls that overlap in part.
   void place_calls() {
     std::vector<std::size_t> order(run_.slow_calls.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

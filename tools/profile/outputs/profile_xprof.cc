@@ -32,7 +32,7 @@ using xplane::XStat;
 
 constexpr std::uint64_t kPsPerNs = 1000;
 
-/// The same bytes for the same message: maps are written by their keys.
+/// Returns the same bytes for the same message: maps are written in the order of their keys.
 std::string bytes_of(const google::protobuf::MessageLite& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -43,7 +43,7 @@ std::string bytes_of(const google::protobuf::MessageLite& message) {
   return bytes;
 }
 
-/// A host's name, fit for a file's.
+/// Returns a host's name that is fit for a file's.
 std::string host_of(const RecordedRun& run) {
   std::string host = detail::printable_text(run.host);
   for (char& c : host) {
@@ -53,7 +53,8 @@ std::string host_of(const RecordedRun& run) {
   return host.empty() ? "host" : host.substr(0, 100);
 }
 
-/// A plane in the making: the names of its events and stats are gathered while its lines are written.
+/// A plane in the making: the names of its events and stats are gathered while its lines are
+/// written.
 class Plane {
  public:
   Plane(std::int64_t id, const std::string& name) {
@@ -193,8 +194,8 @@ xplane::XPlane device_plane(const RecordedRun& run, const std::stop_token& stop)
   return std::move(plane).finished();
 }
 
-/// A stage as tf.data names its kind, so that readers know which are file reads and which run ahead:
-/// "parallel_map" is ParallelMap, record files are TFRecord.
+/// A stage as tf.data names its kind, so that readers know which are file reads and which run
+/// ahead: "parallel_map" is ParallelMap, record files are TFRecord.
 std::string iterator_name(const RecordedStage& stage) {
   if (stage.name == "records") return "TFRecord";
   std::string name;
@@ -224,7 +225,7 @@ class HostPlane {
   }
 
  private:
-  /// Adds what the training step's thread waited for.
+  /// Adds the waits of the training step's thread.
   void add_waits() {
     const std::vector<int> late = late_index_by_step(run_, report_);
     std::vector<XEvent> events;
@@ -310,7 +311,7 @@ class HostPlane {
   std::uint64_t last_id_ = 0;
 };
 
-/// A folder of this moment that nobody has yet: "2026_11_23_09_50_33", and then "..._2".
+/// Makes a folder of this moment that nobody has yet: "2026_11_23_09_50_33", and then "..._2".
 std::string new_session(const std::string& logdir) {
   const std::filesystem::path sessions = std::filesystem::path(logdir) / "plugins" / "profile";
   make_folder(sessions.string());

@@ -221,7 +221,7 @@ function overTime() {
   const limit = windows.memory_limit_bytes / 1e6;
   if (limit > 0) memory.querySelector(".note").textContent += ` The limit is ${megabytes(1e6 * limit)}.`;
   Charts.add(memoryHolder, {...common, kind: "areas", unit: "MB", series: held,
-    // A limit that is far away would press what there is to see against the floor.
+    // A limit that is far away would press the curves against the floor.
     limit: limit > 0 && limit < 4 * most ? {name: "limit", y: limit} : null});
   const tuner = section("Tuner", report.tuning.length === 0 ? "Threads by stage, over time; nothing was changed."
     : `Threads by stage, over time; ${count(report.tuning.length)} ${report.tuning.length === 1 ? "line" : "lines"} in its log.`, {half: true});
