@@ -93,12 +93,12 @@ class InflateSource final : public ByteSource {
       ended_ = true;
       return false;
     }
-    if (!is_first && compression_ == Compression::gzip && *state_.next_in == 0 &&
-        only_zeros_follow()) {
+    const std::uint8_t first = *state_.next_in;
+    if (!is_first && first == 0 && compression_ == Compression::gzip &&
+        trailing_ == TrailingStreams::read && only_zeros_follow()) {
       ended_ = true;
       return false;
     }
-    const std::uint8_t first = *state_.next_in;
     if (!is_first && (compression_ == Compression::gzip ? first != 0x1f : (first & 0x0f) != 8)) {
       give_up(fmt::format("what follows the end of a {} stream is not another one",
                           to_string(compression_)));
