@@ -20,6 +20,8 @@ constexpr std::size_t kHugePagesFromBytes = 2 * kHugePageBytes;
 /// The C library keeps the pages of a freed block for the next one, which blocks of unlike sizes don't
 /// fit: ragged columns held 65 MiB at a limit of 24, of which 27 were in use.
 constexpr std::size_t kGivenToSystemFromBytes = std::size_t{256} << 10;
+// The C library maps blocks of this size one by one (DEFAULT_MMAP_THRESHOLD_MAX), and unmaps them.
+constexpr std::size_t kGivenToSystemByItselfBytes = std::size_t{32} << 20;
 
 /// Gives back the whole pages in it; the addresses stay with the allocator.
 void give_pages_to_system([[maybe_unused]] std::byte* memory,
@@ -49,7 +51,9 @@ std::byte* allocate_block_memory(std::size_t bytes, std::size_t alignment) noexc
 }
 
 void free_block_memory(std::byte* memory, std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes >= kGivenToSystemFromBytes) give_pages_to_system(memory, bytes);
+  if (bytes >= kGivenToSystemFromBytes && bytes < kGivenToSystemByItselfBytes) {
+    give_pages_to_system(memory, bytes);
+  }
   ::operator delete(memory, block_alignment(bytes, alignment));
 }
 

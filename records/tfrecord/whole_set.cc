@@ -148,19 +148,23 @@ void Findings::compare(const FoundShards& found) {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (!by_number.contains(i)) missing.push_back(i);
   }
-  note(ErrorCode::data_loss,
-       shard_name(first.name.prefix, {.count = count, .index = missing.front()},
-                  first.name.extension),
-       fmt::format("{} of the set's {} shards {} missing: number {} (they count from 0)",
-                   missing.size(), count, missing.size() == 1 ? "is" : "are", ranges_of(missing)));
+  const std::string file = shard_name(first.name.prefix, {.count = count, .index = missing.front()},
+                                      first.name.extension);
+  std::error_code ignored;
+  const bool is_there = !is_url(file) && fs::exists(file, ignored);
+  note(ErrorCode::data_loss, file,
+       fmt::format("{} of the set's {} shards {} {}: number {} (they count from 0)", missing.size(),
+                   count, missing.size() == 1 ? "is" : "are",
+                   is_there ? "left out by the pattern" : "missing", ranges_of(missing)));
 }
 
 }  // namespace
 
-std::vector<SetProblem> find_set_problems(const std::vector<std::string>& files) {
+std::vector<SetProblem> find_set_problems(const std::vector<std::string>& files, SetCheck check) {
   Findings findings;
   for (const auto& [prefix, found] : sets_of(files)) {
-    const std::optional<std::string> manifest_file = manifest_of(found.front().file);
+    const std::optional<std::string> manifest_file =
+        check == SetCheck::manifest ? manifest_of(found.front().file) : std::nullopt;
     std::error_code ignored;
     if (manifest_file && fs::exists(*manifest_file, ignored)) {
       findings.compare(found, read_shard_manifest(*manifest_file), *manifest_file);
@@ -191,7 +195,7 @@ bool lists_files(const std::string& pattern, const std::vector<std::string>& fil
 
 std::vector<std::string> match_whole_sets(const std::string& pattern) {
   std::vector<std::string> files = match_files(pattern);
-  if (!lists_files(pattern, files)) require_whole_sets(files);
+  if (!lists_files(pattern, files)) throw_set_problems(find_set_problems(files, SetCheck::numbers));
   return files;
 }
 

@@ -10,8 +10,8 @@ namespace infeed {
 /// Why: the engine knows no stage, and yet statistics advise how to speed one up, and show what only
 /// this kind of stage counts. So a node says that of its kind (Node::traits()).
 ///
-///     constexpr std::string_view kCounts[] = {"skipped_frames"};
-///     constexpr infeed::StageTraits kTraits{.reads_files = true, .counts = kCounts};
+///     static constexpr std::string_view kCounts[] = {"skipped_frames"};
+///     static constexpr infeed::StageTraits kTraits{.reads_files = true, .counts = kCounts};
 ///
 /// Its stages then count by `note_count(0, frames)`, and StageStatistics::count("skipped_frames") gives
 /// the sum. What it points to lives as long as the program.

@@ -68,9 +68,9 @@ struct RecordsOptions {
 /// {.parallelism = infeed::autotune} reads one large file on as many cores as it needs. Records,
 /// order, errors and checkpoints are the same with any number of threads.
 ///
-/// Patterns are those of infeed::match_files. They are looked up when the source is described, and
-/// a set from which a shard is missing, in which one was cut, or that has two numberings is an error
-/// then (records/whole_set.h); a list of names reads a part of a set on purpose.
+/// Patterns are those of infeed::match_files. They are looked up when the source is described, and a
+/// set from which a shard is missing, or that has two numberings, is an error then
+/// (records/whole_set.h); a list of names reads a part of a set on purpose.
 ///
 /// A file that was cut between two records looks complete. If `infeed convert` wrote the shards,
 /// its manifest beside them has the number of records of each, and the count is checked at each
