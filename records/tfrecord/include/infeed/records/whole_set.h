@@ -11,7 +11,9 @@
 /// the set must have.
 ///
 ///     const std::vector<std::string> files = infeed::match_files("data/train-*");
-///     for (const infeed::SetProblem& problem : infeed::find_set_problems(files)) show(problem.text);
+///     for (const infeed::SetProblem& problem : infeed::find_set_problems(files)) {
+///       std::puts(problem.text.c_str());  // "the shard is missing: ..."
+///     }
 ///
 /// A set is the files whose names differ only in the numbers of shard_name() (files.h). Files of
 /// other names belong to no set, and nothing is known about them.
