@@ -69,10 +69,12 @@ struct WaitingTasks {
 
   void run_for_tbb() {
     std::unique_lock lock(mutex);
-    --held_by_tbb;
     if (on_thread_start && known_workers.insert(std::this_thread::get_id()).second) {
+      lock.unlock();  // the user's function may submit tasks
       on_thread_start("tbb worker");
+      lock.lock();
     }
+    --held_by_tbb;
     if (!waiting.empty()) return run_next(lock);
     const bool is_last = held_by_tbb == 0;
     if (is_last && is_abandoned) {

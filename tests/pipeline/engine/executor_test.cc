@@ -110,6 +110,23 @@ TEST(Executor, ATaskWithAParallelLoopIsNotInterrupted) {
   EXPECT_EQ(nested, 0);
 }
 
+TEST(Executor, TheFunctionForNewThreadsMaySubmitTasks) {
+  if (!kTbbIsTested) return;
+  std::atomic<Executor*> self = nullptr;
+  const auto executor = Executor::tbb(0, [&](std::string_view) {
+    if (Executor* const made = self.load()) made->submit([] {});
+  });
+  self = executor.get();
+  std::latch done(100);
+  for (int i = 0; i < 100; ++i) {
+    executor->submit([&] {
+      std::this_thread::yield();
+      done.count_down();
+    });
+  }
+  done.wait();
+}
+
 TEST(Executor, EachThreadSaysItsNameOnce) {
   std::vector<std::function<std::shared_ptr<Executor>(std::function<void(std::string_view)>)>>
       makers = {[](auto tell) { return Executor::threads(2, tell); }};
