@@ -82,6 +82,13 @@ ListedShards list_shards(const std::string& manifest_file) {
 
 }  // namespace
 
+std::string_view side_ending_of(std::string_view file) {
+  for (const std::string_view ending : {".index", ".points", ".idx"}) {
+    if (file.ends_with(ending)) return ending;
+  }
+  return {};
+}
+
 std::string to_json(const ManifestShard& shard) {
   Json json = describe_sum(shard.sum);
   json["file"] = detail::utf8_name(shard.file);

@@ -1,12 +1,10 @@
 #include "infeed/records/whole_set.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -30,11 +28,7 @@ std::map<std::string, FoundShards> sets_of(const std::vector<std::string>& files
   std::map<std::string, FoundShards> sets;
   for (const std::string& file : files) {
     std::optional<ShardName> name = parse_shard_name(file);
-    // An index beside its shard is none.
-    if (!name || name->extension.ends_with("index") || name->extension.ends_with("points") ||
-        name->extension.ends_with("idx")) {
-      continue;
-    }
+    if (!name || !side_ending_of(file).empty()) continue;
     std::string prefix = name->prefix;
     sets[std::move(prefix)].push_back({file, std::move(*name)});
   }
@@ -43,8 +37,8 @@ std::map<std::string, FoundShards> sets_of(const std::vector<std::string>& files
 
 class Findings {
  public:
-  void compare(const FoundShards& found, const ShardManifest& manifest,
-               const std::string& manifest_file);
+  /// False if the manifest can't be read, which is a finding, too.
+  bool compare(const FoundShards& found, const std::string& manifest_file);
   /// By their numbers alone.
   void compare(const FoundShards& found);
 
@@ -82,8 +76,8 @@ void Findings::compare_size(const ManifestShard& shard, const std::string& file)
                    bytes < shard.sum.bytes ? "cut" : "changed"));
 }
 
-void Findings::compare(const FoundShards& found, const ShardManifest& manifest,
-                       const std::string& manifest_file) {
+bool Findings::compare(const FoundShards& found, const std::string& manifest_file) try {
+  const ShardManifest manifest = read_shard_manifest(manifest_file);
   std::map<std::string_view, const FoundShard*> strangers;
   for (const FoundShard& shard : found) {
     const std::size_t name = shard.file.rfind('/') + 1;  // 0 when there is no folder
@@ -105,6 +99,10 @@ void Findings::compare(const FoundShards& found, const ShardManifest& manifest,
                      "it is of another one, and its records may be there twice; move it away",
                      manifest_file));
   }
+  return true;
+} catch (const Error& error) {
+  note(error.code(), manifest_file, error.message());
+  return false;
 }
 
 /// "2, 5 to 7".
@@ -166,11 +164,8 @@ std::vector<SetProblem> find_set_problems(const std::vector<std::string>& files,
     const std::optional<std::string> manifest_file =
         check == SetCheck::manifest ? manifest_of(found.front().file) : std::nullopt;
     std::error_code ignored;
-    if (manifest_file && fs::exists(*manifest_file, ignored)) {
-      findings.compare(found, read_shard_manifest(*manifest_file), *manifest_file);
-    } else {
-      findings.compare(found);
-    }
+    const bool has_manifest = manifest_file && fs::exists(*manifest_file, ignored);
+    if (!has_manifest || !findings.compare(found, *manifest_file)) findings.compare(found);
   }
   return std::move(findings.problems);
 }

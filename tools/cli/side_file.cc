@@ -1,7 +1,6 @@
 #include "cli/side_file.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <fcntl.h>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
+#include <infeed/records/shard_manifest.h>
 #include <infeed/records/whole_set.h>
 
 namespace infeed::tools {
@@ -22,17 +22,13 @@ namespace {
 
 constexpr std::string_view kIndexEnding = ".index";
 constexpr std::string_view kPointsEnding = ".points";
-constexpr std::array<std::string_view, 3> kSideEndings{kIndexEnding, kPointsEnding,
-                                                       ".idx"};  // DALI
 // Distance of flush points. They cost no size, and 16 threads find work in a shard of 16 MiB.
 constexpr std::uint64_t kFlushPointBytes = std::uint64_t{1} << 20;
 
 namespace fs = std::filesystem;
 
 bool is_record_file_name(const std::string& name) {
-  if (name.starts_with('.')) return false;
-  const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
-  if (std::any_of(kSideEndings.begin(), kSideEndings.end(), ends)) return false;
+  if (name.starts_with('.') || !side_ending_of(name).empty()) return false;
   return name.find(".tfrecord") != std::string::npos || parse_shard_name(name).has_value();
 }
 
@@ -58,9 +54,8 @@ bool is_folder(const std::string& name) {
 void leave_out_side_files(std::vector<std::string>& files) {
   const std::set<std::string> found(files.begin(), files.end());
   std::erase_if(files, [&](const std::string& file) {
-    return std::any_of(kSideEndings.begin(), kSideEndings.end(), [&](std::string_view ending) {
-      return file.ends_with(ending) && found.contains(file.substr(0, file.size() - ending.size()));
-    });
+    const std::string_view ending = side_ending_of(file);
+    return !ending.empty() && found.contains(file.substr(0, file.size() - ending.size()));
   });
   const auto is_manifest = [](const std::string& file) { return file.ends_with(".manifest.json"); };
   if (!std::all_of(files.begin(), files.end(), is_manifest)) std::erase_if(files, is_manifest);
@@ -122,10 +117,7 @@ FoundRecordFiles find_record_files(const std::vector<std::string>& names) {
       of_sets.insert(of_sets.end(), files.begin(), files.end());
     all.insert(all.end(), files.begin(), files.end());
   }
-  std::set<std::string> seen;
-  std::erase_if(all, [&](const std::string& file) {
-    return !seen.insert(is_url(file) ? file : fs::path(file).lexically_normal().string()).second;
-  });
+  remove_repeated_files(all);
   leave_out_side_files(all);
   return {.files = std::move(all), .set_problems = find_set_problems(of_sets)};
 }

@@ -94,8 +94,18 @@ RecordScan scan_to(RecordWriter& writer, const std::string& file, const std::sto
   }
 }
 
+/// The records that a set's manifest counts in a file. A manifest that can't be read keeps nobody from
+/// saving records.
+std::optional<std::uint64_t> records_listed(ShardManifests& manifests,
+                                            const std::string& file) try {
+  const std::optional<ManifestShard> listed = manifests.find(file);
+  return listed ? std::optional(listed->examples) : std::nullopt;
+} catch (const Error&) {
+  return std::nullopt;
+}
+
 Repaired repair_file(const std::string& file, const std::string& output, bool overwrite,
-                     const std::stop_token& stop) {
+                     ShardManifests& manifests, const std::stop_token& stop) {
   require_another_file(file, output);
   const Compression compression = RecordReader(file).compression();
   RecordWriter writer = open_output(output, compression, overwrite);
@@ -109,9 +119,7 @@ Repaired repair_file(const std::string& file, const std::string& output, bool ov
   }
   writer.close();
   write_side_file(writer, compression, Durability::synced);
-  const std::optional<ManifestShard> listed = ShardManifests().find(file);
-  return {redacted_url(file), output, std::move(scan),
-          listed ? std::optional(listed->examples) : std::nullopt};
+  return {redacted_url(file), output, std::move(scan), records_listed(manifests, file)};
 }
 
 std::string compared_with_manifest(const Repaired& repaired) {
@@ -149,10 +157,11 @@ Json repair_folder(const RepairOptions& options, Terminal& terminal, const std::
   namespace fs = std::filesystem;
   const std::vector<std::string> files = list_record_files(options.file);
   make_folder(options.output);
+  ShardManifests manifests;
   Json reports = Json::array();
   for (const std::string& file : files) {
     const std::string output = (fs::path(options.output) / fs::path(file).filename()).string();
-    const Repaired repaired = repair_file(file, output, options.overwrite, stop);
+    const Repaired repaired = repair_file(file, output, options.overwrite, manifests, stop);
     print(terminal, repaired);
     reports.push_back(report_of(repaired));
   }
@@ -174,7 +183,9 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
   if (std::filesystem::is_directory(options.file, ignored)) {
     report = repair_folder(options, terminal, stop);
   } else {
-    const Repaired repaired = repair_file(options.file, options.output, options.overwrite, stop);
+    ShardManifests manifests;
+    const Repaired repaired =
+        repair_file(options.file, options.output, options.overwrite, manifests, stop);
     print(terminal, repaired);
     report = report_of(repaired);
   }

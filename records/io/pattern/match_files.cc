@@ -2,7 +2,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
-#include <optional>
+#include <iterator>
 #include <sys/stat.h>
 #include <unordered_set>
 #include <utility>
@@ -155,11 +155,6 @@ std::vector<std::string> files_of(const std::string& pattern) {
   throw system_error("look up", pattern, error_number);
 }
 
-/// "./x" and "x" are one file.
-std::string key_of(const std::string& file) {
-  return is_url(file) ? file : fs::path(file).lexically_normal().string();
-}
-
 bool is_file(const std::string& name) {
   struct stat status {};
   return ::stat(name.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
@@ -173,21 +168,26 @@ std::vector<std::string> match_files(const std::string& pattern) {
 
 std::vector<std::string> match_files(const std::vector<std::string>& patterns) {
   std::vector<std::string> files;
-  std::unordered_set<std::string> seen;
-  const auto add = [&](const std::string& pattern) {
-    for (std::string& file : files_of(pattern)) {
-      if (seen.insert(key_of(file)).second) files.push_back(std::move(file));
-    }
-  };
   for (const std::string& pattern : patterns) {
     if (pattern.empty()) throw Error(ErrorCode::invalid_argument, "the file pattern is empty");
     if (!is_url(pattern) && is_file(pattern)) {
-      add(pattern);
+      files.push_back(pattern);
       continue;
     }
-    for (const std::string& alternative : detail::expand_braces(pattern)) add(alternative);
+    for (const std::string& alternative : detail::expand_braces(pattern)) {
+      std::vector<std::string> found = files_of(alternative);
+      std::move(found.begin(), found.end(), std::back_inserter(files));
+    }
   }
+  remove_repeated_files(files);
   return files;
+}
+
+void remove_repeated_files(std::vector<std::string>& files) {
+  std::unordered_set<std::string> seen;
+  std::erase_if(files, [&](const std::string& file) {
+    return !seen.insert(is_url(file) ? file : fs::path(file).lexically_normal().string()).second;
+  });
 }
 
 std::vector<std::string> match_files(std::initializer_list<std::string> patterns) {

@@ -137,7 +137,10 @@ TEST_F(WholeSet, ADamagedManifestIsAnError) {
   write_shards("t", 2);
   folder_.write("t.manifest.json", "{\"format\": \"infeed-manifest 1\"}");
   EXPECT_EQ(first_problem(pattern()).code(), ErrorCode::data_loss);
+  EXPECT_EQ(first_problem(pattern()).file(), folder_.file("t.manifest.json"));
   EXPECT_EQ(match_whole_sets(pattern()).size(), 2U);
+  remove("t-00001-of-00002.tfrecord");
+  EXPECT_EQ(find_set_problems(match_files(pattern())).size(), 2U) << "the numbers still speak";
 }
 
 TEST(WholeSetOfUrls, GoesByTheNumbers) {

@@ -106,6 +106,18 @@ TEST_F(WholeSets, TwoNumberingsInOneFolder) {
               HasSubstr("two numberings, of 4 and of 8 shards"));
 }
 
+TEST_F(WholeSets, ADamagedManifestIsSaidAndKeepsNobodyFromSavingRecords) {
+  const std::string set = copy_of("of_4", "damaged");
+  fs::resize_file(set + "/data.manifest.json", 100);
+  expect_noticed(set, "the manifest is damaged");
+  const ProgramResult repaired =
+      run_infeed({"repair", set, "-o", folder_.file("saved"), "--json", folder_.file("json")});
+  EXPECT_EQ(repaired.status, 0) << repaired.err;
+  EXPECT_THAT(repaired.out, AllOf(HasSubstr("10 records saved"), HasSubstr("no manifest says"),
+                                  HasSubstr("the manifest is damaged")));
+  EXPECT_EQ(json().at("files").size(), 4U);
+}
+
 TEST_F(WholeSets, ShardsThatAreListedAreAChoiceThatIsSaid) {
   const std::string set = folder_.file("of_4");
   const ProgramResult result =

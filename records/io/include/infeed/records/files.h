@@ -42,6 +42,9 @@ std::vector<std::string> match_files(const std::string& pattern);
 std::vector<std::string> match_files(const std::vector<std::string>& patterns);
 std::vector<std::string> match_files(std::initializer_list<std::string> patterns);
 
+/// Removes names of files that came before, also by another spelling: "./x" is "x".
+void remove_repeated_files(std::vector<std::string>& files);
+
 /// True if `name` begins as a URL does ("scheme://"), also if URLs of that kind can't be read.
 bool is_url(std::string_view name);
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -31,6 +32,10 @@ struct SideFile {
   FileSum sum;
   bool operator==(const SideFile&) const = default;
 };
+
+/// Returns the ending of a file that lies beside a record file: ".index", ".points", or DALI's ".idx";
+/// empty for another file.
+std::string_view side_ending_of(std::string_view file);
 
 struct ManifestShard {
   std::string file;  ///< in the manifest's folder; anything else but a file's name is data_loss

@@ -46,8 +46,8 @@ enum class SetCheck {
   manifest,  ///< where there is one; else, and for URLs, numbers
 };
 
-/// All findings, in the order of the sets' names; none if the sets are whole. Throws what
-/// read_shard_manifest() does.
+/// All findings, in the order of the sets' names; none if the sets are whole. A manifest that can't
+/// be read is one, and the numbers are compared then.
 std::vector<SetProblem> find_set_problems(const std::vector<std::string>& files,
                                           SetCheck check = SetCheck::manifest);
 
