@@ -20,6 +20,8 @@ namespace {
 // Limit of a segment, since each becomes a block and a file beside the data may claim any size.
 // With larger segments a file is decompressed from the front.
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{16} << 20;
+// Segments differ in length, but the pool finds memory again by its exact size: so it comes in steps.
+constexpr std::size_t kRoomStepBytes = std::size_t{128} << 10;
 
 bool are_small(const std::vector<Segment>& segments) {
   return std::all_of(segments.begin(), segments.end(), [](const Segment& segment) {
@@ -32,12 +34,16 @@ bool are_small(const std::vector<Segment>& segments) {
 /// A file in which each block is a segment.
 class SegmentBlocks final : public BlockFile {
  public:
-  SegmentBlocks(const std::string& file, const BlockFileOptions& options,
+  SegmentBlocks(const std::string& file, RecordPosition begin, const BlockFileOptions& options,
                 std::vector<Segment> segments)
-      : BlockFile(file, {}, options),
+      : BlockFile(file, begin, options),
         file_(file),
         compression_(options.compression),
-        segments_(std::move(segments)) {}
+        segments_(std::move(segments)) {
+    while (claimed_ < segments_.size() && segments_[claimed_].stream_end <= begin.offset) {
+      ++claimed_;
+    }
+  }
 
   bool claim(RecordBlock& block) override {
     if (claimed_ == segments_.size()) return false;
@@ -45,6 +51,8 @@ class SegmentBlocks final : public BlockFile {
     block.file_ = shared_from_this();
     block.records_.clear();
     block.is_read_ = false;
+    block.begin_ = segments_[claimed_].stream_begin;
+    block.end_ = segments_[claimed_].stream_end;
     block.segment_ = claimed_++;
     return true;
   }
@@ -52,7 +60,7 @@ class SegmentBlocks final : public BlockFile {
   void read(RecordBlock& block) override {
     const Segment& segment = segments_[block.segment_];
     const auto size = static_cast<std::size_t>(segment.stream_end - segment.stream_begin);
-    make_room(block, size);
+    make_room(block, (size / kRoomStepBytes + 1) * kRoomStepBytes);
     block.block_->stream_offset = segment.stream_begin;
     block.held_bytes_ = 0;
     try {
@@ -65,7 +73,7 @@ class SegmentBlocks final : public BlockFile {
         block.held_bytes_ += got;
       }
       block.crc32_ = source->crc32();
-      block.is_read_ = true;
+      block.is_read_ = find_records(block, segment);
       give_back(std::move(source));
     } catch (const Error&) {  // a RecordReader will meet and report it
     } catch (const StreamDamage&) {
@@ -74,12 +82,13 @@ class SegmentBlocks final : public BlockFile {
 
   bool frame(RecordBlock& block) override {
     const Segment& segment = segments_[block.segment_];
-    if (!block.is_read_ || next_.offset != segment.stream_begin) return false;
-    block.first_record_ = next_.record;
-    while (next_.offset < segment.stream_end) {
-      const std::uint64_t rest = segment.stream_end - next_.offset;
-      if (add_record(block, next_, rest) != FrameState::whole) return false;
+    if (next_.offset != segment.stream_begin) {
+      block.records_.clear();
+      return false;
     }
+    block.first_record_ = next_.record;
+    if (block.size() != 0) next_ = block.next();
+    if (!block.is_read_) return false;
     if (compression_ == Compression::gzip) {
       const auto bytes = static_cast<z_off_t>(segment.stream_end - segment.stream_begin);
       crc32_ = static_cast<std::uint32_t>(::crc32_combine(crc32_, block.crc32_, bytes));
@@ -89,6 +98,15 @@ class SegmentBlocks final : public BlockFile {
   }
 
  private:
+  bool find_records(RecordBlock& block, const Segment& segment) const {
+    RecordPosition at{0, segment.stream_begin};
+    while (at.offset < segment.stream_end) {
+      const std::uint64_t rest = segment.stream_end - at.offset;
+      if (add_record(block, at, rest) != FrameState::whole) return false;
+    }
+    return true;
+  }
+
   bool ends_well() const {
     if (compression_ != Compression::gzip) return true;
     try {
@@ -217,13 +235,19 @@ class StreamBlocks final : public BlockFile {
   bool is_good_ = true;  ///< true if all was good so far
 };
 
+std::shared_ptr<BlockFile> make_segment_blocks(const std::string& file, RecordPosition begin,
+                                               const BlockFileOptions& options,
+                                               std::vector<Segment> segments) {
+  return std::make_shared<SegmentBlocks>(file, begin, options, std::move(segments));
+}
+
 std::shared_ptr<BlockFile> open_compressed_blocks(const std::string& file,
                                                   const BlockFileOptions& options) {
   SegmentPlan plan = plan_segments(file, options.compression, options.block_bytes);
   if (plan.segments.empty() || !are_small(plan.segments)) {
     return std::make_shared<StreamBlocks>(file, options);
   }
-  return std::make_shared<SegmentBlocks>(file, options, std::move(plan.segments));
+  return make_segment_blocks(file, {}, options, std::move(plan.segments));
 }
 
 }  // namespace infeed::detail

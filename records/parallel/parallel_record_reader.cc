@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -17,22 +18,18 @@ class ParallelRecordReader::State {
   State(std::string file, ParallelRecordReaderOptions options)
       : options_(checked(std::move(options))),
         reader_(std::move(file), with_own_callbacks(options_.reader)) {
-    detail::SegmentPlan plan =
-        can_be_split()
-            ? detail::plan_segments(reader_.file(), reader_.compression(), options_.segment_bytes)
-            : detail::SegmentPlan{{}, ahead_because()};
-    how_ = std::move(plan.reason);
+    std::optional<std::vector<detail::Segment>> blocks = plan();
     const auto note = [this](const DamagedRange& range) {
       damaged_.push_back(range);
       if (options_.reader.on_damage) options_.reader.on_damage(range);
     };
-    if (plan.segments.empty()) {
+    if (blocks) {
+      damage_from_reader_ = note;
+      source_ = detail::make_block_source(options_, reader_, std::move(*blocks));
+    } else {
       auto [source, from_reader] = detail::make_read_ahead_source(options_, reader_, note);
       source_ = std::move(source);
       damage_from_reader_ = std::move(from_reader);
-    } else {
-      damage_from_reader_ = note;
-      source_ = detail::make_segmented_source(options_, std::move(plan.segments), reader_);
     }
   }
 
@@ -40,15 +37,8 @@ class ParallelRecordReader::State {
 
   std::size_t read(std::span<Record> out) {
     if (out.empty()) return 0;
-    if (taken_ == records_.size()) {
-      taken_ = 0;
-      records_.clear();  // also when the fetch throws
-      has_begun_ = true;
-      if (!source_->fetch(records_)) return 0;
-    }
-    const std::size_t count = std::min(out.size(), records_.size() - taken_);
-    for (std::size_t i = 0; i < count; ++i) out[i] = std::move(records_[taken_ + i]);
-    taken_ += count;
+    has_begun_ = true;
+    const std::size_t count = source_->read(out);
     passed_ += count;
     return count;
   }
@@ -85,10 +75,26 @@ class ParallelRecordReader::State {
   const std::string& how() const { return how_; }
 
  private:
-  bool can_be_split() const { return reader_.file_bytes().has_value() && !is_url(reader_.file()); }
-  std::string ahead_because() const {
-    if (!reader_.file_bytes()) return "one thread decodes ahead: a pipe can't be split";
-    return "one thread decodes ahead; the ranges of the URL are fetched at once";
+  /// Returns the segments of a compressed file (none for a plain one), or nothing if one thread
+  /// decodes ahead. Sets how_.
+  std::optional<std::vector<detail::Segment>> plan() {
+    if (!reader_.file_bytes()) {
+      how_ = "one thread decodes ahead: a pipe can't be split";
+      return std::nullopt;
+    }
+    if (is_url(reader_.file())) {
+      how_ = "one thread decodes ahead; the ranges of the URL are fetched at once";
+      return std::nullopt;
+    }
+    if (reader_.compression() == Compression::none) {
+      how_ = "read in blocks";
+      return std::vector<detail::Segment>();
+    }
+    detail::SegmentPlan plan =
+        detail::plan_segments(reader_.file(), reader_.compression(), options_.segment_bytes);
+    how_ = std::move(plan.reason);
+    if (plan.segments.empty()) return std::nullopt;
+    return std::move(plan.segments);
   }
   static ParallelRecordReaderOptions checked(ParallelRecordReaderOptions options) {
     constexpr std::uint64_t kSegmentBytesMin = 64;
@@ -99,6 +105,8 @@ class ParallelRecordReader::State {
     if (options.read_ahead_bytes == 0) {
       options.read_ahead_bytes = 2 * options.threads * options.segment_bytes;
     }
+    options.segment_bytes =
+        std::min<std::uint64_t>(options.segment_bytes, options.reader.block_bytes);
     return options;
   }
   RecordReaderOptions with_own_callbacks(RecordReaderOptions options) {
@@ -116,8 +124,6 @@ class ParallelRecordReader::State {
   std::stop_callback<std::function<void()>> users_stop_{options_.reader.url.stop,
                                                         [this] { stop_.request_stop(); }};
   RecordReader reader_;
-  std::vector<Record> records_;
-  std::size_t taken_ = 0;
   std::uint64_t passed_ = 0;
   bool has_begun_ = false;                        // threads may now use the reader
   std::unique_ptr<detail::RecordSource> source_;  // last: its threads use the reader

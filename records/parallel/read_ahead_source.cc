@@ -22,19 +22,24 @@ class DecodingAhead final : public RecordSource {
       : options_(options), reader_(reader), damage_(std::move(damage)) {}
   ~DecodingAhead() override { hand_off_.stop(); }
 
-  bool fetch(std::vector<Record>& out) override {
-    while (std::optional<Item> item = take()) {
+  std::size_t read(std::span<Record> out) override {
+    while (given_ == records_.size()) {
+      given_ = 0;
+      records_.clear();  // also when what follows throws
+      std::optional<Item> item = take();
+      if (!item) return 0;
       if (auto* records = std::get_if<Records>(&*item)) {
-        out = std::move(*records);
-        return true;
-      }
-      if (auto* range = std::get_if<DamagedRange>(&*item)) {
+        records_ = std::move(*records);
+      } else if (auto* range = std::get_if<DamagedRange>(&*item)) {
         damage_(*range);
       } else {
         std::rethrow_exception(std::get<std::exception_ptr>(std::move(*item)));
       }
     }
-    return false;
+    const std::size_t count = std::min(out.size(), records_.size() - given_);
+    std::move(records_.begin() + given_, records_.begin() + given_ + count, out.begin());
+    given_ += count;
+    return count;
   }
 
   /// Called from inside the reader's reading call.
@@ -56,7 +61,7 @@ class DecodingAhead final : public RecordSource {
     return !is_over_ && bytes_ < std::max<std::uint64_t>(options_.read_ahead_bytes, 1);
   }
 
-  void read(Lock& lock) {
+  void read_ahead(Lock& lock) {
     constexpr std::size_t kBatch = 512;
     lock.unlock();
     Records records(kBatch);
@@ -105,6 +110,8 @@ class DecodingAhead final : public RecordSource {
   const ParallelRecordReaderOptions options_;
   RecordReader& reader_;
   const DamageSink damage_;
+  Records records_;        ///< taken from the queue by the consumer
+  std::size_t given_ = 0;  ///< records_ that were handed out
   HandOff hand_off_;
   WaitPoint has_items_{hand_off_};
   std::deque<Sized> items_;
@@ -115,7 +122,7 @@ class DecodingAhead final : public RecordSource {
       {.begin = [this] { begin_thread("reader", options_.on_thread_start); },
        .claim = [this](std::size_t) { return has_work() ? &reader_ : nullptr; },
        .has_work = [this] { return has_work(); },
-       .run = [this](Lock& lock, RecordReader&) { read(lock); }}};
+       .run = [this](Lock& lock, RecordReader&) { read_ahead(lock); }}};
 };
 
 }  // namespace

@@ -22,7 +22,6 @@ constexpr std::uint64_t kPageBytes = 4096;
 // are long and all alike, a block ends right before the end of one: 112 KiB come 4 % quicker.
 constexpr std::size_t kRecordsPerBlockMin = 4;
 constexpr std::size_t kLongRecordBytes = std::size_t{16} << 10;
-constexpr std::size_t kLargeBlockBytes = std::size_t{4} << 20;
 // Room of a block for the rest of a record that ends in the next block: twice a usual record, in
 // steps, since memory is found again by its size. A longer record has the block copied.
 constexpr std::size_t kRestBytesMin = std::size_t{64} << 10;
@@ -50,6 +49,13 @@ void RecordBlock::swap(RecordBlock& other) noexcept {
 
 void RecordBlock::release() {
   if (block_ != nullptr) drop_block(std::exchange(block_, nullptr));
+}
+
+std::size_t RecordBlock::hand_out(std::size_t first, std::span<Record> out) const {
+  const std::size_t count = std::min(out.size(), size() - first);
+  block_->references.fetch_add(count, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < count; ++i) out[i] = borrowed(first + i);
+  return count;
 }
 
 bool RecordBlock::is_valid(std::size_t i) const {
@@ -110,6 +116,7 @@ class PlainBlocks final : public BlockFile {
       : BlockFile(file.name(), begin, options),
         file_(std::move(file)),
         file_bytes_(file_.size_bytes().value_or(0)),
+        large_block_bytes_(options.large_block_bytes),
         mapped_files_(options.mapped_files),
         claimed_(begin.offset),
         framed_to_(begin.offset) {}
@@ -123,6 +130,7 @@ class PlainBlocks final : public BlockFile {
 
   const File file_;
   const std::uint64_t file_bytes_;
+  const std::size_t large_block_bytes_;
   std::shared_ptr<MappedFiles> mapped_files_;  ///< null once a mapping was asked for
   // Set by claim() before it gives a block of the mapping.
   std::shared_ptr<const MappedFile> mapped_;
@@ -137,7 +145,7 @@ class PlainBlocks final : public BlockFile {
 std::uint64_t PlainBlocks::next_end() const {
   const std::uint64_t record_bytes = record_bytes_.load(std::memory_order_relaxed);
   const std::uint64_t several =
-      std::min<std::uint64_t>(kRecordsPerBlockMin * record_bytes, kLargeBlockBytes);
+      std::min<std::uint64_t>(kRecordsPerBlockMin * record_bytes, large_block_bytes_);
   std::uint64_t end = claimed_ + std::max<std::uint64_t>(block_bytes_, several);
   if (record_bytes >= kLongRecordBytes) {
     // If records stay as long as they are, this is a little before the end of the last one in the

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "infeed/records/parallel_record_reader.h"
@@ -13,8 +14,9 @@ namespace infeed::detail {
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
-  /// Replaces `out` by the next records. Returns false at the end.
-  virtual bool fetch(std::vector<Record>& out) = 0;
+  /// Fills the front of `out`, which isn't empty, with at least one record, and returns how many. 0
+  /// is the end.
+  virtual std::size_t read(std::span<Record> out) = 0;
 };
 
 /// Calls `work` inside `around`, if there is one.
@@ -25,10 +27,11 @@ inline void call_around(const ParallelRecordReaderOptions::Around& around,
 
 using DamageSink = std::function<void(const DamagedRange&)>;
 
-/// Makes a source whose threads decode segments. `reader` reads where they can't.
-std::unique_ptr<RecordSource> make_segmented_source(const ParallelRecordReaderOptions& options,
-                                                    std::vector<Segment> segments,
-                                                    RecordReader& reader);
+/// Makes a source whose threads read blocks: the segments of a compressed file, or parts of a plain one.
+/// `reader` reads where they can't.
+std::unique_ptr<RecordSource> make_block_source(const ParallelRecordReaderOptions& options,
+                                                RecordReader& reader,
+                                                std::vector<Segment> segments);
 
 /// A source for which one thread runs `reader`. The reader's damage must go to
 /// `damage_from_reader`; it comes out at `damage` inside the fetch() that it belongs to.

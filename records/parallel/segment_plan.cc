@@ -7,8 +7,6 @@
 #include "codec/lz4_file.h"
 #include "infeed/error.h"
 #include "infeed/records/limits.h"
-#include "infeed/records/record_index.h"
-#include "io/file_ends.h"
 #include "parallel/segment_source.h"
 
 namespace infeed::detail {
@@ -33,60 +31,13 @@ std::vector<Segment> join(const std::vector<SegmentPlace>& places, std::uint64_t
   return segments;
 }
 
-/// True if a segment of known length is too long. The last segment of a plain file ends at `size`.
-bool are_too_long(const SegmentPlan& plan, std::uint64_t size) {
-  return std::ranges::any_of(plan.segments, [size](const Segment& segment) {
-    const std::uint64_t end = segment.stream_end == Segment::kToEnd ? size : segment.stream_end;
-    return end > segment.stream_begin && end - segment.stream_begin > limits::segment_bytes;
-  });
-}
-
-SegmentPlan plan_by_guess(std::uint64_t size, std::uint64_t segment_bytes, std::string reason) {
-  SegmentPlan plan{{}, std::move(reason)};
-  for (std::uint64_t at = 0; at < size; at += segment_bytes) {
-    plan.segments.push_back(
-        {.stream_begin = at, .stream_end = at + segment_bytes, .is_guess = at != 0});
-  }
-  if (!plan.segments.empty()) plan.segments.back().stream_end = Segment::kToEnd;
-  return plan;
-}
-
-SegmentPlan plan_plain(const std::string& file, std::uint64_t segment_bytes) {
-  const auto size = File::open_to_read(file).size_bytes();
-  if (!size) return {{}, "a pipe can't be split"};
-  const std::string index_file = file + ".index";
-  if (!exists(index_file)) {
-    return plan_by_guess(*size, segment_bytes, "split where records are found");
-  }
-  try {
-    const RecordIndex index = read_index(index_file);
-    require_index_of(index, file);
-    SegmentPlan plan{{}, "split by the index"};
-    for (std::uint64_t begin = 0; begin < *size;) {
-      const auto end = std::lower_bound(index.offsets.begin(), index.offsets.end(),
-                                        std::min(begin + segment_bytes, *size));
-      plan.segments.push_back({.stream_begin = begin, .stream_end = *end});
-      begin = *end;
-    }
-    if (!plan.segments.empty()) plan.segments.back().stream_end = Segment::kToEnd;
-    if (!are_too_long(plan, *size)) return plan;
-    return plan_by_guess(
-        *size, segment_bytes,
-        fmt::format("split where records are found, because its index has a piece of more than {} "
-                    "bytes",
-                    limits::segment_bytes));
-  } catch (const Error& error) {
-    return plan_by_guess(
-        *size, segment_bytes,
-        fmt::format("split where records are found, because its index can't be used: {}",
-                    error.message()));
-  }
-}
-
 /// Refuses pieces that are too long: one would lie decoded in memory before its first record is
 /// handed out.
 SegmentPlan read_ahead_where_too_long(SegmentPlan plan) {
-  if (!are_too_long(plan, 0)) return plan;
+  const bool are_too_long = std::ranges::any_of(plan.segments, [](const Segment& segment) {
+    return segment.stream_end - segment.stream_begin > limits::segment_bytes;
+  });
+  if (!are_too_long) return plan;
   return {{},
           fmt::format("one thread decodes ahead: a piece of it is longer than {} bytes",
                       limits::segment_bytes)};
@@ -96,7 +47,6 @@ SegmentPlan read_ahead_where_too_long(SegmentPlan plan) {
 
 SegmentPlan plan_segments(const std::string& file, Compression compression,
                           std::uint64_t segment_bytes) {
-  if (compression == Compression::none) return plan_plain(file, segment_bytes);
   const std::string ahead = "one thread decodes ahead";
   try {
     if (compression == Compression::lz4) {

@@ -43,19 +43,6 @@ class PartSource final : public ByteSource {
   std::uint64_t end_ = 0;
 };
 
-class PlainSegmentSource final : public SegmentSource {
- public:
-  explicit PlainSegmentSource(const std::string& file) : part_(file) {}
-  void begin(const Segment& segment) override {
-    part_.begin(segment.stream_begin, segment.stream_end);
-  }
-  std::size_t read(std::span<char> into) override { return part_.read(into); }
-  std::optional<std::uint64_t> size_bytes() const override { return part_.size_bytes(); }
-
- private:
-  PartSource part_;
-};
-
 class Lz4SegmentSource final : public SegmentSource {
  public:
   Lz4SegmentSource(const std::string& file, std::size_t input_block_bytes) {
@@ -174,10 +161,7 @@ std::unique_ptr<SegmentSource> make_segment_source(const std::string& file, Comp
   if (compression == Compression::lz4) {
     return std::make_unique<Lz4SegmentSource>(file, input_block_bytes);
   }
-  if (compression == Compression::gzip) {
-    return std::make_unique<GzipSegmentSource>(file, input_block_bytes);
-  }
-  return std::make_unique<PlainSegmentSource>(file);
+  return std::make_unique<GzipSegmentSource>(file, input_block_bytes);
 }
 
 bool gzip_tail_is_right(const std::string& name, std::uint64_t segments_end, std::uint32_t crc,

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,20 +8,15 @@
 #include "infeed/records/compression.h"
 #include "io/byte_source.h"
 
-/// Cuts one file into segments that are decoded independently of each other.
+/// Cuts a compressed file into segments that are decoded independently of each other.
 namespace infeed::detail {
 
 struct Segment {
-  static constexpr std::uint64_t kToEnd = std::numeric_limits<std::uint64_t>::max();
-
   std::uint64_t stream_begin = 0;
-  std::uint64_t stream_end = kToEnd;
-  /// Place of the segment's bytes in a compressed file. (A plain file is its stream.)
+  std::uint64_t stream_end = 0;
+  /// Place of the segment's bytes in the file.
   std::uint64_t file_begin = 0;
-  std::uint64_t file_end = kToEnd;
-  /// True if stream_begin may lie inside a record: decoding must look for the first record behind
-  /// it.
-  bool is_guess = false;
+  std::uint64_t file_end = 0;
 };
 
 /// A source that gives the bytes of one segment after the other. Each thread has its own.

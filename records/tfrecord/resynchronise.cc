@@ -33,11 +33,7 @@ bool step_to_next_header(StreamWindow& window) {
 
 void RecordSearch::resynchronise(StreamWindow& window) {
   window.consume(1);
-  find_record(window, {});
-}
-
-bool RecordSearch::find_record(StreamWindow& window, const Limits& limits) {
-  while (window.offset() < limits.offset_end && window.ensure(kFramingBytes)) {
+  while (window.ensure(kFramingBytes)) {
     if (stop_.stop_requested()) {
       throw Error(ErrorCode::cancelled, "stopped before the file was read");
     }
@@ -48,15 +44,13 @@ bool RecordSearch::find_record(StreamWindow& window, const Limits& limits) {
     }
     window.consume(found);
     const Frame frame = frame_at(window.data(), window.size());
-    if (frame.length > limits.record_bytes) return false;
     if (fetch(window, frame) &&
         is_payload_valid(frame.payload(window.data()), window.offset() + kHeaderBytes)) {
-      return true;
+      return;
     }
     window.consume(1);
   }
   window.consume(window.size());
-  return true;
 }
 
 }  // namespace infeed::detail

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <stop_token>
 #include <string_view>
 #include <utility>
@@ -33,16 +32,7 @@ class RecordSearch {
   explicit RecordSearch(std::uint64_t record_bytes_max, std::stop_token stop = {})
       : record_bytes_max_(record_bytes_max), stop_(std::move(stop)) {}
 
-  struct Limits {
-    /// Where none begins before this offset, the search ends somewhere behind it.
-    std::uint64_t offset_end = std::numeric_limits<std::uint64_t>::max();
-    /// A header that claims more ends the search.
-    std::uint64_t record_bytes = std::numeric_limits<std::uint64_t>::max();
-  };
-  /// Consumes nothing when a whole and valid record is at the front, else up to the next one, or to
-  /// the end. False when the second limit ended it.
-  bool find_record(StreamWindow& window, const Limits& limits);
-  /// The same without limits, passing over at least one byte.
+  /// Passes over at least one byte, up to the next whole and valid record, or to the end.
   void resynchronise(StreamWindow& window);
 
   /// Returns the CRC-32C of a payload that lies at `offset` of the stream.

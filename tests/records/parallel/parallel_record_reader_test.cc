@@ -84,13 +84,13 @@ class ParallelRecordReaderTest : public ::testing::Test {
   }
 };
 
-TEST_F(ParallelRecordReaderTest, plain_files_are_split_where_records_are_found) {
+TEST_F(ParallelRecordReaderTest, plain_files_are_read_in_blocks) {
   for (const Payloads& payloads :
        {Payloads{}, Payloads{""}, Payloads{"hello"}, mixed_payloads(random_, 400)}) {
     write_records(file_, payloads);
     expect_same(file_, {64, 1000, 1 << 20});
   }
-  EXPECT_EQ(how(), "split where records are found");
+  EXPECT_EQ(how(), "read in blocks");
 }
 
 TEST_F(ParallelRecordReaderTest, a_record_may_reach_over_many_segments) {
@@ -104,16 +104,13 @@ TEST_F(ParallelRecordReaderTest, records_inside_records_are_not_taken_for_record
   expect_same(file_, {64, 300, 1000});
 }
 
-TEST_F(ParallelRecordReaderTest, plain_files_are_split_by_their_index) {
+TEST_F(ParallelRecordReaderTest, an_index_changes_nothing) {
   write_records(file_, mixed_payloads(random_, 400));
   write_index(index_records(file_), file_ + ".index");
-  EXPECT_EQ(how(), "split by the index");
   expect_same(file_, {64, 1000, 1 << 20});
   const std::string other = folder_.file("y");
   write_records(other, Payloads(10, "other"));
   write_index(index_records(other), file_ + ".index");
-  EXPECT_THAT(how(), StartsWith("split where records are found, because its index can't be used: "
-                                "the index does not belong to this file"));
   expect_same(file_, {1000});
 }
 
@@ -124,21 +121,12 @@ TEST_F(ParallelRecordReaderTest, an_index_that_lies_loses_nothing) {
   RecordIndex index = index_records(file_);
   for (std::size_t i = 20; i < 250; ++i) index.offsets[i] += 7;
   write_index(index, file_ + ".index");
-  EXPECT_EQ(how(), "split by the index");
   expect_same(file_, {64, 1000});
 }
 
 /// All of it would lie in memory before the first record comes.
-TEST_F(ParallelRecordReaderTest, an_index_or_points_with_one_long_piece_are_not_used) {
+TEST_F(ParallelRecordReaderTest, points_with_one_long_piece_are_not_used) {
   const Payloads payloads(70, std::string(std::size_t{1} << 20, 'x'));
-  write_records(file_, payloads, {.compression = Compression::gzip});
-  write_records(folder_.file("y"), payloads);
-  RecordIndex index = index_records(folder_.file("y"));
-  index.offsets = {0, index.offsets.back()};
-  write_index(index, folder_.file("y") + ".index");
-  EXPECT_THAT(ParallelRecordReader(folder_.file("y"), {.threads = 2}).how(),
-              HasSubstr("split where records are found, because its index has a piece of more than "
-                        "67108864 bytes"));
   RecordWriterOptions options{.compression = Compression::gzip,
                               .flush_point_bytes = std::uint64_t{1} << 30};
   write_records(file_, payloads, options);

@@ -23,14 +23,15 @@
 ///
 /// | file                     | how it is shared                                                  |
 /// |--------------------------|-------------------------------------------------------------------|
-/// | plain                    | at borders from NAME.index, else where a search finds records     |
+/// | plain                    | in blocks; going from header to header is done in turn            |
 /// | lz4                      | at blocks, by the index inside it                                 |
 /// | gzip with NAME.points    | at its flush points (RecordWriterOptions::flush_point_bytes)      |
 /// | other gzip, zlib, a pipe | not: one thread decodes ahead                                     |
 /// | a URL                    | not: the same, while several ranges are fetched at once           |
 ///
-/// Index and flush points beside the data are only a hint: where they are wrong, or the data is
-/// damaged, a RecordReader takes over. So a wrong hint costs time and never a record.
+/// Flush points beside the data are only a hint: where they are wrong, or the data is damaged, a
+/// RecordReader takes over, to the end of a gzip file or of another file's block. So a wrong hint
+/// costs time and never a record.
 ///
 /// Errors: those of RecordReader; after one the file is over. `on_damage` is called from inside the
 /// reading call.
@@ -43,7 +44,8 @@ struct ParallelRecordReaderOptions {
 
   RecordReaderOptions reader = {};
   unsigned threads = 0;  ///< 0: as many as there are cores
-  /// Decompressed bytes that one thread decodes at a time.
+  /// Decompressed bytes that one thread decodes at a time; at most reader.block_bytes. Segments of a
+  /// compressed file may be longer, and so may blocks that would hold only few records.
   std::uint64_t segment_bytes = std::uint64_t{1} << 20;
   /// Decompressed bytes that are decoded and not yet taken, about; at least a segment a thread.
   /// Threads that don't work now (threads_now) leave out their share. 0: two segments a thread,
@@ -89,8 +91,8 @@ class ParallelRecordReader {
   /// File size and damaged ranges, as in RecordReader.
   std::optional<std::uint64_t> file_bytes() const;
   const std::vector<DamagedRange>& damaged() const;
-  /// Says how the file is split ("split by the index") or why it isn't, for people who wonder about
-  /// a speed.
+  /// Says how the file is split ("split at its flush points") or why it isn't, for people who wonder
+  /// about a speed.
   const std::string& how() const;
 
  private:

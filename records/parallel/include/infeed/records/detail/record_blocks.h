@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,13 +25,14 @@
 /// | claim()    | all in turn   | takes the next bytes of the file                                |
 /// | read()     | any threads   | reads them into memory, and decompresses them where it can      |
 /// | frame()    | all in turn   | finds the records that begin in these bytes                     |
-/// | complete() | all in turn   | reads the rest of the last one                                  |
+/// | complete() | any threads   | reads the rest of the last one                                  |
 /// | is_valid() | any threads   | verifies a record                                               |
 ///
 /// In a plain file only the block before it tells where a block's first record begins. Going from
 /// header to header costs 5 ns a record and is all that is done in turn. A gzip file with flush
 /// points and an LZ4 file have places where a record begins and decoding can begin: each block is
-/// such a segment. Any other gzip file is decompressed in turn, by claim().
+/// such a segment, whose records read() finds, so that frame() only numbers them. Any other gzip
+/// file is decompressed in turn, by claim().
 ///
 /// Blocks only ever give the records that RecordReader would give. Damage, an error of the system
 /// or a file that became shorter ends the blocks at that record, and a RecordReader that goes on
@@ -74,6 +76,22 @@ class RecordBlock {
   Record borrowed(std::size_t i) const {
     return Record::adopt(block_, bytes(i), first_record_ + i);
   }
+  /// Fills the front of `out` with records from number `first` of the block on. Each of them holds
+  /// the block's memory. Returns how many.
+  std::size_t hand_out(std::size_t first, std::span<Record> out) const;
+  /// Returns the position behind the last record. The block must have records.
+  RecordPosition next() const {
+    const RecordPosition last = position(size() - 1);
+    return {last.record + 1, last.offset + RecordFrame::kBytes + records_.back().size};
+  }
+  /// Returns the end of the claimed bytes in the stream. The last record may end behind it.
+  std::uint64_t end() const { return end_; }
+  std::uint64_t claimed_bytes() const { return end_ - begin_; }
+  /// Lets go of the memory and of the records in it.
+  void forget() {
+    release();
+    records_.clear();
+  }
   /// True if record i matches its checksum, or if payloads aren't verified.
   bool is_valid(std::size_t i) const;
   /// Does the same, and runs the copy that was left to `late`, whatever the result.
@@ -107,6 +125,8 @@ class RecordBlock {
 struct BlockFileOptions {
   Compression compression = Compression::none;  ///< not automatic
   std::size_t block_bytes = RecordReaderOptions().block_bytes;
+  /// Longest block for records that are so long that few fit block_bytes.
+  std::size_t large_block_bytes = std::size_t{4} << 20;
   std::uint64_t record_bytes_max = std::uint64_t{1} << 31;
   bool verifies_payloads = true;
   /// If true, bytes behind the first stream of a gzip file are ignored.
