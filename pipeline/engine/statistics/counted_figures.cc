@@ -6,7 +6,7 @@
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 
-// From counters to the figures that users see.
+// Turns counters into the figures that users see.
 namespace infeed::detail {
 namespace {
 
@@ -14,12 +14,12 @@ std::uint64_t load(const std::atomic<std::uint64_t>& value) {
   return value.load(std::memory_order_relaxed);
 }
 
-/// The counters are read one by one while others count on.
+/// Returns the difference, or 0: counters are read one by one while threads count on.
 std::uint64_t less(std::uint64_t from, std::uint64_t amount) {
   return from - std::min(from, amount);
 }
 
-/// `whole`, times a share that was measured on samples.
+/// Returns `whole` times a share that was measured on samples.
 std::uint64_t scaled(std::uint64_t whole, std::uint64_t part_sampled, std::uint64_t whole_sampled) {
   if (whole_sampled == 0) return 0;
   return static_cast<std::uint64_t>(static_cast<double>(whole) * static_cast<double>(part_sampled) /
@@ -68,8 +68,8 @@ void set_work(const Work& work, StageStatistics& stage) {
   stage.blocked_ns = stage.work_ns - *stage.cpu_ns;
 }
 
-/// All stages together can't have had more of the cores than the process. That puts right what few
-/// samples have missed on a machine that others use: the core being taken away.
+/// Scales CPU times down until all stages together had no more of the cores than the process. On a
+/// machine that others use, few samples may miss that the core was taken away.
 void limit_cpu(PipelineStatistics& statistics) {
   std::uint64_t sum = 0;
   for (const StageStatistics& stage : statistics.stages) sum += stage.cpu_ns.value_or(0);

@@ -59,8 +59,8 @@ void PullSample::note_elements(const Chunk& out) {
   thread_.overhead_ticks += ticks_now() - begin;
 }
 
-/// The next sample of this stage comes at random within twice the distance that the price of this
-/// one asks for, so that it doesn't meet the same pull of a recurring pattern each time.
+/// Places the stage's next sample at random, at one to two times the distance that this one's price
+/// asks for, so that it doesn't meet the same pull of a recurring pattern each time.
 void PullSample::choose_stride(std::uint64_t price_ticks) {
   const std::uint64_t pulls = counters_.pulls.load(std::memory_order_relaxed);
   const std::uint64_t ticks = counters_.ticks.load(std::memory_order_relaxed);

@@ -15,7 +15,7 @@ std::uint64_t thread_cpu_ns();
 /// Returns the time that all threads of the process have spent on cores.
 std::uint64_t process_cpu_ns();
 
-/// Where a thread is in its samples.
+/// The state of a thread's samples.
 struct SamplingThread {
   int depth = 0;                      ///< pulls that it is inside
   std::uint32_t weight = 0;           ///< weight of the sample that is being taken; 0 for none
@@ -52,7 +52,7 @@ class PullSample {
   PullSample& operator=(const PullSample&) = delete;
 
   bool is_taken() const { return thread_.weight != 0; }
-  // Only of one that is taken:
+  // To be called only if is_taken():
   /// Returns the time that samples took within this pull, which is no stage's own time.
   std::uint64_t overhead_ticks() const { return thread_.overhead_ticks - overhead_ticks_; }
   void note_elements(const Chunk& out);
@@ -69,7 +69,7 @@ class PullSample {
   SampleStride& stride_;
   SamplingThread& thread_;
   std::uint64_t overhead_before_ticks_ = 0;  ///< the thread's, before this sample
-  std::uint64_t overhead_ticks_ = 0;         ///< and with its first reading
+  std::uint64_t overhead_ticks_ = 0;         ///< the thread's, with the first reading
   std::uint64_t overhead_cpu_ns_ = 0;
   std::uint64_t begin_ticks_ = 0;
   std::uint64_t begin_cpu_ns_ = 0;

@@ -4,8 +4,8 @@
 
 #include "infeed/pipeline/statistics.h"
 
-// Which thread of a pipeline is the bottleneck, and what its user can do. All of it is a function
-// of the figures, so that it can be tested without a clock.
+// Says which thread of a pipeline is the bottleneck, and what its user can do. All of it is a
+// function of the figures, so that it can be tested without a clock.
 namespace infeed {
 namespace {
 
@@ -27,20 +27,21 @@ std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share);
 constexpr std::string_view kReadSeveralFiles =
     "read several files at once with infeed::interleave and .parallelism";
 
-/// Threads that share one queue of work: one that pulls some stages, or those that work for one.
+/// Threads that share one queue of work: one thread that pulls some stages, or the workers of a
+/// stage.
 struct Lane {
-  int owner;     ///< the stage that they work for, or whose input one pulls; -1: the consumer's
-  bool workers;  ///< the former
+  int owner;     ///< the workers' stage, or the one whose input is pulled; -1: the consumer's lane
+  bool workers;  ///< they are a stage's workers
   int threads = 1;
   std::uint64_t work_ns = 0;
-  int busiest = -1;  ///< the stage with most of it
+  int busiest = -1;  ///< the stage with most of work_ns
 
   double load(std::uint64_t elapsed_ns) const {
     return share(work_ns, elapsed_ns) / static_cast<double>(threads);
   }
 };
 
-/// The lane that a stage's own work is done in, without its figures.
+/// Returns the lane that does a stage's own work, without its figures.
 Lane lane_of(const PipelineStatistics& statistics, int index) {
   const auto& stages = statistics.stages;
   if (stages[static_cast<std::size_t>(index)].runs_ahead) return {.owner = index, .workers = true};

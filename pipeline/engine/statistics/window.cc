@@ -16,7 +16,7 @@ std::uint64_t growth(std::uint64_t now, std::uint64_t before) {
   return now - std::min(now, before);
 }
 
-/// The part of the work that was on a core, by the samples so far.
+/// Returns the part of the work that was on a core, by the samples so far.
 std::uint64_t cpu_of(const StageStatistics& total, std::uint64_t work_ns) {
   if (!total.cpu_ns || total.work_ns == 0) return work_ns;
   const double share = static_cast<double>(*total.cpu_ns) / static_cast<double>(total.work_ns);
@@ -44,7 +44,8 @@ Window WindowMaker::look(std::uint64_t now_ns) {
   return window;
 }
 
-/// Others' part of the machine is taken as spread evenly over its cores, of which these may be a few.
+/// Takes the work of other processes as spread evenly over the machine's cores, of which this
+/// process may have a few.
 void WindowMaker::fill_cores(Window& window) {
   if (cores_ == 0 || before_ns_ - limits_read_at_ns_ > kLimitsEveryNs) {
     cores_ = usable_cpu_time();

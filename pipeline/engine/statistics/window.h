@@ -14,11 +14,12 @@ class IteratorContext;
 
 namespace detail {
 
-/// Figures of an iterator and its stages in a span of time, which recordings show and tuners decide by.
+/// Figures of an iterator and its stages in a span of time, which recordings show and tuners decide
+/// by.
 struct Window {
   struct Stage {
     const StageCounters* counters;
-    StageStatistics figures;  ///< those that grow: of the window alone
+    StageStatistics figures;  ///< figures that grow count this window alone
   };
 
   std::uint64_t begin_ns = 0;  ///< by the clock of whoever looks
@@ -43,7 +44,7 @@ class WindowMaker {
 
   /// Returns what has happened since the last look; `now_ns` is by the caller's clock.
   Window look(std::uint64_t now_ns);
-  /// As it was at the last look.
+  /// Returns the statistics at the last look.
   const PipelineStatistics& statistics() const { return before_; }
   const std::vector<const StageCounters*>& stages() const { return stages_; }
 

@@ -12,7 +12,7 @@ namespace {
 // Version 1 says "no limit" with the largest number of pages that there is.
 constexpr std::uint64_t kUnlimitedBytes = std::uint64_t{1} << 60;
 
-/// 0 where there is none, or none that is a limit.
+/// Returns the limit in `file`; 0 if there is none.
 std::uint64_t limit_in(const std::string& file) {
   std::uint64_t bytes = 0;
   if (!(std::ifstream(file) >> bytes)) return 0;  // "max", or no such file

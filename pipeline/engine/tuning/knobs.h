@@ -23,16 +23,16 @@ struct KnobSpec {
   KnobShape shape = KnobShape::driver;
   std::int64_t value = 0;  ///< the fixed choice, or what the user gave
   std::int64_t min = 0;
-  std::int64_t max = 0;  ///< min == max: it is the user's
+  std::int64_t max = 0;  ///< min == max: the user has fixed it
 };
 
 class Knobs;
 
 /// A stage's knob, for as long as the stage runs. A later pass over the same stage (of a repeat)
-/// begins with what was set in this one.
+/// begins with the value that was set in this one.
 ///
 /// `set` is called by the tuner's thread, never while the knob is made or goes, and must not wait
-/// for anything but a lock that is soon let go. Stages in inner datasets have their fixed choice:
+/// for anything but a lock that is soon let go. Stages in inner datasets keep their fixed choice:
 /// there may be thousands of them.
 class Knob {
  public:
@@ -45,7 +45,7 @@ class Knob {
   /// The value that the stage begins with.
   std::int64_t value() const { return value_.load(std::memory_order_relaxed); }
   std::int64_t max() const { return std::min(bound_max_, max_.load(std::memory_order_relaxed)); }
-  /// The stage itself found that its workers wait: from now on up to `max` of them may be asked for.
+  /// Called by a stage that found its workers waiting: up to `max` of them may be set from now on.
   /// Returns how many there are to be now: `value`, within the user's bounds.
   std::int64_t note_waits(std::int64_t value, std::int64_t max) {
     if (!is_fixed_) {
@@ -56,14 +56,14 @@ class Knob {
     waits_.store(true, std::memory_order_relaxed);
     return value_.load(std::memory_order_relaxed);
   }
-  /// The stage itself found that it can't have what it was set to, in this pass or another.
+  /// Called by a stage that can't have the value it was set to, in this pass or another.
   void refuse() {
     value_.store(0, std::memory_order_relaxed);
     max_.store(0, std::memory_order_relaxed);
   }
   void note_value(std::int64_t value) { value_.store(value, std::memory_order_relaxed); }
   void note_shape(KnobShape shape) { shape_.store(shape, std::memory_order_relaxed); }
-  /// The least that the stage's buffer held since the last reset, written by the stage.
+  /// Called by the stage with its buffer's bytes. Keeps the least since the last states().
   void note_low(std::int64_t bytes) {
     if (bytes < low_.load(std::memory_order_relaxed)) {
       low_.store(bytes, std::memory_order_relaxed);
@@ -97,9 +97,9 @@ class Knobs {
  public:
   explicit Knobs(std::vector<KnobBound> bounds) : bounds_(std::move(bounds)) {}
 
-  /// Whether there was any that may be changed.
+  /// True if there was a knob that may be changed.
   bool can_change() const { return can_change_.load(std::memory_order_relaxed); }
-  /// Those there are, with the stages as `index` numbers them; -1: it is not among them.
+  /// Returns the present knobs. `index` numbers their stages; -1: the stage isn't among them.
   std::vector<KnobState> states(const std::function<int(const StageCounters&)>& index);
   /// Puts the value between the knob's bounds. The knob may be gone.
   void set(std::uint64_t id, std::int64_t value);
@@ -116,7 +116,7 @@ class Knobs {
   mutable std::mutex mutex_;
   std::list<Knob*> knobs_;
   std::atomic<bool> can_change_{false};
-  /// The last value of each knob there ever was, of stages that are gone, too.
+  /// The last value of each knob, also of stages that are gone.
   struct Known {
     std::uint64_t id;
     std::int64_t value;

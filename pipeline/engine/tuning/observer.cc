@@ -10,7 +10,7 @@
 namespace infeed::detail {
 namespace {
 
-/// The pass under way counts as half of one.
+/// Returns the bytes of one pass. The pass under way counts as half of one.
 std::uint64_t pass_bytes(const StageStatistics& total, const StageCounters& counters) {
   const std::uint64_t passes = counters.passes.load(std::memory_order_relaxed);
   if (passes < 2 || counters.draws || counters.outer != nullptr) return 0;

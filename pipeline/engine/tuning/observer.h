@@ -9,7 +9,7 @@
 
 namespace infeed::detail {
 
-/// Shows a tuner what it decides by: a window of the figures, and the knobs.
+/// Makes the observations that a tuner decides by: a window of the figures, and the knobs.
 class TuningObserver {
  public:
   TuningObserver(IteratorContext& run, const std::atomic<std::uint64_t>& taken)

@@ -11,7 +11,7 @@
 namespace infeed::detail {
 namespace {
 
-// While nothing is to be done, one look in so many: a quota that is cut is seen in half a second.
+// While nothing is to be done, one look in four is made: a cut quota is seen in half a second.
 constexpr int kSettledLooks = 4;
 constexpr std::size_t kChangesKept = 256;
 constexpr std::size_t kNotesKept = 64;
@@ -48,7 +48,7 @@ void TunerThread::look() {
   take_down(std::move(decision));
 }
 
-/// Elements that are gone stay with the C library for the next ones, unless it is told.
+/// Gives freed memory back to the system. The C library would keep it for the next elements.
 void TunerThread::give_memory_back(const TuningDecision& decision) {
   if (decision.ready_bytes_max) {
     is_giving_back_ = *decision.ready_bytes_max != UINT64_MAX;

@@ -24,9 +24,9 @@ class TunerThread {
 
   /// Leaves all settings as they are from now on.
   void freeze() { is_frozen_ = true; }
-  /// From any thread.
+  /// Returns the report so far. Any thread may call it.
   TuningReport report() const;
-  /// Nothing is looked at any more; the report stays.
+  /// Stops looking. The report stays.
   void stop() { thread_.reset(); }
 
  private:

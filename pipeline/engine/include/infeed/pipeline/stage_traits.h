@@ -7,17 +7,17 @@
 
 namespace infeed {
 
-/// Why: the engine knows no stage, and yet statistics advise how to speed one up, and show what only
-/// this kind of stage counts. So a node says that of its kind (Node::traits()).
+/// Why: the engine knows no kind of stage, and yet statistics advise how to speed one up and show
+/// its own counts. So a node tells them the traits of its kind (Node::traits()).
 ///
 ///     static constexpr std::string_view kCounts[] = {"skipped_frames"};
 ///     static constexpr infeed::StageTraits kTraits{.reads_files = true, .counts = kCounts};
 ///
-/// Its stages then count by `note_count(0, frames)`, and StageStatistics::count("skipped_frames") gives
-/// the sum. What it points to lives as long as the program.
+/// Its stages then count by `note_count(0, frames)`, and StageStatistics::count("skipped_frames")
+/// gives the sum. Everything that the traits point to lives as long as the program.
 struct StageTraits {
   bool has_parallelism = false;  ///< an option `parallelism`: threads for what it does to elements
-  bool reads_files = false;      ///< one after the other, so that interleave may read several
+  bool reads_files = false;      ///< one after the other; interleave reads several at once
   /// Numbers that it counts beside elements and errors, named with their units.
   std::span<const std::string_view> counts = {};
   /// Returns the lines that table() shows of them: "dropped by records: 3 records\n". Null: none.

@@ -18,9 +18,9 @@
 /// pipeline/README.md shows a table and says how to read it.
 namespace infeed {
 
-/// One stage's figures since the iterator was made; all passes of a repeat add up in one place, and
-/// all inner datasets of a flat_map or interleave do. Times of several threads are summed up, so
-/// they may be longer than the time that went by. A call that is under way counts once it returns.
+/// One stage's figures since the iterator was made. All passes of a repeat add up, and so do all
+/// inner datasets of a flat_map or interleave. Times of several threads are summed up, so they may
+/// exceed the time that went by. A call that is under way counts once it returns.
 struct StageStatistics {
   std::string name = {};        ///< its kind: "map"
   std::string given_name = {};  ///< StageName; empty: none
@@ -35,14 +35,14 @@ struct StageStatistics {
 
   std::uint64_t elements = 0;  ///< handed over, errors included
   std::uint64_t errors = 0;    ///< part of elements; one that passes several stages counts in each
-  std::uint64_t bytes = 0;     ///< handed over, what elements own included; from samples
+  std::uint64_t bytes = 0;     ///< handed over, with all that elements own; from samples
   std::uint64_t pulls = 0;     ///< how often it was asked
 
-  std::uint64_t total_ns = 0;  ///< inside it, what it pulls included
-  std::uint64_t work_ns = 0;   ///< inside it alone; for a stage that runs ahead: all its threads'
+  std::uint64_t total_ns = 0;  ///< inside it and the stages that it pulls
+  std::uint64_t work_ns = 0;   ///< inside it alone; all its threads' if it runs ahead
   /// Parts of work_ns on a core and off it: blocked is waiting for storage, a lock, a sleep, or a
   /// core that others have. They are measured on samples that cost 1/400 of the time at most; empty
-  /// where there was none.
+  /// without samples.
   std::optional<std::uint64_t> cpu_ns = std::nullopt;
   std::optional<std::uint64_t> blocked_ns = std::nullopt;
   std::uint64_t wait_ns = 0;  ///< its consumer waited for it (stages that run ahead)
@@ -50,15 +50,15 @@ struct StageStatistics {
 
   bool runs_ahead = false;               ///< its input runs in other threads than its consumer
   int parallelism = 1;                   ///< threads that work for it at the same time, at most
-  std::uint64_t queue_elements_max = 0;  ///< a prefetch holds so many elements, or bytes
+  std::uint64_t queue_elements_max = 0;  ///< the most that a prefetch holds
   std::uint64_t queue_bytes_max = 0;
-  bool is_tuned = false;                ///< parallelism or the queue are what autotune chose
+  bool is_tuned = false;                ///< autotune chose parallelism or the queue
   std::uint64_t buffered_elements = 0;  ///< held right now
   std::uint64_t buffered_bytes = 0;
 
   StageTraits traits = {};
   std::vector<std::uint64_t> counts = {};  ///< those that only its kind has, as traits.counts
-  /// One of them by its name, "dropped_records"; 0 where its kind doesn't count that.
+  /// Returns a count by its name, "dropped_records"; 0 if the stage's kind doesn't have it.
   std::uint64_t count(std::string_view own) const;
 };
 
@@ -68,13 +68,13 @@ struct PipelineStatistics {
   std::uint64_t elapsed_ns = 0;
   std::uint64_t consumer_wait_ns = 0;  ///< part of elapsed_ns: the consumer was inside next()
   std::uint64_t process_cpu_ns = 0;    ///< sum of all threads of the process in that time
-  int cores = 1;                       ///< that the process may use
+  int cores = 1;                       ///< usable by the process
   std::string recording_problem = {};  ///< RecordingStatus::problem
 
-  /// One sentence: what bounds the rate, and what to do about it; or that these figures can't tell.
-  /// It depends on nothing but the figures.
+  /// Says in one sentence what bounds the rate and what to do about it, or that these figures can't
+  /// tell. Depends on nothing but the figures.
   std::string verdict() const;
-  /// All of it for a person to read, 100 columns wide.
+  /// Returns all of it for a person to read, 100 columns wide.
   std::string table() const;
 };
 
