@@ -143,11 +143,18 @@ Compression recognise_compression(std::string_view prefix) {
 
 OpenedSource open_source(const std::string& name, const SourceOptions& options) {
   OpenedSource opened = is_url(name) ? open_url_source(name, options) : open_local(name, options);
-  if (opened.compression == Compression::lz4) {
-    opened.source = make_lz4_source(name, std::move(opened.source), options.input_block_bytes);
-  } else if (opened.compression != Compression::none) {
-    opened.source = make_inflate_source(std::move(opened.source), opened.compression,
-                                        options.input_block_bytes, options.trailing);
+  switch (opened.compression) {
+    case Compression::automatic:  // has been recognised
+    case Compression::none:
+      break;
+    case Compression::gzip:
+    case Compression::zlib:
+      opened.source = make_inflate_source(std::move(opened.source), opened.compression,
+                                          options.input_block_bytes, options.trailing);
+      break;
+    case Compression::lz4:
+      opened.source = make_lz4_source(name, std::move(opened.source), options.input_block_bytes);
+      break;
   }
   return opened;
 }

@@ -134,9 +134,12 @@ std::string_view shard_extension(Compression compression) {
       return "tfrecord.gz";
     case Compression::lz4:
       return "tfrecord.lz4";
-    default:
-      return "tfrecord";
+    case Compression::automatic:
+    case Compression::none:
+    case Compression::zlib:
+      break;
   }
+  return "tfrecord";
 }
 
 }  // namespace infeed::tools
