@@ -31,7 +31,7 @@ class GroupingStage final : public Stage {
         in_(in_type),
         memory_(run().memory(), spec.name) {}
 
-  ~GroupingStage() override { counters().buffered_bytes.store(0, std::memory_order_relaxed); }
+  ~GroupingStage() override { counters().buffered.bytes.store(0, std::memory_order_relaxed); }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (out.slots() < want && !out.has_error()) {
@@ -157,7 +157,7 @@ class GroupingStage final : public Stage {
       if (group.rows) chunk.append_from(*group.rows, rows);
       group.rows = std::move(chunk);
     }
-    counters().buffered_bytes.store(memory_.bytes(), std::memory_order_relaxed);
+    counters().buffered.bytes.store(memory_.bytes(), std::memory_order_relaxed);
   }
 
   bool next_left_over(Full& full) {
@@ -200,7 +200,7 @@ class GroupingStage final : public Stage {
       group.rows.reset();
       memory_.shrink(std::exchange(group.bytes, 0));
     }
-    counters().buffered_bytes.store(memory_.bytes(), std::memory_order_relaxed);
+    counters().buffered.bytes.store(memory_.bytes(), std::memory_order_relaxed);
   }
 
   /// Skips whole groups as batch does: if no element has failed so far, each group has the same

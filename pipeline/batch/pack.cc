@@ -228,7 +228,7 @@ class PackStage final : public Stage {
     } else {
       memory_.shrink(memory_.bytes() - bytes);
     }
-    counters().note_buffered(held_batches_, bytes);
+    note_buffered(held_batches_, bytes);
   }
 
   void note_fill() {

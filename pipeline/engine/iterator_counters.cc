@@ -123,7 +123,7 @@ std::uint64_t IteratorCounters::progress() const {
   std::uint64_t total = 0;
   for (const Entry& entry : counters_) {
     total += entry.counters.elements.load(std::memory_order_relaxed);
-    total += entry.counters.work_ticks.load(std::memory_order_relaxed);
+    total += entry.counters.work_time.ticks.load(std::memory_order_relaxed);
     total += entry.counters.skipped.load(std::memory_order_relaxed);
   }
   return total;
@@ -187,7 +187,7 @@ std::uint64_t IteratorCounters::consumer_wait_ticks() const {
   const std::uint64_t since = root.pull_begin_ticks.load(std::memory_order_relaxed);
   const std::uint64_t now = ticks_now();
   const std::uint64_t under_way = since == 0 || since > now ? 0 : now - since;
-  return root.ticks.load(std::memory_order_relaxed) + under_way;
+  return root.pull_time.ticks.load(std::memory_order_relaxed) + under_way;
 }
 
 ResumeWait::ResumeWait(IteratorCounters& counters)

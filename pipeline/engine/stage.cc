@@ -228,7 +228,7 @@ bool Stage::cancelled() const { return run_.cancelled(); }
 MemoryAccount& Stage::memory() const { return run_.memory(); }
 
 void Stage::note_buffered(std::uint64_t elements, std::uint64_t bytes) const {
-  counters_->note_buffered(elements, bytes);
+  counters_->buffered.set(elements, bytes);
 }
 
 void Stage::note_count(std::size_t own, std::uint64_t amount) const {

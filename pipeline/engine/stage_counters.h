@@ -18,6 +18,27 @@ namespace infeed::detail {
 /// The counters behind a StageStatistics. Any thread may add; relaxed, since nobody derives order
 /// from them.
 struct StageCounters {
+  /// Time spent, and the CPU time in the parts of it that were sampled.
+  struct SpentTime {
+    std::atomic<std::uint64_t> ticks{0};
+    std::atomic<std::uint64_t> sampled_ticks{0};
+    std::atomic<std::uint64_t> sampled_cpu_ns{0};
+
+    void add_sample(std::uint64_t sample_ticks, std::uint64_t cpu_ns) {
+      add(sampled_ticks, sample_ticks);
+      add(sampled_cpu_ns, cpu_ns);
+    }
+  };
+  struct Amount {
+    std::atomic<std::uint64_t> elements{0};
+    std::atomic<std::uint64_t> bytes{0};
+
+    void set(std::uint64_t new_elements, std::uint64_t new_bytes) {
+      elements.store(new_elements, std::memory_order_relaxed);
+      bytes.store(new_bytes, std::memory_order_relaxed);
+    }
+  };
+
   std::string name;
   std::string given_name;
   std::string label;  ///< "map[1] 'augment'"
@@ -30,7 +51,7 @@ struct StageCounters {
   // The counters that each pull writes, side by side.
   std::atomic<std::uint64_t> elements{0};
   std::atomic<std::uint64_t> pulls{0};
-  std::atomic<std::uint64_t> ticks{0};
+  SpentTime pull_time;  ///< with its inputs' pulls; PullSample samples it
   std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< when the pull under way began; 0: none
   std::atomic<int> inside{0};                      ///< threads that are pulling it now
   std::atomic<std::uint64_t> errors{0};
@@ -39,26 +60,17 @@ struct StageCounters {
   std::atomic<std::uint64_t> skipped{0};        ///< passed over unseen; shows that something moves
   std::atomic<std::uint64_t> errors_arisen{0};  ///< errors that came from no stage before it
   std::vector<std::atomic<std::uint64_t>> own;  ///< its kind's, as traits.counts names them
-  std::atomic<std::uint64_t> work_ticks{0};
+  SpentTime work_time;                          ///< what its own threads spent
   std::atomic<std::uint64_t> wait_ticks{0};
   std::atomic<std::uint64_t> full_ticks{0};
-  // Times that PullSample measured, and the CPU time in them: of pulls, with the inputs' pulls, and
-  // of the work of the stage's own threads.
-  std::atomic<std::uint64_t> sampled_ticks{0};
-  std::atomic<std::uint64_t> sampled_cpu_ns{0};
-  std::atomic<std::uint64_t> sampled_elements{0};
-  std::atomic<std::uint64_t> sampled_bytes{0};
-  std::atomic<std::uint64_t> sampled_work_ticks{0};
-  std::atomic<std::uint64_t> sampled_work_cpu_ns{0};
+  Amount sampled;  ///< elements and bytes that sampled pulls brought
   /// Calls whose own time was 2^i to 2^(i+1) ns, if the iterator records.
   std::array<std::atomic<std::uint32_t>, 40> calls_by_log2_ns{};
   std::atomic<bool> has_own_calls{false};  ///< the calls are its function's, not its pulls
   std::atomic<int> parallelism{1};
-  std::atomic<std::uint64_t> queue_elements_max{0};
-  std::atomic<std::uint64_t> queue_bytes_max{0};
+  Amount queue_max;
   std::atomic<bool> is_tuned{false};  ///< autotune chose parallelism or the queue
-  std::atomic<std::uint64_t> buffered_elements{0};
-  std::atomic<std::uint64_t> buffered_bytes{0};
+  Amount buffered;                    ///< now
 
   /// "prefetch < batch < map": from the consumer's side to this stage.
   std::string path() const;
@@ -93,11 +105,11 @@ struct StageCounters {
   /// Counts a pull that is over.
   void note_pull(std::uint64_t took_ticks, std::uint64_t slots, bool is_shared) {
     if (is_shared) {
-      add(ticks, took_ticks);
+      add(pull_time.ticks, took_ticks);
       add(pulls, 1);
       add(elements, slots);
     } else {
-      add_alone(ticks, took_ticks);
+      add_alone(pull_time.ticks, took_ticks);
       add_alone(pulls, std::uint64_t{1});
       add_alone(elements, slots);
     }
@@ -114,12 +126,6 @@ struct StageCounters {
     }
   }
 
-  /// Sets what the stage holds now.
-  void note_buffered(std::uint64_t count, std::uint64_t bytes) {
-    buffered_elements.store(count, std::memory_order_relaxed);
-    buffered_bytes.store(bytes, std::memory_order_relaxed);
-  }
-
   /// Counts a source's error that was passed over. It is an element, too.
   void note_skipped_error() {
     add(errors, 1);
@@ -133,8 +139,7 @@ struct StageCounters {
   }
   /// Sets how much its queue may hold.
   void note_queue_limits(std::uint64_t count, std::uint64_t bytes, bool tuned) {
-    queue_elements_max.store(count, std::memory_order_relaxed);
-    queue_bytes_max.store(bytes, std::memory_order_relaxed);
+    queue_max.set(count, bytes);
     is_tuned.store(tuned, std::memory_order_relaxed);
   }
 

@@ -41,7 +41,7 @@ class InnerBuffers {
 
  private:
   std::uint64_t bytes_each() const;
-  void publish_level() { counters_.note_buffered(elements_, bytes_); }
+  void publish_level() { counters_.buffered.set(elements_, bytes_); }
 
   IteratorContext& run_;
   StageCounters& counters_;

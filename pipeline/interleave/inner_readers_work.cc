@@ -76,7 +76,7 @@ bool InnerReaders::open_element(Lock& lock, InnerReadAhead& inner) {
   } catch (...) {
     failure = terminal_error();
   }
-  StageCounters::add(counters_.work_ticks, ticks_now() - begin);
+  StageCounters::add(counters_.work_time.ticks, ticks_now() - begin);
   lock.lock();
   inner.error = std::move(error);
   const bool has_failed = failure != nullptr;

@@ -196,7 +196,7 @@ void JobQueue::run_unlocked(std::unique_lock<std::mutex>& lock, Job& job) {
 }
 
 void JobQueue::note_cost(const Job& job) {
-  StageCounters::add(counters_.work_ticks, job.ticks);
+  StageCounters::add(counters_.work_time.ticks, job.ticks);
   costs_.note(job);
 }
 

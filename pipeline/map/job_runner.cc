@@ -94,8 +94,7 @@ bool JobRunner::run_and_watch(Job& job, bool may_stop) const {
   const std::uint64_t cpu_before_ns = thread_cpu_ns();
   run(job, may_stop);
   const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_before_ns;
-  StageCounters::add(counters_.sampled_work_ticks, job.ticks);
-  StageCounters::add(counters_.sampled_work_cpu_ns, cpu_ns);
+  counters_.work_time.add_sample(job.ticks, cpu_ns);
   return job.ticks > ticks_of_us(kBlockedUs) &&
          static_cast<double>(cpu_ns) <
              kBlockedShare * static_cast<double>(ns_of_ticks(job.ticks)) &&

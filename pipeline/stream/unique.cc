@@ -21,7 +21,7 @@ class UniqueStage final : public Stage {
         seen_(std::move(seen)),
         memory_(run().memory(), "unique") {}
 
-  ~UniqueStage() override { counters().buffered_bytes.store(0, std::memory_order_relaxed); }
+  ~UniqueStage() override { counters().buffered.bytes.store(0, std::memory_order_relaxed); }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (true) {
@@ -72,7 +72,7 @@ class UniqueStage final : public Stage {
     out.grow(kept.produced);
     if (error != nullptr) out.set_error(std::move(error));
     memory_.shrink(memory_.bytes() - std::min(memory_.bytes(), seen_->bytes()));
-    counters().buffered_bytes.store(memory_.bytes(), std::memory_order_relaxed);
+    counters().buffered.bytes.store(memory_.bytes(), std::memory_order_relaxed);
   }
 
   std::uint64_t payload_bytes(std::size_t count) const {

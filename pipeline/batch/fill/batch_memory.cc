@@ -71,7 +71,7 @@ void BatchMemory::release(BatchInFill& batch) {
 void BatchMemory::note_buffered(std::uint64_t batches, std::uint64_t bytes) {
   buffered_batches_ += batches;
   buffered_bytes_ += bytes;
-  counters_.note_buffered(buffered_batches_, buffered_bytes_);
+  counters_.buffered.set(buffered_batches_, buffered_bytes_);
 }
 
 }  // namespace infeed::detail

@@ -155,11 +155,8 @@ void RowWork::write(Lock& lock, const Piece& piece) {
 }
 
 void RowWork::note_cost(const Piece& piece, const PieceOutcome& outcome) {
-  StageCounters::add(counters_.work_ticks, outcome.ticks);
-  if (outcome.cpu_ns != 0) {
-    StageCounters::add(counters_.sampled_work_ticks, outcome.ticks);
-    StageCounters::add(counters_.sampled_work_cpu_ns, outcome.cpu_ns);
-  }
+  StageCounters::add(counters_.work_time.ticks, outcome.ticks);
+  if (outcome.cpu_ns != 0) counters_.work_time.add_sample(outcome.ticks, outcome.cpu_ns);
   const std::uint64_t each = std::max<std::uint64_t>(1, outcome.ticks / piece.count);
   element_ticks_ = element_ticks_ == 0 ? each : (3 * element_ticks_ + each + 2) / 4;
 }

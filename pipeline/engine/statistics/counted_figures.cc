@@ -35,29 +35,35 @@ void copy_counts(const StageCounters& counters, StageStatistics& stage) {
   stage.elements = load(counters.elements);
   stage.errors = load(counters.errors);
   stage.bytes =
-      scaled(stage.elements, load(counters.sampled_bytes), load(counters.sampled_elements));
+      scaled(stage.elements, load(counters.sampled.bytes), load(counters.sampled.elements));
   stage.pulls = load(counters.pulls);
-  stage.total_ns = ns_of_ticks(load(counters.ticks));
+  stage.total_ns = ns_of_ticks(load(counters.pull_time.ticks));
   stage.wait_ns = ns_of_ticks(load(counters.wait_ticks));
   stage.full_ns = ns_of_ticks(load(counters.full_ticks));
-  stage.buffered_elements = load(counters.buffered_elements);
-  stage.buffered_bytes = load(counters.buffered_bytes);
+  stage.buffered_elements = load(counters.buffered.elements);
+  stage.buffered_bytes = load(counters.buffered.bytes);
   for (const auto& count : counters.own) stage.counts.push_back(load(count));
 }
 
 void copy_settings(const StageCounters& counters, StageStatistics& stage) {
   stage.runs_ahead = counters.has_threads;
   stage.parallelism = counters.parallelism.load(std::memory_order_relaxed);
-  stage.queue_elements_max = load(counters.queue_elements_max);
-  stage.queue_bytes_max = load(counters.queue_bytes_max);
+  stage.queue_elements_max = load(counters.queue_max.elements);
+  stage.queue_bytes_max = load(counters.queue_max.bytes);
   stage.is_tuned = counters.is_tuned.load(std::memory_order_relaxed);
 }
 
 /// The time spent on the stage itself, and the part of it that the CPU clocks saw.
 struct Work {
-  std::uint64_t ticks;
-  std::uint64_t sampled_ticks;
-  std::uint64_t sampled_cpu_ns;
+  std::uint64_t ticks = 0;
+  std::uint64_t sampled_ticks = 0;
+  std::uint64_t sampled_cpu_ns = 0;
+
+  void add(const StageCounters::SpentTime& time) {
+    ticks += load(time.ticks);
+    sampled_ticks += load(time.sampled_ticks);
+    sampled_cpu_ns += load(time.sampled_cpu_ns);
+  }
 };
 
 void set_work(const Work& work, StageStatistics& stage) {
@@ -95,23 +101,17 @@ StageStatistics IteratorCounters::statistics_of(const StageCounters& counters) c
   }
   copy_counts(counters, stage);
   copy_settings(counters, stage);
-  Work upstream{};
+  Work upstream;  // read first: what comes to it meanwhile would be missing from the stage's own
   for (const Entry& other : counters_) {
-    if (other.counters.consumer != &counters) continue;
-    upstream.ticks += load(other.counters.ticks);
-    upstream.sampled_ticks += load(other.counters.sampled_ticks);
-    upstream.sampled_cpu_ns += load(other.counters.sampled_cpu_ns);
+    if (other.counters.consumer == &counters) upstream.add(other.counters.pull_time);
   }
-  if (stage.runs_ahead) {
-    set_work({load(counters.work_ticks), load(counters.sampled_work_ticks),
-              load(counters.sampled_work_cpu_ns)},
-             stage);
-  } else {
-    set_work({less(load(counters.ticks), upstream.ticks),
-              less(load(counters.sampled_ticks), upstream.sampled_ticks),
-              less(load(counters.sampled_cpu_ns), upstream.sampled_cpu_ns)},
-             stage);
+  Work work;
+  work.add(stage.runs_ahead ? counters.work_time : counters.pull_time);
+  if (!stage.runs_ahead) {
+    work = {less(work.ticks, upstream.ticks), less(work.sampled_ticks, upstream.sampled_ticks),
+            less(work.sampled_cpu_ns, upstream.sampled_cpu_ns)};
   }
+  set_work(work, stage);
   return stage;
 }
 

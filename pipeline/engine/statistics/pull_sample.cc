@@ -46,16 +46,15 @@ void PullSample::end() {
   const std::uint64_t ticks = ticks_now() - begin_ticks_ - overhead_ticks();
   const std::uint64_t overhead_cpu_ns = thread_.overhead_cpu_ns - overhead_cpu_ns_;
   const std::uint64_t cpu_ns = read_cpu_ns() - begin_cpu_ns_;
-  StageCounters::add(counters_.sampled_ticks, thread_.weight * ticks);
-  StageCounters::add(counters_.sampled_cpu_ns,
-                     thread_.weight * (cpu_ns - std::min(cpu_ns, overhead_cpu_ns)));
+  counters_.pull_time.add_sample(thread_.weight * ticks,
+                                 thread_.weight * (cpu_ns - std::min(cpu_ns, overhead_cpu_ns)));
   if (thread_.depth == 1) choose_stride(thread_.overhead_ticks - overhead_before_ticks_);
 }
 
 void PullSample::note_elements(const Chunk& out) {
   const std::uint64_t begin = ticks_now();
-  StageCounters::add(counters_.sampled_elements, thread_.weight * out.slots());
-  StageCounters::add(counters_.sampled_bytes, thread_.weight * out.bytes());
+  StageCounters::add(counters_.sampled.elements, thread_.weight * out.slots());
+  StageCounters::add(counters_.sampled.bytes, thread_.weight * out.bytes());
   thread_.overhead_ticks += ticks_now() - begin;
 }
 
@@ -63,7 +62,7 @@ void PullSample::note_elements(const Chunk& out) {
 /// asks for, so that it doesn't meet the same pull of a recurring pattern each time.
 void PullSample::choose_stride(std::uint64_t price_ticks) {
   const std::uint64_t pulls = counters_.pulls.load(std::memory_order_relaxed);
-  const std::uint64_t ticks = counters_.ticks.load(std::memory_order_relaxed);
+  const std::uint64_t ticks = counters_.pull_time.ticks.load(std::memory_order_relaxed);
   const std::uint64_t ticks_per_pull =
       std::max<std::uint64_t>(1, ticks / std::max<std::uint64_t>(1, pulls));
   const std::uint64_t length =

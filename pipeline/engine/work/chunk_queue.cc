@@ -227,6 +227,6 @@ void ChunkQueue::set_depth_knob(Knob& knob) {
   depth_.set_knob(knob);
 }
 
-void ChunkQueue::publish_level() { counters_.note_buffered(elements_, bytes_); }
+void ChunkQueue::publish_level() { counters_.buffered.set(elements_, bytes_); }
 
 }  // namespace infeed::detail

@@ -42,10 +42,8 @@ void ReaderThreads::decode(const std::function<void()>& work) {
   const std::uint64_t begin_ticks = ticks_now();
   work();
   const std::uint64_t ticks = ticks_now() - begin_ticks;
-  StageCounters::add(counters_.work_ticks, ticks);
-  if (!is_sampled) return;
-  StageCounters::add(counters_.sampled_work_ticks, ticks);
-  StageCounters::add(counters_.sampled_work_cpu_ns, thread_cpu_ns() - begin_cpu_ns);
+  StageCounters::add(counters_.work_time.ticks, ticks);
+  if (is_sampled) counters_.work_time.add_sample(ticks, thread_cpu_ns() - begin_cpu_ns);
 }
 
 void ReaderThreads::wait(const std::function<void()>& work) {
@@ -62,7 +60,7 @@ ReaderThreads::Reading::Reading(ReaderThreads& threads)
 ReaderThreads::Reading::~Reading() {
   const std::uint64_t ticks = ticks_now() - begin_ticks_;
   const std::uint64_t waited_ticks = threads_.waited_ticks_ - waited_before_ticks_;
-  StageCounters::add(threads_.counters_.work_ticks, ticks - std::min(ticks, waited_ticks));
+  StageCounters::add(threads_.counters_.work_time.ticks, ticks - std::min(ticks, waited_ticks));
 }
 
 }  // namespace infeed::detail

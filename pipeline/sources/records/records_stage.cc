@@ -188,15 +188,13 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   }
 
   void note(const Taken& taken) override {
-    StageCounters::add(counters().work_ticks, taken.ticks);
-    StageCounters::add(counters().sampled_work_ticks, taken.sampled_ticks);
-    StageCounters::add(counters().sampled_work_cpu_ns, taken.sampled_cpu_ns);
+    for (auto* const time : {&counters().work_time, &counters().pull_time}) {
+      StageCounters::add(time->ticks, taken.ticks);
+      time->add_sample(taken.sampled_ticks, taken.sampled_cpu_ns);
+    }
     StageCounters::add(counters().elements, taken.records);
-    StageCounters::add(counters().sampled_elements, taken.records);
-    StageCounters::add(counters().sampled_bytes, taken.bytes);
-    StageCounters::add(counters().ticks, taken.ticks);
-    StageCounters::add(counters().sampled_ticks, taken.sampled_ticks);
-    StageCounters::add(counters().sampled_cpu_ns, taken.sampled_cpu_ns);
+    StageCounters::add(counters().sampled.elements, taken.records);
+    StageCounters::add(counters().sampled.bytes, taken.bytes);
   }
 
   void note_slow_read(const RecordBlock& block, const SlowRead& read) override {
