@@ -1,7 +1,7 @@
 #pragma once
 
 /// The sanitizer of this build: GCC tells by macros, Clang by __has_feature.
-namespace infeed::testing {
+namespace infeed::test {
 
 #if defined(__has_feature)
 #define INFEED_TESTS_HAVE_FEATURE(feature) __has_feature(feature)
@@ -23,4 +23,4 @@ inline constexpr bool kThreadSanitizer = false;
 
 #undef INFEED_TESTS_HAVE_FEATURE
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -19,9 +19,3 @@ Error error_of(F&& function) {
 }
 
 }  // namespace infeed::test
-
-namespace infeed::testing {
-
-using test::error_of;
-
-}  // namespace infeed::testing

@@ -20,7 +20,7 @@ struct Round {
 struct FaultKind {
   std::string name;
   /// Runs once. Throws std::runtime_error, with the reason, if this machine can't do it.
-  std::function<testing::Judgement(const Round&)> run;
+  std::function<test::Judgement(const Round&)> run;
   bool is_healthy = false;  ///< nothing is planted, and nothing may be blamed
 };
 
@@ -33,6 +33,6 @@ std::vector<FaultKind> storage_faults();
 std::vector<FaultKind> surrounding_faults();
 
 /// An IsRight: the call is this stage's, has this cause, and met the planted record.
-testing::IsRight names_record(tools::Cause cause);
+test::IsRight names_record(tools::Cause cause);
 
 }  // namespace infeed::blaming

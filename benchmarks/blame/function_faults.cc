@@ -8,11 +8,11 @@ namespace infeed::blaming {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::compute_for;
-using testing::Judgement;
-using testing::PlantedRecords;
-using testing::run_recorded;
-using testing::StallLog;
+using test::compute_for;
+using test::Judgement;
+using test::PlantedRecords;
+using test::run_recorded;
+using test::StallLog;
 using tools::Cause;
 
 constexpr auto kStall = 40ms;
@@ -52,14 +52,14 @@ void wait_for_lock() {
 
 }  // namespace
 
-testing::IsRight names_record(Cause cause) {
-  return [cause](const tools::LateStep& late, const tools::SlowCall* call,
-                 const testing::Stall& stall) {
-    if (late.cause != cause || call == nullptr || !call->place || !stall.place) return false;
-    const auto& [file, record] = *stall.place;
-    return call->place->file == file && record >= call->place->record &&
-           record < call->place->record + call->place->count;
-  };
+test::IsRight names_record(Cause cause) {
+  return
+      [cause](const tools::LateStep& late, const tools::SlowCall* call, const test::Stall& stall) {
+        if (late.cause != cause || call == nullptr || !call->place || !stall.place) return false;
+        const auto& [file, record] = *stall.place;
+        return call->place->file == file && record >= call->place->record &&
+               record < call->place->record + call->place->count;
+      };
 }
 
 std::vector<FaultKind> function_faults() {

@@ -26,7 +26,7 @@ struct Options {
 };
 
 struct Row {
-  testing::Judgement judged;
+  test::Judgement judged;
   int rounds = 0;
   std::string why_not;  ///< this machine can't
 };
@@ -48,7 +48,7 @@ Row run(const FaultKind& kind, const Options& options) {
 }
 
 bool is_met(const FaultKind& kind, const Row& row) {
-  const testing::Judgement& judged = row.judged;
+  const test::Judgement& judged = row.judged;
   if (judged.false_blame > 0) return false;
   if (kind.is_healthy) return true;
   return judged.injected > 0 && judged.blamed_right >= kRightShareMin * judged.injected;
@@ -66,7 +66,7 @@ int run_all(const Options& options, const std::string& json_file) {
   for (const FaultKind& kind : kinds) {
     if (kind.name.find(options.only) == std::string::npos) continue;
     const Row row = run(kind, options);
-    const testing::Judgement& judged = row.judged;
+    const test::Judgement& judged = row.judged;
     const bool met = row.why_not.empty() && is_met(kind, row);
     all_met = all_met && met;
     fmt::print("| {} | {} | {} | {} | {} | {} |\n", kind.name, judged.injected, judged.blamed_right,

@@ -11,12 +11,12 @@ namespace infeed::blaming {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Judgement;
-using testing::PlantedRecords;
-using testing::run_recorded;
-using testing::SlowRead;
-using testing::SlowReads;
-using testing::StallLog;
+using test::Judgement;
+using test::PlantedRecords;
+using test::run_recorded;
+using test::SlowRead;
+using test::SlowReads;
+using test::StallLog;
 using tools::Cause;
 
 constexpr std::uint64_t kBlockBytes = 16 << 10;
@@ -32,9 +32,9 @@ auto describe(const std::vector<std::string>& files) {
 /// A read brings whole records and parts of others, which are handed over with this read or the
 /// next one. So a traced range is right if it overlaps the read's bytes, widened by a block at each
 /// end.
-testing::IsRight names_read(std::uint64_t framed_bytes) {
+test::IsRight names_read(std::uint64_t framed_bytes) {
   return [framed_bytes](const tools::LateStep& late, const tools::SlowCall* call,
-                        const testing::Stall& stall) {
+                        const test::Stall& stall) {
     if (late.cause != Cause::slow_read || call == nullptr || !call->place || !stall.place) {
       return false;
     }
@@ -59,9 +59,9 @@ Judgement slow_records(const Round& round) {
     }
   }
   StallLog log;
-  const SlowReads slow(reads, [&](const SlowRead& read, testing::StallClock::time_point begin) {
-    log.add({begin, testing::StallClock::now(),
-             testing::Place{read.file_end, read.begin / planted.framed_bytes()}});
+  const SlowReads slow(reads, [&](const SlowRead& read, test::StallClock::time_point begin) {
+    log.add({begin, test::StallClock::now(),
+             test::Place{read.file_end, read.begin / planted.framed_bytes()}});
   });
   const auto explained = run_recorded(describe(planted.files()), round.folder + "/run.profile",
                                       {.steps_max = kReadSteps});
@@ -73,14 +73,14 @@ Judgement slow_file(const Round& round) {
   const std::string& file = planted.files()[1 + round.seed % (planted.files().size() - 1)];
   StallLog log;
   const SlowReads slow({{file, 0, UINT64_MAX, 20ms}},
-                       [&](const SlowRead&, testing::StallClock::time_point begin) {
-                         log.add({begin, testing::StallClock::now(), testing::Place{file, 0}});
+                       [&](const SlowRead&, test::StallClock::time_point begin) {
+                         log.add({begin, test::StallClock::now(), test::Place{file, 0}});
                        });
   const auto explained = run_recorded(describe(planted.files()), round.folder + "/run.profile",
                                       {.steps_max = kReadSteps});
   return judge(
       explained, log.stalls(),
-      [](const tools::LateStep& late, const tools::SlowCall* call, const testing::Stall& stall) {
+      [](const tools::LateStep& late, const tools::SlowCall* call, const test::Stall& stall) {
         return late.cause == Cause::slow_read && call != nullptr && call->place &&
                call->place->file == stall.place->first;
       });
@@ -103,9 +103,9 @@ Judgement storage_bursts(const Round& round) {
     }
     if (left_of_burst == 0) return 0ms;
     --left_of_burst;
-    const auto begin = testing::StallClock::now();
+    const auto begin = test::StallClock::now();
     log.add({begin, begin + 30ms,
-             testing::Place{read.name, (read.offset + read.bytes / 2) / planted.framed_bytes()}});
+             test::Place{read.name, (read.offset + read.bytes / 2) / planted.framed_bytes()}});
     return 30ms;
   });
   std::vector<std::string> files;
@@ -121,7 +121,7 @@ Judgement storage_bursts(const Round& round) {
 
 std::vector<FaultKind> storage_faults() {
   std::vector<FaultKind> kinds;
-  if (testing::kCanSlowReads) {
+  if (test::kCanSlowReads) {
     kinds.push_back({"slow record", slow_records});
     kinds.push_back({"slow shard", slow_file});
   }

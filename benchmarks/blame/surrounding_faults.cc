@@ -11,18 +11,18 @@ namespace infeed::blaming {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::compute_for;
-using testing::Judgement;
-using testing::PlantedRecords;
-using testing::run_recorded;
-using testing::Stall;
-using testing::StallClock;
-using testing::StallLog;
+using test::compute_for;
+using test::Judgement;
+using test::PlantedRecords;
+using test::run_recorded;
+using test::Stall;
+using test::StallClock;
+using test::StallLog;
 using tools::Cause;
 
 constexpr std::int64_t kEndless = std::int64_t{1} << 50;
 
-testing::IsRight names(Cause cause) {
+test::IsRight names(Cause cause) {
   return [cause](const tools::LateStep& late, const tools::SlowCall*, const Stall&) {
     return late.cause == cause;
   };
@@ -97,7 +97,7 @@ Judgement quota(const Round& round) {
                                       recording_in(round), {.steps_max = 700});
   is_over = true;
   warden.join();
-  return judge(explained, log.stalls(), names(Cause::quota), testing::Lengthens::whole_step);
+  return judge(explained, log.stalls(), names(Cause::quota), test::Lengthens::whole_step);
 }
 
 /// Between two steps the loop does other work, such as an evaluation.
@@ -115,8 +115,7 @@ Judgement paused(const Round& round) {
   const auto explained = run_recorded(
       infeed::records(records.files()) | map(records.slow_function([] {})) | batch(16) | prefetch(),
       recording_in(round), {.steps_max = 400, .between = pause});
-  return judge(explained, log.stalls(), names(Cause::paused_consumer),
-               testing::Lengthens::whole_step);
+  return judge(explained, log.stalls(), names(Cause::paused_consumer), test::Lengthens::whole_step);
 }
 
 /// Bursts of slow elements, which reading ahead hides unless the memory limit forbids it. The limit
@@ -154,7 +153,7 @@ Judgement memory_limit(const Round& round) {
     timer.end();
   }
   iterator = {};
-  const auto explained = testing::explained_run(file, first_step);
+  const auto explained = test::explained_run(file, first_step);
   return judge(explained, together(log.stalls(), 10ms), names(Cause::memory_limit));
 }
 

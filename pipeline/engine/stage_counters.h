@@ -60,7 +60,7 @@ struct StageCounters {
   std::atomic<std::uint64_t> skipped{0};        ///< passed over unseen; shows that something moves
   std::atomic<std::uint64_t> errors_arisen{0};  ///< errors that came from no stage before it
   std::vector<std::atomic<std::uint64_t>> own;  ///< its kind's, as traits.counts names them
-  SpentTime work_time;                          ///< what its own threads spent
+  SpentTime work_time;                          ///< time that its own threads spent
   std::atomic<std::uint64_t> wait_ticks{0};
   std::atomic<std::uint64_t> full_ticks{0};
   Amount sampled;  ///< elements and bytes that sampled pulls brought

@@ -18,8 +18,8 @@
 namespace infeed::fuzz {
 namespace {
 
-using testing::PlainRow;
-using testing::ReferenceRecord;
+using test::PlainRow;
+using test::ReferenceRecord;
 
 constexpr std::array<const char*, 6> kNames = {"a", "b", "image", "label", "text", ""};
 constexpr std::array<const char*, 6> kPartitions = {"ca", "cb", "cimage", "clabel", "ctext", "c"};
@@ -110,9 +110,9 @@ void check(Input input) {
     const std::string error = parse(parser, record, expected.size(), quick);
     const std::string other_error = parse(parser, unusual, expected.size(), general);
     require(error == other_error, "errors are the same: '" + error + "', '" + other_error + "'");
-    const ReferenceRecord reference(record, testing::message_of_schema(schema));
+    const ReferenceRecord reference(record, test::message_of_schema(schema));
     if (reference.is_valid()) {
-      auto row = testing::reference_row(schema, reference);
+      auto row = test::reference_row(schema, reference);
       require(row.has_value() == error.empty(), "a row is right or refused; " + error);
       if (row) expected.emplace_back(std::move(row));
     } else if (error.empty()) {
@@ -124,8 +124,8 @@ void check(Input input) {
   for (std::size_t i = 0; i < schema.size(); ++i) {
     for (std::size_t row = 0; row < expected.size(); ++row) {
       if (!expected[row]) continue;
-      const PlainRow found = testing::row_of_column(schema.columns()[i], batch.columns()[i],
-                                                    static_cast<std::int64_t>(row));
+      const PlainRow found = test::row_of_column(schema.columns()[i], batch.columns()[i],
+                                                 static_cast<std::int64_t>(row));
       require(found == (*expected[row])[i], "a row has the values of its record");
     }
   }

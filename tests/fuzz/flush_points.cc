@@ -14,7 +14,7 @@ namespace infeed::fuzz {
 namespace {
 
 struct Data {
-  testing::TemporaryFolder folder{testing::memory_folder()};
+  test::TemporaryFolder folder{test::memory_folder()};
   std::string file = folder.file("x");
   std::vector<std::string> payloads;
   std::string ends;  // binds the points to the file
@@ -25,7 +25,7 @@ struct Data {
     RecordWriter writer(file, {.compression = Compression::gzip, .flush_point_bytes = 200});
     for (const std::string& payload : payloads) writer.write(payload);
     writer.close();
-    ends = testing::read_whole(file + ".points").substr(12, 12);
+    ends = test::read_whole(file + ".points").substr(12, 12);
   }
 };
 
@@ -34,9 +34,9 @@ std::string assemble(Input& input, const Data& data) {
   if (input.byte() % 2 == 0) return std::string(input.rest());
   const std::string_view entries = input.rest();
   const std::uint64_t count = entries.size() / 24 - (entries.size() < 24 ? 0 : 1);
-  const std::string body = "INFEEDGZ" + testing::little(std::uint32_t{1}) + data.ends +
-                           testing::little(count) + std::string(entries);
-  return body + testing::little(crc32c(body));
+  const std::string body = "INFEEDGZ" + test::little(std::uint32_t{1}) + data.ends +
+                           test::little(count) + std::string(entries);
+  return body + test::little(crc32c(body));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ const std::vector<std::string>& payloads() {
 std::string assemble(Input& input) {
   if (input.byte() % 2 == 0) return std::string(input.rest());
   const std::string body = "INFEEDIX" + std::string(input.rest());
-  return body + testing::little(crc32c(body));
+  return body + test::little(crc32c(body));
 }
 
 void require_expected(const Error& error) {
@@ -31,7 +31,7 @@ void require_expected(const Error& error) {
 }
 
 void require_written_alike(const RecordIndex& index) {
-  static const testing::TemporaryFolder folder(testing::memory_folder());
+  static const test::TemporaryFolder folder(test::memory_folder());
   write_index(index, folder.file("index"));
   require(read_index(folder.file("index")) == index, "an index is read back as it was written");
   write_dali_index(index, folder.file("index"));
@@ -42,7 +42,7 @@ void require_written_alike(const RecordIndex& index) {
 /// `index` may point anywhere into a good file.
 void require_only_real_records(RecordIndex index) {
   static const MemoryFile data;
-  static const std::string bytes = testing::frame(payloads());
+  static const std::string bytes = test::frame(payloads());
   static const std::string file = data.write(bytes);
   try {
     require_index_of(index, file);

@@ -69,11 +69,11 @@ void check(Input input) {
     case 1:
       return check_npz(input.rest());
     case 2:  // a header of any text, without its length
-      return check_npy(testing::npy_with_header(std::string(input.bytes(input.byte())),
-                                                std::string(input.rest())));
+      return check_npy(
+          test::npy_with_header(std::string(input.bytes(input.byte())), std::string(input.rest())));
     default: {  // a member of any content, with a right checksum
       const bool is_deflated = input.byte() % 2 != 0;
-      return check_npz(testing::zip_of({{"x.npy", std::string(input.rest())}}, is_deflated));
+      return check_npz(test::zip_of({{"x.npy", std::string(input.rest())}}, is_deflated));
     }
   }
 }

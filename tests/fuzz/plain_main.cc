@@ -49,7 +49,7 @@ std::vector<std::string> load(const std::filesystem::path& place) {
     files.push_back(place);
   }
   std::vector<std::string> inputs;
-  for (const auto& file : files) inputs.push_back(testing::read_whole(file.string()));
+  for (const auto& file : files) inputs.push_back(test::read_whole(file.string()));
   return inputs;
 }
 
@@ -87,7 +87,7 @@ class Mutator {
         bytes.erase(at, 1 + pick(pick(4) == 0 ? bytes.size() : 4));
         break;
       case 4:
-        bytes.insert(at, testing::random_bytes(random_, 1 + pick(8)));
+        bytes.insert(at, test::random_bytes(random_, 1 + pick(8)));
         break;
       case 5: {
         const std::string part = bytes.substr(at, 1 + pick(64));
@@ -116,7 +116,7 @@ int run_all(const std::filesystem::path& place, std::uint64_t mutations) {
     return 2;
   }
   for (const std::string& input : corpus) run(input);
-  const std::uint64_t seed = testing::test_seed();
+  const std::uint64_t seed = test::test_seed();
   std::printf("%zu inputs held; %llu mutations with INFEED_TEST_SEED=%llu\n", corpus.size(),
               static_cast<unsigned long long>(mutations), static_cast<unsigned long long>(seed));
   std::fflush(stdout);

@@ -30,7 +30,7 @@ std::string assemble(Input& input) {
       if (!plain.empty()) blocks.push_back(std::exchange(plain, {}));
       return;
     }
-    file += wrapping == 1 ? testing::gzip(plain) : wrapping == 2 ? testing::zlib(plain) : plain;
+    file += wrapping == 1 ? test::gzip(plain) : wrapping == 2 ? test::zlib(plain) : plain;
     plain.clear();
   };
   while (!input.is_empty()) {
@@ -39,17 +39,17 @@ std::string assemble(Input& input) {
         plain += input.bytes(input.byte());
         break;
       case 1:
-        plain += testing::frame(input.bytes(input.byte()));
+        plain += test::frame(input.bytes(input.byte()));
         break;
       case 2: {
         const std::size_t size = std::size_t{input.byte()} * 16;
-        plain += testing::frame(std::string(size, static_cast<char>(input.byte())));
+        plain += test::frame(std::string(size, static_cast<char>(input.byte())));
         break;
       }
       case 3: {  // a claim: a valid header of any length
         std::string length(input.bytes(8));
         length.resize(8);
-        plain += length + testing::little(mask_crc32c(crc32c(length)));
+        plain += length + test::little(mask_crc32c(crc32c(length)));
         break;
       }
       case 4:
@@ -64,7 +64,7 @@ std::string assemble(Input& input) {
   }
   end_stream();
   if (file.empty() && (mode & 3) == 3) {
-    file = testing::lz4_file(blocks, std::vector<std::size_t>(blocks.size(), 1));
+    file = test::lz4_file(blocks, std::vector<std::size_t>(blocks.size(), 1));
   }
   for (const auto& [at, bits] : changes) {
     if (!file.empty()) file[at % file.size()] = static_cast<char>(file[at % file.size()] ^ bits);
@@ -138,7 +138,7 @@ Payloads read_by_definition(std::string_view bytes) {
     for (int i = 7; i >= 0; --i) length = length << 8 | static_cast<std::uint8_t>(bytes[i]);
     if (length > bytes.size() - 16) break;
     const std::string_view payload = bytes.substr(12, length);
-    if (testing::frame(payload) != bytes.substr(0, 16 + length)) break;
+    if (test::frame(payload) != bytes.substr(0, 16 + length)) break;
     payloads.emplace_back(payload);
     bytes.remove_prefix(16 + length);
   }

@@ -7,7 +7,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const google::protobuf::LogSilencer no_complaints_about_utf8;
   const auto compared =
-      infeed::testing::compare_sequence_with_protobuf({reinterpret_cast<const char*>(data), size});
+      infeed::test::compare_sequence_with_protobuf({reinterpret_cast<const char*>(data), size});
   infeed::fuzz::require(compared.difference.empty(), compared.difference);
   return 0;
 }

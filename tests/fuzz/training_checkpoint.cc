@@ -14,7 +14,7 @@ namespace infeed::fuzz {
 namespace {
 
 struct Place {
-  testing::TemporaryFolder folder{testing::memory_folder()};
+  test::TemporaryFolder folder{test::memory_folder()};
   Place() { std::filesystem::create_directory(folder.file("c")); }
 };
 

@@ -13,7 +13,7 @@
 //                                 branched (a dozen stages, not in a line)
 namespace {
 
-using infeed::testing::SyntheticOptions;
+using infeed::test::SyntheticOptions;
 
 SyntheticOptions options_of(std::string_view kind) {
   if (kind == "hostile") {
@@ -28,7 +28,7 @@ SyntheticOptions options_of(std::string_view kind) {
 }
 
 /// Replaces its shuffle by a zip of the records and of interleaved files, with a few more stages.
-void branch(infeed::testing::SyntheticProfile& profile) {
+void branch(infeed::test::SyntheticProfile& profile) {
   auto& stages = profile.run.stages;
   stages[3].name = stages[3].label = "zip";
   const auto add = [&](const char* name, int consumer, int inside) {
@@ -54,8 +54,7 @@ int main(int argc, char** argv) {
   }
   const std::string folder = argv[2];
   try {
-    infeed::testing::SyntheticProfile profile =
-        infeed::testing::synthetic_profile(options_of(argv[1]));
+    infeed::test::SyntheticProfile profile = infeed::test::synthetic_profile(options_of(argv[1]));
     if (std::string_view(argv[1]) == "branched") branch(profile);
     infeed::tools::write_profile_outputs(profile.run, profile.report,
                                          {.text = folder + "/profile.txt",

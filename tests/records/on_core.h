@@ -9,7 +9,7 @@
 #include <sched.h>
 #endif
 
-namespace infeed::testing {
+namespace infeed::test {
 
 /// Returns the cores that this process may use; empty if the system doesn't tell.
 inline std::vector<int> allowed_cores() {
@@ -54,4 +54,4 @@ void on_core([[maybe_unused]] int core, Function function) {
   }).join();
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

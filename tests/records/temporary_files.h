@@ -10,7 +10,7 @@
 #include "temporary_folder.h"
 
 /// Shared parts of this module's tests: a folder that removes itself, whole files, one seed.
-namespace infeed::testing {
+namespace infeed::test {
 
 using infeed::read_whole;
 using infeed::TemporaryFolder;
@@ -34,4 +34,4 @@ inline std::string random_bytes(std::mt19937_64& random, std::size_t size) {
   return bytes;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -11,7 +11,7 @@ LARGE_CLASSES = {
     "pipeline/engine/include/infeed/pipeline/iterator.h Iterator": (2, 27),
     "pipeline/engine/include/infeed/pipeline/statistics.h StageStatistics": (26, 0),
     "pipeline/engine/iterator_context.h IteratorContext": (20, 31),
-    "pipeline/engine/stage_counters.h StageCounters": (36, 9),
+    "pipeline/engine/stage_counters.h StageCounters": (29, 8),
     "pipeline/sources/records/records_stage.cc RecordsStage": (21, 27),
     "records/columns/include/infeed/records/column.h Column": (4, 29),
     "records/columns/include/infeed/records/tensor.h Tensor": (5, 30),

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-namespace infeed::testing {
+namespace infeed::test {
 
 inline std::string read_bytes(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
@@ -43,4 +43,4 @@ inline std::string difference(const std::map<std::string, std::string>& expected
   return text;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

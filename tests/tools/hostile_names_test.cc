@@ -13,7 +13,7 @@
 #include "tools/run_program.h"
 
 /// Names that somebody else chose: of files, columns and shards.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -146,4 +146,4 @@ TEST_F(HostileNames, NothingOfDataActsOnATerminal) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -9,7 +9,7 @@
 #include "tools/small_dataset.h"
 
 /// A downloaded and unpacked folder may hold links at the names that the commands use.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -66,4 +66,4 @@ TEST_F(PlantedLinks, ConvertRefusesAJournalThatIsALink) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -15,7 +15,7 @@
 
 #include "temporary_folder.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -85,4 +85,4 @@ ProgramResult run_infeed(const std::vector<std::string>& arguments, const Progra
   return result;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -8,7 +8,7 @@
 #include <vector>
 
 /// Runs the real program and sees what a user sees.
-namespace infeed::testing {
+namespace infeed::test {
 
 struct ProgramResult {
   int status = -1;  ///< exit status; 128 + signal when it was killed
@@ -32,4 +32,4 @@ struct ProgramOptions {
 ProgramResult run_infeed(const std::vector<std::string>& arguments,
                          const ProgramOptions& options = {});
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

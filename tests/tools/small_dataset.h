@@ -7,7 +7,7 @@
 #include <vector>
 
 /// Small datasets in the form of Fashion-MNIST's IDX files.
-namespace infeed::testing {
+namespace infeed::test {
 
 inline std::string big_endian(std::uint32_t value) {
   return {static_cast<char>(value >> 24), static_cast<char>(value >> 16),
@@ -54,4 +54,4 @@ inline void write_dataset(const std::string& folder, std::uint32_t training_imag
   write_half(folder, "t10k", test_images, 2);
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -15,7 +15,7 @@
 #include "tools/run_program.h"
 
 /// inspect, verify and convert by URL, by the real program.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -163,4 +163,4 @@ TEST_F(UrlCommands, NameWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

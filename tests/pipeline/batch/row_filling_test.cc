@@ -27,7 +27,7 @@
 namespace infeed::test {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 struct FilledSample {
   std::int64_t id;
@@ -125,7 +125,7 @@ class RowFilling : public ::testing::Test {
   }
   /// Flips a byte, cuts the file, or appends bytes.
   void damage(const std::string& file) {
-    std::string whole = testing::read_whole(file);
+    std::string whole = test::read_whole(file);
     switch (random_.below(4)) {
       case 0:
         whole.resize(random_.below(whole.size() + 1));
@@ -332,12 +332,12 @@ TEST(BatchFiller, ACoreGetsTheMemoryThatItHadBefore) {
   std::vector<detail::BatchReference> batches;
   const auto take = [&] { batches.push_back(filler.take(100)); };
   const auto places = [&] { return std::vector{batches[0].column(0), batches[1].column(0)}; };
-  const std::vector<int> cores = testing::two_cores();
-  for (const int core : cores) testing::on_core(core, take);
-  const auto expected = testing::as_core_0_gets(places());
+  const std::vector<int> cores = test::two_cores();
+  for (const int core : cores) test::on_core(core, take);
+  const auto expected = test::as_core_0_gets(places());
   for (detail::BatchReference& batch : batches) batch = {};
   batches.clear();
-  for (int i = 0; i < 2; ++i) testing::on_core(cores[0], take);
+  for (int i = 0; i < 2; ++i) test::on_core(cores[0], take);
   EXPECT_EQ(places(), expected);
 }
 

@@ -25,10 +25,10 @@
 namespace infeed::test {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 // The sanitizers keep what was freed.
-constexpr bool kFreedIsGivenBack = !testing::kAddressSanitizer && !testing::kThreadSanitizer;
+constexpr bool kFreedIsGivenBack = !test::kAddressSanitizer && !test::kThreadSanitizer;
 
 std::uint64_t status_figure(const std::string& name) {
   std::ifstream status("/proc/self/status");
@@ -179,7 +179,7 @@ TEST_F(RowMemory, DamageEndsABatchInAnyLimit) {
     writer.write(builder.encode());
   }
   writer.close();
-  std::string bytes = testing::read_whole(file_);
+  std::string bytes = test::read_whole(file_);
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
   folder_.write("data", bytes);
   const auto schema = ExampleSchema<SwingingRow>()

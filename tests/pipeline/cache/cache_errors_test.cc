@@ -88,7 +88,7 @@ class CacheErrors : public ::testing::TestWithParam<bool> {
   }
 
  private:
-  const testing::TemporaryFolder folder_{testing::memory_folder()};
+  const test::TemporaryFolder folder_{test::memory_folder()};
   int count_ = 0;
 };
 

@@ -23,7 +23,7 @@ TEST_F(FileCache, DamageIsRepaired) {
   const Stream expected = stream_of(range(200));
   const std::vector<std::function<void(const std::filesystem::path&)>> damages = {
       [](const auto& shard) {
-        std::string bytes = testing::read_whole(shard);
+        std::string bytes = test::read_whole(shard);
         bytes[60] ^= 1;
         std::ofstream(shard, std::ios::binary) << bytes;
       },
@@ -69,10 +69,10 @@ TEST_F(FileCache, AJournalThatIsCutAnywhereIsGoneOnWith) {
   };
   const Stream expected = stream_of(make());
   const std::string journal = options.path + "/elements.journal";
-  const std::string whole = testing::read_whole(journal);
+  const std::string whole = test::read_whole(journal);
   for (std::size_t size = whole.find('\n') + 1; size < whole.size(); size += 29) {
     SCOPED_TRACE("cut at " + std::to_string(size));
-    const std::string text = testing::read_whole(journal);
+    const std::string text = test::read_whole(journal);
     std::ofstream(journal, std::ios::binary) << text.substr(0, size);
     Stream got = stream_of(make());
     if (got.size() == 1) {

@@ -16,9 +16,9 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using testing::TemporaryFolder;
 
 /// 0 .. count-1, of which every seventh fails.
 auto some_fail(std::int64_t count) {
@@ -43,7 +43,7 @@ TEST(Snapshot, IsWrittenInALineAndReadBack) {
 }
 
 TEST(Snapshot, PassesTheSuite) {
-  const TemporaryFolder folder(testing::memory_folder());
+  const TemporaryFolder folder(test::memory_folder());
   int count = 0;
   run_stage_suite_on<std::int64_t>(
       [&](auto dataset) {
@@ -117,7 +117,7 @@ TEST(Snapshot, AShardIsOneFileInTheFolder) {
     const std::string file =
         folder.write("elements.journal", LineJournal::text_of(lines, LineChecksum::behind_text));
     const Error error =
-        testing::error_of([&] { read_snapshot<std::int64_t>(folder.path().string()); });
+        test::error_of([&] { read_snapshot<std::int64_t>(folder.path().string()); });
     EXPECT_EQ(error.code(), ErrorCode::data_loss);
     EXPECT_EQ(error.message(), "the journal names '" + name +
                                    "' as a shard, which is no name of a file in its own folder; "
@@ -137,7 +137,7 @@ TEST(Snapshot, AShardThatCannotBeReadIsOneError) {
   }
   std::sort(shards.begin(), shards.end());
   ASSERT_EQ(shards.size(), 10);
-  std::string bytes = testing::read_whole(shards[3]);
+  std::string bytes = test::read_whole(shards[3]);
   bytes[5 * 24 + 14] ^= 1;
   std::ofstream(shards[3], std::ios::binary) << bytes;
   std::filesystem::remove(shards[7]);

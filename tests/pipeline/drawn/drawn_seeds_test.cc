@@ -34,8 +34,8 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 const auto kDraw = [](std::int64_t x, Rng& rng) { return 1000 * x + rng.below(1000); };
 
@@ -163,7 +163,7 @@ TEST(DrawnSeeds, OfTheDatasetItselfLeaveItItsCache) {
 }
 
 TEST(DrawnSeeds, BehindACacheInFilesAreWhatTheFilesWereWrittenWith) {
-  const TemporaryFolder folder(testing::memory_folder());
+  const TemporaryFolder folder(test::memory_folder());
   const auto cached = [&](const std::string& name) {
     return range(20) | map(kDraw) | cache({.path = folder.file(name)});
   };

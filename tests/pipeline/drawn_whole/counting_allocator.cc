@@ -9,7 +9,7 @@
 
 namespace infeed::test {
 
-static constexpr bool kIsSanitized = testing::kAddressSanitizer || testing::kThreadSanitizer;
+static constexpr bool kIsSanitized = test::kAddressSanitizer || test::kThreadSanitizer;
 
 bool allocator_has_peak() { return !kIsSanitized; }
 

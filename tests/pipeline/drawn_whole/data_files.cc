@@ -57,19 +57,18 @@ std::string gzipped_in_members(const std::string& bytes, Words& words) {
     const bool has_name = words.chance(0.5);
     std::string header("\x1f\x8b\x08", 3);
     header += static_cast<char>(2 | (has_extra ? 4 : 0) | (has_name ? 8 : 0));
-    header += testing::little_number(0, 4) + std::string("\0\x03", 2);
+    header += test::little_number(0, 4) + std::string("\0\x03", 2);
     if (has_extra) {
       const std::string extra(long_fields > 0 ? words.below(65'000) : 5, 'e');
       if (long_fields > 0) --long_fields;
-      header += testing::little_number(extra.size(), 2) + extra;
+      header += test::little_number(extra.size(), 2) + extra;
     }
     if (has_name) header += std::string("name") + '\0';
     const auto sum_of = [](const std::string& text) {
       return crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));
     };
-    file += header + testing::little_number(sum_of(header) & 0xFFFF, 2) +
-            testing::deflated_bytes(piece) + testing::little_number(sum_of(piece), 4) +
-            testing::little_number(piece.size(), 4);
+    file += header + test::little_number(sum_of(header) & 0xFFFF, 2) + test::deflated_bytes(piece) +
+            test::little_number(sum_of(piece), 4) + test::little_number(piece.size(), 4);
   }
   return file;
 }
@@ -196,7 +195,7 @@ std::string record_bytes(const std::string& name, const Step& step, std::int64_t
   if (std::filesystem::exists(whole + ".points")) {
     std::filesystem::rename(whole + ".points", name + ".points");
   }
-  std::string bytes = testing::read_whole(whole);
+  std::string bytes = test::read_whole(whole);
   std::filesystem::remove(whole);
   if (packing == kGzipMembers) return gzipped_in_members(bytes, words);
   return bytes;
@@ -305,7 +304,7 @@ std::vector<std::string> npy_files(const std::string& folder, const Step& step) 
   return write_files(folder, step, ".npy", [&](Words&, std::int64_t file) {
     std::vector<std::int64_t> values;
     for (std::int64_t row = 0; row < step.at("rows"); ++row) values.push_back(file * 1000 + row);
-    return testing::npy_of("<i8", fmt::format("({},)", values.size()), testing::bytes_of(values));
+    return test::npy_of("<i8", fmt::format("({},)", values.size()), test::bytes_of(values));
   });
 }
 
@@ -317,7 +316,7 @@ std::vector<std::string> tar_files(const std::string& folder, const Step& step) 
       members.emplace_back(key + ".txt", fmt::format("{}", row));
       members.emplace_back(key + ".bin", drawn_text(words, step.at("text_bytes")));
     }
-    return testing::tar_of(members);
+    return test::tar_of(members);
   });
 }
 

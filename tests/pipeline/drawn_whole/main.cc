@@ -135,7 +135,7 @@ class Worker {
     CaseOptions options = arguments_.options;
     Checks(drawn, options, watch_).run();
     std::filesystem::remove_all(drawn.surroundings.folder);
-    if (!testing::kThreadSanitizer) Executor::tbb(2)->submit([] {});
+    if (!test::kThreadSanitizer) Executor::tbb(2)->submit([] {});
   }
 
   bool run_and_look_behind(std::uint64_t number) {
@@ -268,9 +268,9 @@ int supervise(const std::vector<std::string>& words, const Arguments& arguments)
 
 int run(const std::vector<std::string>& words) {
   Arguments arguments = read_arguments(words);
-  std::optional<testing::TemporaryFolder> folder;
+  std::optional<test::TemporaryFolder> folder;
   if (arguments.options.folder.empty()) {
-    folder.emplace(testing::memory_folder());
+    folder.emplace(test::memory_folder());
     arguments.options.folder = folder->path();
   } else {
     // The folder ends with the process that made it.

@@ -34,7 +34,7 @@ SharedExecutors::SharedExecutors() {
     all_.push_back({fmt::format("threads({})", threads), Executor::threads(threads)});
   }
   // ThreadSanitizer doesn't understand how TBB synchronises.
-  if (!testing::kThreadSanitizer) all_.push_back({"tbb(2)", Executor::tbb(2)});
+  if (!test::kThreadSanitizer) all_.push_back({"tbb(2)", Executor::tbb(2)});
 }
 
 Settings draw_settings(Words& words, const SharedExecutors& executors, std::uint64_t epoch) {

@@ -21,7 +21,7 @@ class CpuLimits : public ::testing::Test {
   int cores() const { return detail::cgroup_cores(root_.string(), (root_ / "groups").string()); }
 
  private:
-  const testing::TemporaryFolder folder_;
+  const test::TemporaryFolder folder_;
   const std::filesystem::path& root_ = folder_.path();
 };
 

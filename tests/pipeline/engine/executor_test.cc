@@ -247,10 +247,10 @@ TEST(Executor, ADestructorWaitsForWhatRunsNotForWhatCantBegin) {
 
 TEST(UsableCores, RespectsTheAffinityMask) {
   EXPECT_GE(usable_cores(), 1);
-  const std::vector<int> allowed = testing::allowed_cores();
+  const std::vector<int> allowed = test::allowed_cores();
   ASSERT_FALSE(allowed.empty());
   EXPECT_LE(usable_cores(), static_cast<int>(allowed.size()));
-  testing::on_core(allowed.front(), [] { EXPECT_EQ(usable_cores(), 1); });
+  test::on_core(allowed.front(), [] { EXPECT_EQ(usable_cores(), 1); });
 }
 
 }  // namespace

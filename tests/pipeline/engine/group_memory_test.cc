@@ -22,7 +22,7 @@ class GroupMemory : public ::testing::Test {
   }
 
  private:
-  const testing::TemporaryFolder folder_;
+  const test::TemporaryFolder folder_;
 };
 
 TEST_F(GroupMemory, WithoutALimitThereIsNone) {

@@ -127,7 +127,7 @@ std::uint64_t status_bytes(const std::string& name) {
 }
 
 // The sanitizers keep what was freed.
-constexpr bool kMemoryIsGivenBack = !testing::kAddressSanitizer && !testing::kThreadSanitizer;
+constexpr bool kMemoryIsGivenBack = !test::kAddressSanitizer && !test::kThreadSanitizer;
 
 TEST(MemoryStress, ResidentMemoryKeepsToTheLimitToo) {
   constexpr std::uint64_t kLimit = 100'000'000;

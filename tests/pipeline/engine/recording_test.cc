@@ -43,7 +43,7 @@ std::vector<Json> all_of(const std::vector<Json>& lines, const char* name) {
 
 class Recording : public ::testing::Test {
  protected:
-  testing::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   const std::string file_ = folder_.file("run.profile");
 };
 

@@ -10,9 +10,9 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 std::int64_t add(std::int64_t x) { return x + 1; }
 std::int64_t fails(std::int64_t) { throw std::runtime_error("no"); }

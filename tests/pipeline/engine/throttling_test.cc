@@ -22,7 +22,7 @@ class ThrottlingAccounts : public ::testing::Test {
   }
 
  private:
-  const testing::TemporaryFolder folder_;
+  const test::TemporaryFolder folder_;
   const std::filesystem::path& root_ = folder_.path();
 };
 

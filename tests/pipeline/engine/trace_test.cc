@@ -25,9 +25,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
-using testing::bytes_of;
-using testing::npy_of;
-using testing::tar_of;
+using test::bytes_of;
+using test::npy_of;
+using test::tar_of;
 
 constexpr auto kSlow = 3000us;
 
@@ -131,7 +131,7 @@ class Trace : public ::testing::Test {
     return files;
   }
 
-  testing::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   mutable int runs_ = 0;
 };
 

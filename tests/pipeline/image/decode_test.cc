@@ -11,7 +11,7 @@
 #include "pipeline/image/encoded_images.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using image::Channels;
@@ -269,4 +269,4 @@ TEST(ImageDecode, memory_is_used_again) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -10,7 +10,7 @@
 
 #include <infeed/image/image.h>
 
-namespace infeed::testing {
+namespace infeed::test {
 
 /// Returns a picture whose left half is white.
 inline std::vector<std::uint8_t> half_white(std::size_t side) {
@@ -188,4 +188,4 @@ inline std::string with_orientation(const std::string& jpeg, int orientation,
   return jpeg.substr(0, 2) + segment + jpeg.substr(2);
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

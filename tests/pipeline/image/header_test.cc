@@ -6,7 +6,7 @@
 
 #include "pipeline/image/encoded_images.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using image::ImageFormat;
@@ -91,4 +91,4 @@ TEST(ImageHeader, knows_formats_by_bytes_and_by_name) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -11,7 +11,7 @@
 #include "thrown_error.h"
 
 /// Claims of a few bytes are refused before they take memory or time.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -118,4 +118,4 @@ TEST(ImageLimits, the_pixels_themselves_count) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

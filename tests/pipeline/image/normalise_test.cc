@@ -11,7 +11,7 @@
 #include "pipeline/image/encoded_images.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using image::Image;
@@ -112,4 +112,4 @@ TEST(ColourJitter, is_drawn_within_its_bounds) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

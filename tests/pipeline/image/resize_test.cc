@@ -12,7 +12,7 @@
 #include "pipeline/image/encoded_images.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using image::Filter;
@@ -224,4 +224,4 @@ TEST(ImageOperations, channels_are_converted) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

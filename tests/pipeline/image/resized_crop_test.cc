@@ -13,7 +13,7 @@
 #include "pipeline/image/encoded_images.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using image::Augmentation;
@@ -206,4 +206,4 @@ TEST(ResizedCrop, batches_are_the_same_at_any_thread_count_and_after_resume) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

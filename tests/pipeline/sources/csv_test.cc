@@ -12,8 +12,8 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 class Csv : public ::testing::Test {
  protected:

@@ -16,8 +16,8 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 constexpr std::string_view kAdvice =
     ") is dropped: {.damage = DamagePolicy::skip_and_resynchronise} loses only what is damaged";
@@ -42,7 +42,7 @@ class DroppedRecords : public ::testing::Test {
     write_index(index_records(list_[file]), list_[file] + ".index");
   }
   void damage(std::size_t file, std::size_t record) {
-    std::string whole = testing::read_whole(list_[file]);
+    std::string whole = test::read_whole(list_[file]);
     whole[record * kRecordBytes + 12] ^= 1;
     std::ofstream(list_[file], std::ios::binary) << whole;
   }

@@ -208,7 +208,7 @@ TEST(ExpectedFeatures, RandomAccessIsJudgedByTheFirstPositions) {
 }
 
 TEST(ExpectedFeatures, HaveNoLineOfTheirOwn) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   RecordWriter writer(folder.file("r"));
   for (const std::string& example : examples(10, 0)) writer.write(example);
   writer.close();

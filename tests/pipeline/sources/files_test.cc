@@ -11,8 +11,8 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 Stream names_of(const Dataset<std::string>& dataset) {
   Stream names;

@@ -14,8 +14,8 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 class FixedLengthRecords : public ::testing::Test {
  protected:

@@ -28,8 +28,8 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 /// Makes indexed shards of `per_file` records of `bytes` bytes; each record holds its row.
 class IndexedRows : public ::testing::Test {
@@ -49,7 +49,7 @@ class IndexedRows : public ::testing::Test {
   }
   /// Flips a bit of a record's header or of its payload.
   void damage(std::size_t file, std::size_t record, bool header = false) {
-    std::string whole = testing::read_whole(list_[file]);
+    std::string whole = test::read_whole(list_[file]);
     whole[record * (bytes_ + 16) + (header ? 0 : 12)] ^= 1;
     std::ofstream(list_[file], std::ios::binary) << whole;
   }

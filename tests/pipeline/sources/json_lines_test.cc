@@ -11,8 +11,8 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 class JsonLines : public ::testing::Test {
  protected:

@@ -12,9 +12,9 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 std::vector<std::string> texts_of(const Dataset<Record>& dataset) {
   std::vector<std::string> texts;

@@ -16,12 +16,12 @@
 namespace infeed::test {
 namespace {
 
-using testing::bytes_of;
+using test::bytes_of;
+using test::npy_of;
+using test::TemporaryFolder;
+using test::zip_of;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using testing::npy_of;
-using testing::TemporaryFolder;
-using testing::zip_of;
 
 class NpySource : public ::testing::Test {
  protected:
@@ -98,7 +98,7 @@ TEST_F(NpySource, NpzPassesTheSuite) {
 
 TEST_F(NpySource, PassesTheSuiteWithErrors) {
   write_npz();
-  std::string damaged = testing::read_whole(folder_.file("d-3.npz"));
+  std::string damaged = test::read_whole(folder_.file("d-3.npz"));
   damaged[damaged.find("99")] ^= 1;
   folder_.write("d-3.npz", damaged);
   folder_.write("d-0b.npz", zip_of({{"id.npy", npy_of("<i4", "(1,)", "abcd")},

@@ -16,9 +16,9 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 class ParseColumns : public ::testing::Test {
  protected:

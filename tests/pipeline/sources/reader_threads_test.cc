@@ -19,7 +19,7 @@
 namespace infeed::test {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 /// Sets the only knob to this, and keeps what it saw.
 class Fixed final : public TuningPolicy {
@@ -73,7 +73,7 @@ class ReaderThreads : public ::testing::Test {
                          [](const auto& stage) { return stage.name == "records"; });
   }
 
-  TemporaryFolder folder_{testing::memory_folder()};
+  TemporaryFolder folder_{test::memory_folder()};
   const std::string file_ = folder_.file("x");
 };
 

@@ -22,7 +22,7 @@ class InFolder {
 };
 
 TEST(ReadmeText, TheTextPipelineDoesWhatItSays) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   double expected = 0;
   for (int file = 0; file < 2; ++file) {
     std::string text = "city,age,income\n";

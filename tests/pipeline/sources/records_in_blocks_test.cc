@@ -14,7 +14,7 @@
 namespace infeed::test {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 /// The count of each file included those of the files before it, so that a resume skipped too few
 /// records, and gave one a second time.

@@ -18,8 +18,8 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 /// Makes three shards of 20 records, and their manifest.
 class ListedRecords : public ::testing::Test {
@@ -56,7 +56,7 @@ class ListedRecords : public ::testing::Test {
     writer.write("902");
     writer.close();
     std::ofstream(list_[file], std::ios::binary | std::ios::app)
-        << testing::read_whole(folder_.file("more"));
+        << test::read_whole(folder_.file("more"));
   }
   std::string pattern() const { return folder_.file("train-*.tfrecord"); }
   std::string manifest() const { return folder_.file("train.manifest.json"); }
@@ -171,7 +171,7 @@ TEST_F(ListedRecords, PoliciesThatMayLoseRecordsCountWhatIsMissing) {
 }
 
 TEST_F(ListedRecords, DamageIsOneErrorAsEver) {
-  std::string whole = testing::read_whole(list_[1]);
+  std::string whole = test::read_whole(list_[1]);
   whole[5 * kRecordBytes + 12] ^= 1;
   std::ofstream(list_[1], std::ios::binary) << whole;
   const Stream stream = stream_of(records(pattern()));
@@ -196,7 +196,7 @@ TEST_F(ListedRecords, AreCheckedWhereTheyAreInterleaved) {
 }
 
 TEST_F(ListedRecords, ADamagedManifestIsAnErrorAtOnce) {
-  std::string text = testing::read_whole(manifest());
+  std::string text = test::read_whole(manifest());
   text[text.find("20")] = '3';
   folder_.write("train.manifest.json", text);
   const Error error = error_of([&] { records(pattern()); });

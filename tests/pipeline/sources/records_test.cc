@@ -17,8 +17,8 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 /// Writes records first .. first+count-1, each `bytes` long.
 void write_numbers(const std::string& file, std::int64_t first, std::int64_t count,
@@ -48,7 +48,7 @@ class Records : public ::testing::Test {
   }
   /// Flips a bit of record `number` (each `bytes` long) of a file.
   void damage(std::size_t file, std::size_t number, std::size_t bytes = 8) {
-    std::string whole = testing::read_whole(list_[file]);
+    std::string whole = test::read_whole(list_[file]);
     whole[number * (bytes + 16) + 12] ^= 1;
     std::ofstream(list_[file], std::ios::binary) << whole;
   }
@@ -247,7 +247,7 @@ TEST_F(Records, DamageIsOneErrorAndTheNextFileFollows) {
 
 TEST_F(Records, DamagedLengthsAndCutFiles) {
   write(3, 20);
-  std::string whole = testing::read_whole(list_[0]);
+  std::string whole = test::read_whole(list_[0]);
   whole[5 * 24] ^= 4;
   folder_.write(std::filesystem::path(list_[0]).filename().string(), whole);
   std::filesystem::resize_file(list_[1], 7 * 24 + 5);

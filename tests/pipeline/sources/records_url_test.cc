@@ -19,15 +19,15 @@
 namespace infeed::test {
 namespace {
 
-using testing::HttpReply;
-using testing::HttpRequestSeen;
-using testing::HttpServer;
+using test::HttpReply;
+using test::HttpRequestSeen;
+using test::HttpServer;
 
 /// Serves shards of 100 records that hold their own names.
 std::string shard_of(const std::string& path) {
   std::vector<std::string> payloads;
   for (int i = 0; i < 100; ++i) payloads.push_back(fmt::format("{} {}", path, i));
-  return testing::frame(payloads);
+  return test::frame(payloads);
 }
 
 class RecordsByUrl : public ::testing::Test {
@@ -37,7 +37,7 @@ class RecordsByUrl : public ::testing::Test {
 
 TEST_F(RecordsByUrl, AreThoseOfTheShards) {
   HttpServer server([](const HttpRequestSeen& request) {
-    return testing::serve_bytes(request, shard_of(request.path));
+    return test::serve_bytes(request, shard_of(request.path));
   });
   std::size_t count = 0;
   auto iterator = records(server.url("/t-*-of-00003")).iterate();
@@ -50,7 +50,7 @@ TEST_F(RecordsByUrl, AreThoseOfTheShards) {
 
 TEST_F(RecordsByUrl, AreReadFromSeveralAtOnce) {
   HttpServer server([](const HttpRequestSeen& request) {
-    return testing::serve_bytes(request, shard_of(request.path));
+    return test::serve_bytes(request, shard_of(request.path));
   });
   const auto dataset =
       files(server.url("/t-*-of-00004")) |
@@ -68,10 +68,10 @@ TEST_F(RecordsByUrl, AreReadFromSeveralAtOnce) {
 TEST_F(RecordsByUrl, ShareTheCredentialsThatTheMachineLends) {
   HttpServer server([](const HttpRequestSeen& request) {
     return request.path.starts_with("/latest/")
-               ? testing::metadata(request, testing::lent_json("id"))
-               : testing::serve_bytes(request, shard_of(request.path));
+               ? test::metadata(request, test::lent_json("id"))
+               : test::serve_bytes(request, shard_of(request.path));
   });
-  testing::S3Environment environment(server.url(""), testing::S3Environment::Credentials::none);
+  test::S3Environment environment(server.url(""), test::S3Environment::Credentials::none);
   environment.set("AWS_EC2_METADATA_DISABLED", "");
   environment.set("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url(""));
   std::vector<std::string> shards;
@@ -93,10 +93,10 @@ TEST_F(RecordsByUrl, ShareTheCredentialsThatTheMachineLends) {
 TEST_F(RecordsByUrl, TakeTheirErrorsPlace) {
   HttpServer server([](const HttpRequestSeen& request) -> HttpReply {
     if (request.path == "/b") return {.status = 404};
-    return testing::serve_bytes(request, shard_of(request.path));
+    return test::serve_bytes(request, shard_of(request.path));
   });
   auto iterator = records({server.url("/a"), server.url("/b"), server.url("/c")},
-                          {.url = testing::quick_retries()})
+                          {.url = test::quick_retries()})
                       .iterate();
   std::size_t count = 0;
   std::size_t errors = 0;

@@ -17,8 +17,8 @@
 namespace infeed::test {
 namespace {
 
-using testing::HttpRequestSeen;
-using testing::HttpServer;
+using test::HttpRequestSeen;
+using test::HttpServer;
 
 class SourcesByUrl : public ::testing::Test {
  protected:
@@ -30,15 +30,14 @@ class SourcesByUrl : public ::testing::Test {
       for (int i = 0; i < 50'000; ++i) records += fmt::format("{:<10}", i);
       return records;
     }
-    const std::string array =
-        testing::npy_of("<i8", "(3,)", testing::bytes_of<std::int64_t>({7, 8, 9}));
+    const std::string array = test::npy_of("<i8", "(3,)", test::bytes_of<std::int64_t>({7, 8, 9}));
     if (path.ends_with(".npy")) return array;
-    if (path.ends_with(".npz")) return testing::zip_of({{"x.npy", array}}, true);
-    return testing::tar_of({{"1.txt", "one"}, {"2.txt", "two"}, {"3.txt", "three"}});
+    if (path.ends_with(".npz")) return test::zip_of({{"x.npy", array}}, true);
+    return test::tar_of({{"1.txt", "one"}, {"2.txt", "two"}, {"3.txt", "three"}});
   }
-  static testing::HttpReply answer(const HttpRequestSeen& request) {
+  static test::HttpReply answer(const HttpRequestSeen& request) {
     if (request.path.find("gone") != std::string::npos) return {.status = 404};
-    return testing::serve_bytes(request, content(request.path));
+    return test::serve_bytes(request, content(request.path));
   }
 
   HttpServer server_;
@@ -70,7 +69,7 @@ TEST_F(SourcesByUrl, ArraysAndTheirArchives) {
 
 TEST_F(SourcesByUrl, Samples) {
   auto iterator = tar({server_.url("/gone.tar"), server_.url("/a.tar")},
-                      {.format = {.url = testing::quick_retries()}})
+                      {.format = {.url = test::quick_retries()}})
                       .iterate();
   EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::not_found);
   EXPECT_EQ(iterator.next()->key, "1");

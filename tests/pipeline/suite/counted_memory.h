@@ -19,9 +19,9 @@
 namespace infeed::test {
 
 #if defined(__GLIBC__)
-inline constexpr bool kMemoryIsCounted = !testing::kThreadSanitizer;
+inline constexpr bool kMemoryIsCounted = !test::kThreadSanitizer;
 #else
-inline constexpr bool kMemoryIsCounted = testing::kAddressSanitizer;
+inline constexpr bool kMemoryIsCounted = test::kAddressSanitizer;
 #endif
 
 /// Returns the bytes that the process has from its allocator now.

@@ -12,7 +12,7 @@
 namespace infeed::test {
 
 // ThreadSanitizer doesn't understand how TBB synchronises, and silencing it would hide our races.
-inline constexpr bool kTbbIsTested = !testing::kThreadSanitizer;
+inline constexpr bool kTbbIsTested = !test::kThreadSanitizer;
 
 struct NamedExecutor {
   std::string name;

@@ -43,9 +43,9 @@ namespace infeed::test {
 namespace {
 
 using std::chrono::microseconds;
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
-constexpr bool kIsSanitized = testing::kAddressSanitizer || testing::kThreadSanitizer;
+constexpr bool kIsSanitized = test::kAddressSanitizer || test::kThreadSanitizer;
 
 /// How often each test repeats its work: once by default.
 int rounds() {
@@ -174,7 +174,7 @@ class ChangedWorkers : public ::testing::Test {
   }
 
   RandomSource random_;
-  TemporaryFolder folder_{testing::memory_folder()};
+  TemporaryFolder folder_{test::memory_folder()};
 
  private:
   void expect_elements(const Dataset<std::int64_t>& dataset, Order order,

@@ -58,7 +58,7 @@ TEST(RecordedTuning, IsAnsweredAsBefore) {
 }
 
 TEST(RecordedTuning, IsReadAsItWasWritten) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const fs::path file = folder.path() / "windows.txt";
   {
     const auto dataset =
@@ -77,7 +77,7 @@ TEST(RecordedTuning, IsReadAsItWasWritten) {
 }
 
 TEST(RecordedTuning, ThatIsNoneSaysWhichLine) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const fs::path file = folder.path() / "windows.txt";
   for (const char* line : {"stage 0", "knob 1 7 0 0 0 0 0 0 0", "what", "window 1 2 x"}) {
     std::ofstream(file) << "window 1 2 3 4 5 2 0 0 0\n" << line << "\n";

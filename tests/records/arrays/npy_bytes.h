@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 /// NumPy's files as NumPy writes them.
-namespace infeed::testing {
+namespace infeed::test {
 
 inline std::string npy_with_header(std::string header, const std::string& bytes) {
   header.resize((header.size() + 10 + 1 + 63) / 64 * 64 - 10 - 1, ' ');
@@ -91,4 +91,4 @@ inline std::string zip_of(const std::vector<std::pair<std::string, std::string>>
          little_number(has_zip64 ? 0xFFFFFFFF : begin, 4) + little_number(0, 2);
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

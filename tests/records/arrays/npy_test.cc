@@ -6,7 +6,7 @@
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -232,4 +232,4 @@ TEST_F(Npz, DamageIsFound) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

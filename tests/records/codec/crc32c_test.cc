@@ -60,12 +60,12 @@ TEST(Crc32c, agrees_with_the_bitwise_model_at_every_length_and_alignment) {
 
 // Long ones go by chunks, in another way.
 TEST(Crc32c, agrees_with_the_bitwise_model_around_whole_chunks) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   constexpr std::size_t kChunk = detail::kFusedCrcChunkBytes;
   for (const std::size_t size : {kChunk - 1, kChunk, kChunk + 1, 2 * kChunk, 5 * kChunk + 4321}) {
-    const std::string bytes = testing::random_bytes(random, size);
+    const std::string bytes = test::random_bytes(random, size);
     for (const std::size_t begin : {0, 1, 13}) {
       const std::string piece = bytes.substr(begin);
       ASSERT_EQ(crc32c(std::string_view(bytes).substr(begin)), crc32c_by_bits(piece)) << size;
@@ -87,7 +87,7 @@ TEST(Crc32c, every_bit_of_a_chunk_counts) {
 
 // A part of the bytes, at any place, goes to any place.
 TEST(Crc32c, copies_what_it_goes_over) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   constexpr std::size_t kLarge = detail::kLargeValueBytes;
@@ -96,7 +96,7 @@ TEST(Crc32c, copies_what_it_goes_over) {
     const std::size_t size =
         detail::LateCopy::kBytesMin + (is_large ? kLarge - 300 + random() % 600 : random() % 3000);
     const std::size_t before = random() % 300;
-    const std::string bytes = testing::random_bytes(random, before + size + random() % 700);
+    const std::string bytes = test::random_bytes(random, before + size + random() % 700);
     const std::size_t to = random() % 100;
     std::string place(to + size + 100, '.');
     detail::LateCopy late;

@@ -15,7 +15,7 @@ namespace {
 // segment repeats its first bytes at the end, where the difference shows, at level 1 in one of
 // 8,000 segments.
 TEST(Deflater, gives_the_same_bytes_wherever_its_state_lies) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   const auto letters = [&random](std::size_t count) {

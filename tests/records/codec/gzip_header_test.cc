@@ -19,9 +19,9 @@
 namespace infeed::detail {
 namespace {
 
-using testing::deflate_with;
+using test::deflate_with;
+using test::little;
 using ::testing::HasSubstr;
-using testing::little;
 
 constexpr int kChecksum = 0x02;
 constexpr int kExtra = 0x04;
@@ -121,7 +121,7 @@ TEST(GzipHeader, may_have_large_and_empty_parts) {
 }
 
 TEST(ZlibStream, may_come_in_any_two_pieces) {
-  const std::string file = testing::zlib("one ") + testing::zlib("") + testing::zlib("two");
+  const std::string file = test::zlib("one ") + test::zlib("") + test::zlib("two");
   for (std::size_t place = 0; place <= file.size(); ++place) {
     ASSERT_EQ(inflated(split_at(file, place), Compression::zlib), "one two") << place;
   }
@@ -174,8 +174,8 @@ std::size_t count_records(const std::string& file) {
 }
 
 TEST(GzipHeader, lies_anywhere_in_a_file_of_many_members) {
-  const testing::TemporaryFolder folder;
-  const std::string member = header(kChecksum) + behind_header(testing::frame("record"));
+  const test::TemporaryFolder folder;
+  const std::string member = header(kChecksum) + behind_header(test::frame("record"));
   std::string file;
   for (int i = 0; i < 30'000; ++i) file += member;
   EXPECT_EQ(count_records(folder.write("many.tfrecord.gz", file)), 30'000U);
@@ -183,13 +183,13 @@ TEST(GzipHeader, lies_anywhere_in_a_file_of_many_members) {
 
 // Tapes and some writers fill a file up to a block; gzip ignores the zeros as well.
 TEST(GzipStream, zeros_after_the_last_member_are_ignored) {
-  const testing::TemporaryFolder folder;
-  const std::string member = header(kChecksum) + behind_header(testing::frame("record"));
+  const test::TemporaryFolder folder;
+  const std::string member = header(kChecksum) + behind_header(test::frame("record"));
   for (const std::size_t zeros : {1, 7, 512, 1'500'000}) {
     const std::string padded = member + member + std::string(zeros, '\0');
     EXPECT_EQ(count_records(folder.write("padded.gz", padded)), 2U) << zeros;
     const std::string file = folder.write("more.gz", padded + member);
-    EXPECT_EQ(testing::error_of([&] { count_records(file); }).code(), ErrorCode::data_loss);
+    EXPECT_EQ(test::error_of([&] { count_records(file); }).code(), ErrorCode::data_loss);
   }
 }
 
@@ -206,8 +206,8 @@ void write_to_pipe(const std::string& pipe, const std::vector<std::string>& piec
 }
 
 TEST(GzipHeader, comes_through_a_pipe_in_any_two_pieces) {
-  const testing::TemporaryFolder folder;
-  const std::string file = header(kChecksum) + behind_header(testing::frame("record"));
+  const test::TemporaryFolder folder;
+  const std::string file = header(kChecksum) + behind_header(test::frame("record"));
   const std::string pipe = folder.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (std::size_t place = 0; place <= file.size(); ++place) {

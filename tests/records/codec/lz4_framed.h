@@ -6,7 +6,7 @@
 
 /// Record files in LZ4 blocks made by hand from records/lz4_format.md, independently of
 /// RecordWriter.
-namespace infeed::testing {
+namespace infeed::test {
 
 inline std::string with_masked_crc(const std::string& bytes) {
   return bytes + little(mask_crc32c(crc32c(bytes)));
@@ -52,4 +52,4 @@ inline std::string lz4_file(const std::vector<std::string>& pieces,
   return file + with_masked_crc(index + little(std::uint64_t{pieces.size()})) + "INFEEDLE";
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

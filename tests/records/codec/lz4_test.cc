@@ -13,11 +13,11 @@
 namespace infeed {
 namespace {
 
-using testing::error_of;
-using testing::frame;
+using test::error_of;
+using test::frame;
+using test::lz4_file;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::lz4_file;
-using testing::TemporaryFolder;
 using Payloads = std::vector<std::string>;
 
 struct Outcome {
@@ -63,13 +63,13 @@ void write_records(const std::string& file, const Payloads& payloads, int level 
 
 TEST(Lz4, files_of_any_records_are_read_back) {
   const TemporaryFolder folder;
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   Payloads mixed;
   for (int i = 0; i < 400; ++i) {
     const std::size_t size = random() % (i % 20 == 0 ? 900'000 : 2000);
-    mixed.push_back(i % 3 == 0 ? testing::random_bytes(random, size)
+    mixed.push_back(i % 3 == 0 ? test::random_bytes(random, size)
                                : std::string(size, static_cast<char>('a' + i % 26)));
   }
   const auto file = folder.file("x");
@@ -101,7 +101,7 @@ TEST(Lz4, writes_what_the_format_says) {
     const std::string stream = frame(payloads);
     const std::string by_hand =
         payloads.empty() ? lz4_file({}, {}) : lz4_file({stream}, {payloads.size()});
-    EXPECT_EQ(testing::read_whole(folder.file("x")), by_hand);
+    EXPECT_EQ(test::read_whole(folder.file("x")), by_hand);
   }
 }
 
@@ -113,7 +113,7 @@ TEST(Lz4, reads_files_made_by_hand) {
 }
 
 TEST(Lz4, every_bit_flip_is_reported_and_costs_a_block_at_most) {
-  const TemporaryFolder folder(testing::memory_folder());
+  const TemporaryFolder folder(test::memory_folder());
   const Blocks good;
   std::size_t harmless = 0;
   for (std::size_t bit = 0; bit < good.file.size() * 8; ++bit) {
@@ -145,7 +145,7 @@ TEST(Lz4, every_bit_flip_is_reported_and_costs_a_block_at_most) {
 }
 
 TEST(Lz4, every_truncation_is_reported) {
-  const TemporaryFolder folder(testing::memory_folder());
+  const TemporaryFolder folder(test::memory_folder());
   const Blocks good;
   for (std::size_t size = 1; size < good.file.size(); ++size) {
     SCOPED_TRACE("size " + std::to_string(size));
@@ -210,17 +210,17 @@ TEST(Lz4, a_claim_allocates_nothing) {
   const TemporaryFolder folder;
   const std::string file_header = lz4_file({}, {}).substr(0, 16);
   const auto huge = folder.write(
-      "x", file_header + testing::lz4_block_header(900 << 20, 1 << 30, 1, 0, 0) + "little");
+      "x", file_header + test::lz4_block_header(900 << 20, 1 << 30, 1, 0, 0) + "little");
   EXPECT_THAT(read_all(huge).error->what(), HasSubstr("it is cut inside a block"));
   const auto bomb =
-      folder.write("x", file_header + testing::lz4_block_header(5, 1 << 30, 1, 0, 0) + "12345");
+      folder.write("x", file_header + test::lz4_block_header(5, 1 << 30, 1, 0, 0) + "12345");
   EXPECT_THAT(read_all(bomb).error->what(), HasSubstr("a block's header is damaged"));
 }
 
 TEST(Lz4, another_version_is_refused) {
   const TemporaryFolder folder;
   const auto file = folder.write(
-      "x", testing::with_masked_crc("INFEEDL4" + testing::little(std::uint32_t{2})) + "whatever");
+      "x", test::with_masked_crc("INFEEDL4" + test::little(std::uint32_t{2})) + "whatever");
   const Error error = error_of([&] {
     RecordReader reader(file);
     Record record;

@@ -7,7 +7,7 @@
 #include "records/columns/drawn_columns.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -95,4 +95,4 @@ TEST(JoinRows, ColumnsMustBeAlike) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -14,8 +14,8 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
 using ::testing::ElementsAre;
-using testing::error_of;
 
 // They lie in one block, which must not be noticed.
 TEST(ColumnParser, small_columns_are_each_on_their_own) {
@@ -70,7 +70,7 @@ TEST(ColumnParser, rows_larger_than_any_memory) {
   EXPECT_EQ(error_of([&] { parser.begin(1 << 10); }).message(),
             "the shape [1024, 72057594037927936] has more items than 64 bits count");
   EXPECT_EQ(error_of([&] { parser.begin(16); }).code(), ErrorCode::resource_exhausted);
-  if (testing::kAddressSanitizer || testing::kThreadSanitizer) return;  // they end the program
+  if (test::kAddressSanitizer || test::kThreadSanitizer) return;  // they end the program
   EXPECT_EQ(error_of([&] { parser.begin(1); }).message(),
             "there is no memory for a tensor of 576460752303423488 bytes; make the batch smaller");
 }

@@ -19,10 +19,10 @@
 namespace infeed {
 namespace {
 
-using testing::plain_row;
-using testing::PlainRow;
-using testing::row_of_column;
-using testing::WildExamples;
+using test::plain_row;
+using test::PlainRow;
+using test::row_of_column;
+using test::WildExamples;
 
 class Drawn {
  public:
@@ -50,14 +50,14 @@ class Drawn {
                                                                    : items * pick(4);
       if (type.dtype == DType::bytes) {
         std::vector<std::string> texts(count);
-        for (std::string& text : texts) text = testing::random_bytes(random_, pick(9));
+        for (std::string& text : texts) text = test::random_bytes(random_, pick(9));
         builder.bytes(type.name, std::span<const std::string>(texts));
       } else if (is_float(type.dtype)) {
         std::vector<float> floats(count);
         for (float& value : floats) value = static_cast<float>(random_()) / 7e18F;
         builder.floats(type.name, std::span<const float>(floats));
       } else if (type.dtype == DType::uint8 && pick(2) == 0) {
-        builder.bytes(type.name, testing::random_bytes(random_, count));
+        builder.bytes(type.name, test::random_bytes(random_, count));
       } else {
         std::vector<std::int64_t> integers(count);
         for (std::int64_t& value : integers) value = static_cast<std::int64_t>(pick(2));
@@ -75,7 +75,7 @@ class Drawn {
       if (pick(3) == 0) type.missing = std::vector<std::string>{"none"};
       return type;
     }
-    type.dtype = testing::draw_dtype(random_);
+    type.dtype = test::draw_dtype(random_);
     if (pick(2) == 0) type.shape = {static_cast<std::int64_t>(1 + pick(3))};
     if (type.kind == Column::Kind::padded) {
       if (pick(2) == 0) type.width = static_cast<std::int64_t>(1 + pick(20));
@@ -97,7 +97,7 @@ class Drawn {
 };
 
 TEST(ColumnParserProperty, agrees_with_values_read_one_by_one) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   Drawn drawn(seed);
   WildExamples wild(seed);
@@ -256,13 +256,13 @@ TEST(ColumnParserProperty, damage_of_features_that_nobody_asked_for) {
   const ColumnParser parser(ColumnSchema().column("a", DType::int64));
   const std::string good = ExampleBuilder().integers("a", 7).encode();
   const auto with = [&](const std::string& entry) {
-    return good + testing::bytes_field(1, testing::bytes_field(1, entry));
+    return good + test::bytes_field(1, test::bytes_field(1, entry));
   };
   const auto in_one = [&](const std::string& entry) {
-    return testing::bytes_field(1, good.substr(2) + testing::bytes_field(1, entry));
+    return test::bytes_field(1, good.substr(2) + test::bytes_field(1, entry));
   };
   for (const std::string& rest : {std::string("\x12\x05x"), std::string("\x0f")}) {
-    const std::string entry = testing::bytes_field(1, "b") + rest;
+    const std::string entry = test::bytes_field(1, "b") + rest;
     for (const std::string& bytes : {with(entry), in_one(entry)}) {
       ColumnRows rows = parser.begin(1);
       EXPECT_EQ(message_of([&] { parser.parse_row(bytes, nullptr, 0, rows); }).substr(0, 9),
@@ -273,7 +273,7 @@ TEST(ColumnParserProperty, damage_of_features_that_nobody_asked_for) {
 
 /// Damaged records are refused by both or by none, and leave no trace.
 TEST(ColumnParserProperty, damaged_records) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   WildExamples wild(seed);
@@ -285,7 +285,7 @@ TEST(ColumnParserProperty, damaged_records) {
     object.label = static_cast<std::int16_t>(random());
     object.tokens.assign(random() % 5, static_cast<std::int32_t>(random()));
     object.boxes.resize(random() % 3);
-    object.text = testing::random_bytes(random, random() % 9);
+    object.text = test::random_bytes(random, random() % 9);
     object.words.assign(random() % 4, "word");
     const std::string good = typed.encode(object);
     ColumnRows rows = parser.begin(2);

@@ -19,8 +19,8 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
 
 /// One batch of all the records.
@@ -204,7 +204,7 @@ TEST(ColumnParser, an_error_leaves_the_rows_before_it) {
 }
 
 TEST(ColumnParser, errors_name_the_place) {
-  testing::TemporaryFolder folder;
+  test::TemporaryFolder folder;
   const std::string file = folder.file("a.tfrecord");
   RecordWriter writer(file);
   writer.write(example({1}, {}, 1));

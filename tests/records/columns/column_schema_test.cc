@@ -12,7 +12,7 @@
 namespace infeed {
 namespace {
 
-using testing::error_of;
+using test::error_of;
 
 TEST(ColumnSchema, built_in_code_and_read_from_json) {
   const auto schema = ColumnSchema()
@@ -208,7 +208,7 @@ TEST(ColumnSchema, from_what_records_hold) {
 
 /// Any bytes become a schema or an Error.
 TEST(ColumnSchema, damaged_json) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   const std::string whole = ColumnSchema()

@@ -14,10 +14,10 @@
 namespace infeed {
 namespace {
 
-using testing::draw_column;
+using test::draw_column;
+using test::error_of;
+using test::int64s;
 using ::testing::ElementsAre;
-using testing::error_of;
-using testing::int64s;
 
 Column tokens() { return Column::ragged(Tensor::copy_of({3}, {7, 8, 9}), {int64s({0, 2, 2, 3})}); }
 
@@ -140,7 +140,7 @@ TEST(Column, what_belongs_to_another_kind) {
 
 /// Random columns: a slice shows the same as its copy, is equal to it and has the same hash.
 TEST(Column, slices_of_drawn_columns) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (int round = 0; round < 2000; ++round) {
@@ -149,11 +149,11 @@ TEST(Column, slices_of_drawn_columns) {
     const auto rows = static_cast<std::int64_t>(random() % (column.rows() - first + 1));
     const Column slice = column.slice(first, rows);
     ASSERT_EQ(slice.rows(), rows);
-    const Column copy = testing::deep_copy(slice);
+    const Column copy = test::deep_copy(slice);
     ASSERT_EQ(slice, copy);
     ASSERT_EQ(slice.hash(), copy.hash());
     for (std::int64_t i = 0; i < rows; ++i) {
-      ASSERT_EQ(testing::row_text(slice, i), testing::row_text(column, first + i));
+      ASSERT_EQ(test::row_text(slice, i), test::row_text(column, first + i));
     }
     if (rows != column.rows()) {
       ASSERT_NE(slice, column);
@@ -224,13 +224,13 @@ TEST(ColumnBatch, columns_must_fit) {
 TEST(ColumnBatch, is_compared_and_hashed_by_its_content) {
   const Column ada = Column::of_bytes({"Ada"});
   const ColumnBatch batch({{"a", ada}, {"b", ada}});
-  EXPECT_EQ(batch, ColumnBatch({{"a", ada}, {"b", testing::deep_copy(ada)}}));
+  EXPECT_EQ(batch, ColumnBatch({{"a", ada}, {"b", test::deep_copy(ada)}}));
   EXPECT_NE(batch, ColumnBatch({{"b", ada}, {"a", ada}}));
   EXPECT_NE(batch.hash(), ColumnBatch({{"b", ada}, {"a", ada}}).hash());
   EXPECT_NE(batch.hash(), ColumnBatch({{"a", ada}}).hash());
   const Tensor nan = Tensor::copy_of({1}, {std::numeric_limits<double>::quiet_NaN()});
   EXPECT_EQ(ColumnBatch({{"x", Column::dense(nan)}}),
-            ColumnBatch({{"x", testing::deep_copy(Column::dense(nan))}}));
+            ColumnBatch({{"x", test::deep_copy(Column::dense(nan))}}));
 }
 
 TEST(ColumnBatch, hundreds_of_columns) {

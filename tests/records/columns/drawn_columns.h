@@ -11,7 +11,7 @@
 #include <infeed/records/column.h>
 
 /// Columns made at random, and their content in another form.
-namespace infeed::testing {
+namespace infeed::test {
 
 inline Tensor int64s(std::initializer_list<std::int64_t> values) {
   return Tensor::copy_of({static_cast<std::int64_t>(values.size())}, values);
@@ -145,4 +145,4 @@ inline std::string row_text(const Column& column, std::int64_t row) {
   return text;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

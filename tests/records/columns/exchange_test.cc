@@ -18,8 +18,8 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
 using ::testing::ElementsAre;
-using testing::error_of;
 
 TEST(DLPack, shows_the_memory_of_a_tensor_and_keeps_it) {
   auto owner = std::make_shared<std::vector<float>>(6, 1.5F);
@@ -66,7 +66,7 @@ ColumnBatch watched_batch(std::weak_ptr<std::vector<float>>& watched) {
   Tensor values = Tensor::adopt(DType::float32, {2, 2}, owner->data(), owner);
   return ColumnBatch({{"x", Column::dense(values)},
                       {"text", Column::of_bytes({"one", "two"})},
-                      {"ids", Column::padded(values, testing::int64s({1, 2}))}});
+                      {"ids", Column::padded(values, test::int64s({1, 2}))}});
 }
 
 TEST(Arrow, an_array_keeps_the_memory_until_it_is_released) {

@@ -12,7 +12,7 @@
 
 /// The values that a column's rows must hold: the reference for ColumnParser. A View is a
 /// FeatureView, or has those of its members that are used here.
-namespace infeed::testing {
+namespace infeed::test {
 
 /// A row in another form: its items one by one, as bytes, and the ends of inner sequences.
 struct PlainRow {
@@ -299,4 +299,4 @@ inline PlainRow row_of_column(const ColumnType& type, const Column& column, std:
   return plain;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -14,7 +14,7 @@
 #include "records/columns/plain_rows.h"
 
 /// Records as libprotobuf reads them, in the form that plain_rows.h takes.
-namespace infeed::testing {
+namespace infeed::test {
 
 class ReferenceView {
  public:
@@ -116,4 +116,4 @@ inline ReferenceRecord::Message message_of_schema(const ColumnSchema& schema) {
   return has_lists ? ReferenceRecord::Message::sequence_example : ReferenceRecord::Message::example;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

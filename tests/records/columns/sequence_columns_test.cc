@@ -19,10 +19,10 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
+using test::PlainRow;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::PlainRow;
 
 ColumnBatch parse_all(const ColumnParser& parser, const std::vector<std::string>& records) {
   ColumnRows rows = parser.begin(records.size());
@@ -308,11 +308,11 @@ std::string likely_sequence(const ColumnSchema& schema, DrawnSchema& drawn) {
 
 TEST(SequenceColumnsProperty, agree_with_protobuf_in_both_ways_of_reading) {
   const google::protobuf::LogSilencer no_complaints_about_utf8;
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   DrawnSchema drawn(random);
-  testing::WildExamples wild(seed);
+  test::WildExamples wild(seed);
   std::size_t accepted = 0;
   std::size_t refused = 0;
   for (int round = 0; round < 8000; ++round) {
@@ -335,13 +335,13 @@ TEST(SequenceColumnsProperty, agree_with_protobuf_in_both_ways_of_reading) {
     const std::size_t rows = error.empty() ? 1 : 0;
     const ColumnBatch batch = parser.finish(std::move(quick), rows);
     ASSERT_EQ(batch, parser.finish(std::move(general), rows)) << schema.to_json();
-    const testing::ReferenceRecord reference(bytes, testing::message_of_schema(schema));
+    const test::ReferenceRecord reference(bytes, test::message_of_schema(schema));
     if (!reference.is_valid()) continue;
-    const auto expected = testing::reference_row(schema, reference);
+    const auto expected = test::reference_row(schema, reference);
     ASSERT_EQ(expected.has_value(), error.empty()) << schema.to_json() << error;
     (expected ? accepted : refused) += 1;
     for (std::size_t i = 0; expected && i < schema.size(); ++i) {
-      ASSERT_EQ(testing::row_of_column(schema.columns()[i], batch.columns()[i], 0), (*expected)[i])
+      ASSERT_EQ(test::row_of_column(schema.columns()[i], batch.columns()[i], 0), (*expected)[i])
           << schema.to_json();
     }
   }

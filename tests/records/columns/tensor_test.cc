@@ -15,8 +15,8 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
 
 TEST(DType, names_go_both_ways) {
@@ -241,12 +241,12 @@ TEST(TensorPool, a_core_gets_what_it_had_and_else_what_the_other_had) {
   std::vector<Tensor> tensors;
   const auto take = [&] { tensors.emplace_back(DType::uint8, Shape({1 << 16}), pool); };
   const auto places = [&] { return std::vector{tensors[0].data(), tensors[1].data()}; };
-  const std::vector<int> cores = testing::two_cores();
-  for (const int core : cores) testing::on_core(core, take);
-  const auto expected = testing::as_core_0_gets(places());
+  const std::vector<int> cores = test::two_cores();
+  for (const int core : cores) test::on_core(core, take);
+  const auto expected = test::as_core_0_gets(places());
   for (Tensor& tensor : tensors) tensor = Tensor();
   tensors.clear();
-  for (int i = 0; i < 2; ++i) testing::on_core(cores[0], take);
+  for (int i = 0; i < 2; ++i) test::on_core(cores[0], take);
   EXPECT_EQ(places(), expected);
 }
 

@@ -9,28 +9,28 @@
 namespace infeed {
 namespace {
 
-using testing::WildExamples;
+using test::WildExamples;
 
 TEST(ExampleDifferential, agrees_with_protobuf_on_wild_examples) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   const google::protobuf::LogSilencer no_complaints_about_utf8;
   WildExamples wild(seed);
   for (int i = 0; i < 20'000; ++i) {
-    const auto compared = testing::compare_with_protobuf(wild.draw());
+    const auto compared = test::compare_with_protobuf(wild.draw());
     ASSERT_TRUE(compared.is_valid);
     ASSERT_EQ(compared.difference, "");
   }
 }
 
 TEST(ExampleDifferential, agrees_with_protobuf_on_mutated_examples) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   const google::protobuf::LogSilencer no_complaints_about_utf8;
   WildExamples wild(seed);
   int valid = 0;
   for (int i = 0; i < 60'000; ++i) {
-    const auto compared = testing::compare_with_protobuf(wild.mutated(wild.draw()));
+    const auto compared = test::compare_with_protobuf(wild.mutated(wild.draw()));
     ASSERT_EQ(compared.difference, "");
     valid += compared.is_valid ? 1 : 0;
   }
@@ -38,7 +38,7 @@ TEST(ExampleDifferential, agrees_with_protobuf_on_mutated_examples) {
 }
 
 TEST(ExampleDifferential, protobuf_reads_what_we_build) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (int round = 0; round < 500; ++round) {
@@ -49,7 +49,7 @@ TEST(ExampleDifferential, protobuf_reads_what_we_build) {
     for (std::size_t n = random() % 50; n > 0; --n) {
       integers.push_back(static_cast<std::int64_t>(random() >> random() % 64));
       floats.push_back(static_cast<float>(random()));
-      strings.push_back(testing::random_bytes(random, random() % 200));
+      strings.push_back(test::random_bytes(random, random() % 200));
     }
     builder.bytes("strings", std::span<const std::string>(strings))
         .integers("integers", std::span<const std::int64_t>(integers))

@@ -13,7 +13,7 @@
 #include "example.pb.h"
 
 /// Our Example parser compared with libprotobuf's: for tests and for the fuzzer.
-namespace infeed::testing {
+namespace infeed::test {
 
 /// Returns the difference in one feature; empty if there is none.
 inline std::string difference_in_feature(const reference::Feature& expected,
@@ -159,4 +159,4 @@ inline Comparison compare_sequence_with_protobuf(std::string_view bytes) {
   }
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -27,8 +27,8 @@ struct FeatureCodec<Celsius> {
 
 namespace {
 
+using test::error_of;
 using ::testing::ElementsAre;
-using testing::error_of;
 
 struct Sample {
   std::array<std::uint8_t, 4> image{};
@@ -265,10 +265,9 @@ TEST(ExampleSchema, partitions_that_do_not_fit_say_why) {
 }
 
 TEST(ExampleSchema, errors_of_a_record_say_where_it_lies) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto schema = sample_schema();
-  const auto file =
-      folder.write("x", testing::frame({schema.encode({{1, 2, 3, 4}, 9}), "rubbish"}));
+  const auto file = folder.write("x", test::frame({schema.encode({{1, 2, 3, 4}, 9}), "rubbish"}));
   RecordReader reader(file);
   Record record;
   ASSERT_TRUE(reader.next(record));

@@ -16,12 +16,12 @@ namespace infeed {
 namespace {
 
 using namespace std::string_literals;
-using testing::bytes_field;
+using test::bytes_field;
+using test::error_of;
+using test::varint;
+using test::varint_field;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::varint;
-using testing::varint_field;
 
 std::string entry(const std::string& name, const std::string& feature) {
   return bytes_field(1, bytes_field(1, name) + bytes_field(2, feature));
@@ -246,7 +246,7 @@ TEST(ExampleParser, a_list_longer_than_its_place_writes_nothing_behind_it) {
 }
 
 TEST(ExampleParser, finds_any_of_many_names_in_any_order) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (const std::size_t count : {2, 17, 256, 257, 258, 20'000}) {

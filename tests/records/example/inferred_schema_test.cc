@@ -133,7 +133,7 @@ TEST(InferredSchema, new_names_in_each_record_cost_no_more) {
 /// Names are kept for good, whatever record or list or other inference they belong to.
 TEST(InferredSchema, so_many_names_are_kept) {
   const auto fails = [](auto function) {
-    const Error error = testing::error_of(function);
+    const Error error = test::error_of(function);
     EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
     EXPECT_THAT(error.message(), HasSubstr("there are 65537 columns with "));
   };
@@ -178,10 +178,10 @@ TEST(InferredSchema, names_of_any_bytes_make_json) {
 }
 
 TEST(InferredSchema, looks_at_the_first_records_of_files) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::vector<std::string> files = {
-      folder.write("a", testing::frame({image(1, 1), image(2, 1)})),
-      folder.write("b", testing::frame({image(3, 1), image(4, 4)}))};
+      folder.write("a", test::frame({image(1, 1), image(2, 1)})),
+      folder.write("b", test::frame({image(3, 1), image(4, 4)}))};
   EXPECT_EQ(infer_schema(files).records, 4U);
   EXPECT_EQ(infer_schema(files, {.records_max = 0}).features[2].value_count, (ValueRange{1, 4}));
   const InferredSchema three = infer_schema(files, {.records_max = 3});

@@ -8,29 +8,28 @@
 namespace infeed {
 namespace {
 
-using testing::WildExamples;
+using test::WildExamples;
 
 TEST(SequenceExampleDifferential, agrees_with_protobuf_on_wild_examples) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   const google::protobuf::LogSilencer no_complaints_about_utf8;
   WildExamples wild(seed);
   for (int i = 0; i < 10'000; ++i) {
-    const auto compared = testing::compare_sequence_with_protobuf(wild.draw_sequence());
+    const auto compared = test::compare_sequence_with_protobuf(wild.draw_sequence());
     ASSERT_TRUE(compared.is_valid);
     ASSERT_EQ(compared.difference, "");
   }
 }
 
 TEST(SequenceExampleDifferential, agrees_with_protobuf_on_mutated_examples) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   const google::protobuf::LogSilencer no_complaints_about_utf8;
   WildExamples wild(seed);
   int valid = 0;
   for (int i = 0; i < 30'000; ++i) {
-    const auto compared =
-        testing::compare_sequence_with_protobuf(wild.mutated(wild.draw_sequence()));
+    const auto compared = test::compare_sequence_with_protobuf(wild.mutated(wild.draw_sequence()));
     ASSERT_EQ(compared.difference, "");
     valid += compared.is_valid ? 1 : 0;
   }
@@ -38,7 +37,7 @@ TEST(SequenceExampleDifferential, agrees_with_protobuf_on_mutated_examples) {
 }
 
 TEST(SequenceExampleDifferential, protobuf_reads_what_we_build) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (int round = 0; round < 300; ++round) {

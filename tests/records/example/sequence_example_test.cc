@@ -11,8 +11,8 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
 
 struct Clip {
@@ -168,11 +168,11 @@ TEST(SequenceExampleSchema, messages_teach) {
 }
 
 TEST(SequenceExampleSchema, errors_of_a_record_say_where_it_lies) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto schema = clip_schema();
   const auto file = folder.write(
-      "x", testing::frame({schema.encode(kClip),
-                           with_frames([](FeatureListBuilder& frames) { frames.integers(3); })}));
+      "x", test::frame({schema.encode(kClip),
+                        with_frames([](FeatureListBuilder& frames) { frames.integers(3); })}));
   RecordReader reader(file);
   Record record;
   ASSERT_TRUE(reader.next(record));

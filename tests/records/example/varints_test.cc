@@ -20,13 +20,13 @@ std::string draw_block(std::mt19937_64& random, std::vector<std::uint64_t>& valu
   while (block.size() < static_cast<std::size_t>(kVarintBlockBytes) + 8) {
     const std::uint64_t value = random() >> (64 - (1 + random() % size_bits));
     values.push_back(value);
-    block += testing::varint(value);
+    block += test::varint(value);
   }
   return block;
 }
 
 TEST(Varints, every_form_of_this_machine_decodes_alike) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (int round = 0; round < 20000; ++round) {
@@ -47,12 +47,12 @@ TEST(Varints, every_form_of_this_machine_decodes_alike) {
 /// Encodes them as in an Example: a list of one packed run.
 std::string packed_list(const std::vector<std::int64_t>& values) {
   std::string run;
-  for (const std::int64_t value : values) run += testing::varint(static_cast<std::uint64_t>(value));
-  return '\x0a' + testing::varint(run.size()) + run;
+  for (const std::int64_t value : values) run += test::varint(static_cast<std::uint64_t>(value));
+  return '\x0a' + test::varint(run.size()) + run;
 }
 
 TEST(Varints, a_run_of_any_length_is_read_to_its_last_value) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (std::size_t size = 2; size < 300; ++size) {
@@ -84,7 +84,7 @@ TEST(Varints, every_form_refuses_what_has_more_than_ten_bytes) {
     std::string block = begin;
     block.resize(static_cast<std::size_t>(kVarintBlockBytes) + 8, '\x01');
     for (const UnpackBlock form : unpack_block_forms()) {
-      const Error error = testing::error_of([&] {
+      const Error error = test::error_of([&] {
         std::array<std::uint64_t, kVarintBlockBytes> found;
         const char* at = block.data();
         form(at, found.data());

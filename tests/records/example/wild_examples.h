@@ -8,7 +8,7 @@
 #include "records/example/wire_writer.h"
 #include "records/temporary_files.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 
 /// Draws Examples and SequenceExamples in all forms that protobuf allows, however odd.
 class WildExamples {
@@ -134,4 +134,4 @@ class WildExamples {
   std::mt19937_64 random_;
 };
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

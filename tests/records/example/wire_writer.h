@@ -5,7 +5,7 @@
 #include <string_view>
 
 /// Protobuf bytes made by hand, also such as no library would write.
-namespace infeed::testing {
+namespace infeed::test {
 
 inline std::string varint(std::uint64_t value) {
   std::string bytes;
@@ -20,4 +20,4 @@ inline std::string varint_field(std::uint32_t field, std::uint64_t value) {
   return varint(field << 3) + varint(value);
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -5,7 +5,7 @@
 
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 struct Options {
@@ -38,4 +38,4 @@ TEST(Count, a_negative_one_is_an_error_that_says_whose_it_is) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -2,7 +2,7 @@
 
 #include <infeed/error.h>
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 TEST(ErrorCode, is_told_by_its_name) {
@@ -21,4 +21,4 @@ TEST(ErrorCode, is_told_by_its_name) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -11,10 +11,10 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 TEST(MatchFiles, sorts_by_bytes_and_leaves_partial_files_and_folders_out) {
   const TemporaryFolder folder;

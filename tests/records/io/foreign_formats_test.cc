@@ -32,21 +32,21 @@ const std::vector<ForeignFile>& foreign_files() {
 }
 
 TEST(ForeignFormats, AreNamedWithAnAdvice) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   for (const ForeignFile& foreign : foreign_files()) {
     SCOPED_TRACE(foreign.said);
     const std::string file = folder.write("file", foreign.front + std::string(100, 'x'));
-    const Error of_text = testing::error_of([&] { open_data_source(file, {}); });
+    const Error of_text = test::error_of([&] { open_data_source(file, {}); });
     EXPECT_EQ(of_text.code(), ErrorCode::failed_precondition);
     EXPECT_EQ(of_text.file(), file);
     EXPECT_THAT(of_text.message(), HasSubstr(foreign.said));
-    EXPECT_THAT(testing::error_of([&] { const RecordReader reader(file); }).message(),
+    EXPECT_THAT(test::error_of([&] { const RecordReader reader(file); }).message(),
                 HasSubstr(foreign.said));
   }
 }
 
 TEST(ForeignFormats, AreReadAsTheyAreWhereNoneIsNamed) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   for (const ForeignFile& foreign : foreign_files()) {
     const std::string file = folder.write("file", foreign.front);
     const OpenedSource opened = open_data_source(file, {.compression = Compression::none});
@@ -57,7 +57,7 @@ TEST(ForeignFormats, AreReadAsTheyAreWhereNoneIsNamed) {
 }
 
 TEST(ForeignFormats, ShortTextsAreNone) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   for (const std::string text : {"", "P", "PK", "BZh9", "version https://git"}) {
     EXPECT_NO_THROW(open_data_source(folder.write("file", text), {})) << text;
   }

@@ -12,17 +12,16 @@ namespace infeed {
 namespace {
 
 using namespace std::string_literals;
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 const std::string kTwoByThree = "\0\0\x08\x02\0\0\0\x02\0\0\0\x03"s + "abcdef";
 
 TEST(Idx, reads_plain_and_compressed) {
   const TemporaryFolder folder;
-  for (const std::string& bytes :
-       {kTwoByThree, testing::gzip(kTwoByThree), testing::zlib(kTwoByThree)}) {
+  for (const std::string& bytes : {kTwoByThree, test::gzip(kTwoByThree), test::zlib(kTwoByThree)}) {
     const IdxArray array =
         read_idx(folder.write("x", bytes), {.type = IdxType::uint8, .rank = 2, .rows = 2});
     EXPECT_THAT(array.shape, ElementsAre(2, 3));
@@ -72,7 +71,7 @@ TEST(Idx, errors_name_the_file_and_say_what_was_expected) {
               HasSubstr("has 2 dimensions [2, 3], but 3 are expected"));
   EXPECT_THAT(message(kTwoByThree, {.rows = 60'000}),
               HasSubstr("has 2 rows, but 60000 are expected"));
-  const std::string compressed = testing::gzip(kTwoByThree);
+  const std::string compressed = test::gzip(kTwoByThree);
   EXPECT_THAT(message(compressed.substr(0, compressed.size() - 3)),
               HasSubstr("the file ends inside it"));
   // A header that claims 2^128 bytes allocates no more than the bytes that come.

@@ -11,17 +11,17 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::IsEmpty;
-using testing::TemporaryFolder;
 
 class LineJournalFile : public ::testing::TestWithParam<LineChecksum> {
  protected:
   File open() const { return File::open(file_, O_RDWR | O_CREAT | O_APPEND); }
   std::vector<std::string> read() const { return LineJournal::read(file_, GetParam()); }
 
-  const TemporaryFolder folder_{testing::memory_folder()};
+  const TemporaryFolder folder_{test::memory_folder()};
   const std::string file_ = folder_.file("journal");
 };
 
@@ -32,7 +32,7 @@ TEST_P(LineJournalFile, has_the_whole_lines_wherever_it_is_cut) {
     journal.append("first");
     journal.append(std::vector<std::string>{"", "third\twith a tab"});
   }
-  const std::string whole = testing::read_whole(file_);
+  const std::string whole = test::read_whole(file_);
   EXPECT_THAT(read(), ElementsAre("first", "", "third\twith a tab"));
   EXPECT_EQ(LineJournal::text_of(read(), GetParam()), whole);
   for (std::size_t size = 0; size <= whole.size(); ++size) {

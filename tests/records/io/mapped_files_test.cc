@@ -10,7 +10,7 @@
 namespace infeed::detail {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 std::string_view bytes_of(const MappedFile& mapped) {
   EXPECT_TRUE(mapped.bring(0, mapped.size_bytes()));

@@ -13,7 +13,7 @@
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -147,4 +147,4 @@ TEST(OwnFile, RefusesWhatLeadsElsewhere) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -5,7 +5,7 @@
 
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 /// Threads of a system that gives only so many.
@@ -63,4 +63,4 @@ TEST(StartThreads, AThreadDoesItsWork) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -13,8 +13,8 @@ constexpr std::size_t kBytes = 4096;
 /// Takes one block on each of two cores, in this order, and gives both back.
 std::vector<Block*> have_had(BlockPool& pool) {
   std::vector<Block*> blocks;
-  for (const int core : testing::two_cores()) {
-    testing::on_core(core, [&] { blocks.push_back(pool.take(kBytes)); });
+  for (const int core : test::two_cores()) {
+    test::on_core(core, [&] { blocks.push_back(pool.take(kBytes)); });
   }
   for (Block* const block : blocks) drop_block(block);
   return blocks;
@@ -22,7 +22,7 @@ std::vector<Block*> have_had(BlockPool& pool) {
 
 std::vector<Block*> taken_by_core_0(BlockPool& pool, int count) {
   std::vector<Block*> blocks;
-  testing::on_core(testing::two_cores()[0], [&] {
+  test::on_core(test::two_cores()[0], [&] {
     for (int i = 0; i < count; ++i) blocks.push_back(pool.take(kBytes));
   });
   for (Block* const block : blocks) drop_block(block);
@@ -32,7 +32,7 @@ std::vector<Block*> taken_by_core_0(BlockPool& pool, int count) {
 TEST(BlockPool, a_core_gets_what_it_had_and_else_what_the_other_had) {
   const auto pool = std::make_shared<BlockPool>("x");
   const std::vector<Block*> blocks = have_had(*pool);
-  EXPECT_EQ(taken_by_core_0(*pool, 2), testing::as_core_0_gets(blocks));
+  EXPECT_EQ(taken_by_core_0(*pool, 2), test::as_core_0_gets(blocks));
 }
 
 TEST(BlockPool, spare_blocks_go_to_the_core_that_had_them) {
@@ -43,7 +43,7 @@ TEST(BlockPool, spare_blocks_go_to_the_core_that_had_them) {
     blocks = have_had(*gone);
   }
   const auto pool = std::make_shared<BlockPool>("y", FreeBlocks{}, spare);
-  EXPECT_EQ(taken_by_core_0(*pool, 2), testing::as_core_0_gets(blocks));
+  EXPECT_EQ(taken_by_core_0(*pool, 2), test::as_core_0_gets(blocks));
 }
 
 TEST(BlockPool, keeps_one_block_and_more_while_their_bytes_suffice) {

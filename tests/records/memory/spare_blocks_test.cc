@@ -11,7 +11,7 @@
 namespace infeed {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 constexpr std::size_t kBytesReadAtOnce = 4096;
 // A block has room for the rest of a record that ends behind the bytes read at once.
@@ -44,7 +44,7 @@ class SpareBlocksTest : public ::testing::Test {
   SpareBlocksTest() {
     std::vector<std::string> payloads;
     for (int i = 0; i < 2000; ++i) payloads.push_back(payload_of(i));
-    file_ = folder_.write("x", testing::frame(payloads));
+    file_ = folder_.write("x", test::frame(payloads));
   }
 
   /// Takes the last records and looks at all of them. Every record holds its block until the end.

@@ -19,12 +19,12 @@
 namespace infeed {
 namespace {
 
-using testing::error_of;
-using testing::expect_same;
-using testing::frame;
+using test::error_of;
+using test::expect_same;
+using test::frame;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using testing::TemporaryFolder;
 using Payloads = std::vector<std::string>;
 
 void write_records(const std::string& file, const Payloads& payloads,
@@ -39,7 +39,7 @@ Payloads mixed_payloads(std::mt19937_64& random, std::size_t count) {
   Payloads payloads;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t size = random() % (random() % 20 == 0 ? 3000 : 120);
-    payloads.push_back(i % 3 == 0 ? testing::random_bytes(random, size) : std::string(size, 'x'));
+    payloads.push_back(i % 3 == 0 ? test::random_bytes(random, size) : std::string(size, 'x'));
   }
   return payloads;
 }
@@ -62,11 +62,11 @@ std::string inflate_with_zlib(std::string bytes, int window_bits) {
 
 class ParallelRecordReaderTest : public ::testing::Test {
  protected:
-  const std::uint64_t seed_ = testing::test_seed();
+  const std::uint64_t seed_ = test::test_seed();
   const ::testing::ScopedTrace trace_{__FILE__, __LINE__,
                                       "INFEED_TEST_SEED=" + std::to_string(seed_)};
   std::mt19937_64 random_{seed_};
-  TemporaryFolder folder_{testing::memory_folder()};
+  TemporaryFolder folder_{test::memory_folder()};
   const std::string file_ = folder_.file("x");
 
   std::string how(std::uint64_t segment_bytes = 1000) {
@@ -74,12 +74,12 @@ class ParallelRecordReaderTest : public ::testing::Test {
   }
   /// Changes some bytes of the file, or cuts its end.
   void damage_file() {
-    std::string bytes = testing::read_whole(file_);
+    std::string bytes = test::read_whole(file_);
     for (std::size_t i = random_() % 4; i > 0 && !bytes.empty(); --i) {
       bytes[random_() % bytes.size()] = static_cast<char>(random_());
     }
     if (random_() % 4 == 0) bytes.resize(random_() % (bytes.size() + 1));
-    if (random_() % 8 == 0) bytes += testing::random_bytes(random_, 1 + random_() % 50);
+    if (random_() % 8 == 0) bytes += test::random_bytes(random_, 1 + random_() % 50);
     folder_.write("x", bytes);
   }
 };
@@ -140,11 +140,11 @@ TEST_F(ParallelRecordReaderTest, lz4_files_are_split_at_their_blocks) {
     if (pieces.empty() || pieces.back().size() > 700) pieces.emplace_back();
     pieces.back() += frame(payload);
   }
-  folder_.write("x", testing::lz4_file(pieces, std::vector<std::size_t>(pieces.size(), 1)));
+  folder_.write("x", test::lz4_file(pieces, std::vector<std::size_t>(pieces.size(), 1)));
   EXPECT_EQ(how(), "split by the index of its blocks");
   expect_same(file_, {64, 3000, 1 << 20});
   for (int round = 0; round < 40; ++round) {
-    folder_.write("x", testing::lz4_file(pieces, std::vector<std::size_t>(pieces.size(), 1)));
+    folder_.write("x", test::lz4_file(pieces, std::vector<std::size_t>(pieces.size(), 1)));
     damage_file();
     expect_same(file_, {64, 3000});
   }
@@ -196,7 +196,7 @@ TEST_F(ParallelRecordReaderTest, damage_in_the_middle_of_a_gzip_file_with_its_po
   const RecordWriterOptions options = {
       .compression = Compression::gzip, .compression_level = 0, .flush_point_bytes = 1};
   write_records(file_, payloads, options);
-  const std::string good = testing::read_whole(file_);
+  const std::string good = test::read_whole(file_);
   ASSERT_GT(good.size(), 9500U) << "the ends are bound by a checksum; this damage is between them";
   for (int round = 0; round < 4; ++round) {
     std::string bytes = good;
@@ -213,7 +213,7 @@ TEST_F(ParallelRecordReaderTest, damage_in_the_middle_of_a_gzip_file_with_its_po
 TEST_F(ParallelRecordReaderTest, flush_points_that_are_damaged_or_foreign_are_not_used) {
   const RecordWriterOptions options = {.compression = Compression::gzip, .flush_point_bytes = 500};
   write_records(file_, mixed_payloads(random_, 100), options);
-  const std::string points = testing::read_whole(file_ + ".points");
+  const std::string points = test::read_whole(file_ + ".points");
   for (std::size_t bit = 0; bit < points.size() * 8; bit += 1 + random_() % 20) {
     std::string bytes = points;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
@@ -235,8 +235,8 @@ TEST_F(ParallelRecordReaderTest, flush_points_that_are_damaged_or_foreign_are_no
 TEST_F(ParallelRecordReaderTest, a_file_of_flush_points_is_as_the_format_says) {
   write_records(file_, {"hello", "", "123456789"},
                 {.compression = Compression::gzip, .flush_point_bytes = 30});
-  const std::string data = testing::read_whole(file_);
-  const std::string points = testing::read_whole(file_ + ".points");
+  const std::string data = test::read_whole(file_);
+  const std::string points = test::read_whole(file_ + ".points");
   ASSERT_EQ(points.size(), 32U + 3 * 24 + 4);
   const auto number = [&points](std::size_t at) {
     std::uint64_t value = 0;
@@ -246,14 +246,14 @@ TEST_F(ParallelRecordReaderTest, a_file_of_flush_points_is_as_the_format_says) {
   };
   const std::string ends = data + data;
   EXPECT_EQ(points.substr(0, 16),
-            "INFEEDGZ" + testing::little(std::uint32_t{1}) + testing::little(crc32c(ends)));
+            "INFEEDGZ" + test::little(std::uint32_t{1}) + test::little(crc32c(ends)));
   EXPECT_EQ(number(16), data.size());
   EXPECT_EQ(number(24), 2U);
   EXPECT_THAT((std::array{number(32), number(40), number(48)}), ::testing::ElementsAre(10, 0, 0));
   EXPECT_THAT((std::array{number(64), number(72)}), ::testing::ElementsAre(37, 2));
   EXPECT_THAT((std::array{number(80), number(88), number(96)}),
               ::testing::ElementsAre(data.size() - 10, 62, 3));
-  EXPECT_EQ(points.substr(104), testing::little(crc32c(points.substr(0, 104))));
+  EXPECT_EQ(points.substr(104), test::little(crc32c(points.substr(0, 104))));
   // zlib reads the whole as one member, and the second segment by itself.
   EXPECT_EQ(inflate_with_zlib(data, 31), frame(Payloads{"hello", "", "123456789"}));
   const std::string part = data.substr(number(56), number(80) - number(56));
@@ -263,7 +263,7 @@ TEST_F(ParallelRecordReaderTest, a_file_of_flush_points_is_as_the_format_says) {
 TEST_F(ParallelRecordReaderTest, what_the_callback_throws_passes_through_and_reading_goes_on) {
   std::string bytes = frame(Payloads(100, "hello"));
   bytes[21 * 50 + 13] ^= 1;
-  for (const std::string& content : {bytes, testing::gzip(bytes)}) {
+  for (const std::string& content : {bytes, test::gzip(bytes)}) {
     folder_.write("x", content);
     ParallelRecordReader reader(
         file_, {.reader = {.damage = DamagePolicy::skip_and_resynchronise,

@@ -16,7 +16,7 @@
 namespace infeed::detail {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 struct Found {
   std::vector<std::string> payloads;
@@ -85,7 +85,7 @@ class RecordBlocks : public ::testing::Test {
     replacing.existing = ExistingFile::replace;
     RecordWriter writer(file_, replacing);
     for (std::size_t i = 0; i < records; ++i) {
-      writer.write(testing::random_bytes(random_, random_() % (bytes_max + 1)));
+      writer.write(test::random_bytes(random_, random_() % (bytes_max + 1)));
     }
     writer.close();
   }
@@ -95,7 +95,7 @@ class RecordBlocks : public ::testing::Test {
     return open_block_file(file_, {}, options);
   }
 
-  const std::uint64_t seed_ = testing::test_seed();
+  const std::uint64_t seed_ = test::test_seed();
   std::mt19937_64 random_{seed_};
   const TemporaryFolder folder_;
   const std::string file_ = folder_.file("data");
@@ -140,7 +140,7 @@ TEST_F(RecordBlocks, end_before_what_is_wrong_at_the_end) {
       EXPECT_EQ(found.next.record, 300U);
     }
     EXPECT_TRUE(read_blocks(open(options.compression, {.records = 300}), random_).ended_well);
-    std::string bytes = testing::read_whole(file_);
+    std::string bytes = test::read_whole(file_);
     bytes += "more";
     folder_.write("data", bytes);
     if (options.compression == Compression::lz4) continue;  // its end mark ends it
@@ -157,7 +157,7 @@ TEST_F(RecordBlocks, of_damaged_files) {
     write(options, 40, round % 2 == 0 ? 100 : 3000);
     const std::string name =
         random_() % 8 == 0 && options.flush_point_bytes != 0 ? file_ + ".points" : file_;
-    std::string bytes = testing::read_whole(name);
+    std::string bytes = test::read_whole(name);
     if (random_() % 4 == 0) {
       bytes.resize(random_() % (bytes.size() + 1));
     } else {
@@ -209,7 +209,7 @@ TEST_F(RecordBlocks, of_mapped_files) {
   for (int round = 0; round < 8; ++round) {
     write({}, 20, 300'000);
     if (round % 4 != 0) {
-      std::string bytes = testing::read_whole(file_);
+      std::string bytes = test::read_whole(file_);
       if (round % 4 == 1) bytes.resize(random_() % (bytes.size() + 1));
       if (round % 4 == 2) bytes[random_() % bytes.size()] ^= static_cast<char>(1 << random_() % 8);
       if (round % 4 == 3) bytes += "more";
@@ -233,7 +233,7 @@ TEST_F(RecordBlocks, of_a_mapped_file_that_changes) {
   std::string payload;
   {
     RecordWriter writer(file_, {});
-    payload = testing::random_bytes(random_, 100'000);
+    payload = test::random_bytes(random_, 100'000);
     for (int i = 0; i < 20; ++i) writer.write(payload);
     writer.close();
   }

@@ -15,7 +15,7 @@
 #include "records/temporary_files.h"
 
 /// Checks that ParallelRecordReader gives the same records as RecordReader.
-namespace infeed::testing {
+namespace infeed::test {
 
 struct Outcome {
   std::vector<std::string> records;  // number, offset and bytes
@@ -90,4 +90,4 @@ inline void expect_same(const std::string& file, const std::vector<std::uint64_t
   }
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

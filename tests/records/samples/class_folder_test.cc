@@ -7,7 +7,7 @@
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -84,4 +84,4 @@ TEST_F(ClassFolders, LabelsOfAnotherFolder) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace infeed::testing {
+namespace infeed::test {
 
 /// Returns a ustar header and the member's content, filled up to whole blocks.
 inline std::string tar_member(const std::string& name, const std::string& content,
@@ -39,4 +39,4 @@ inline std::string tar_of(const std::vector<std::pair<std::string, std::string>>
   return file + tar_end();
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -7,7 +7,7 @@
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -136,4 +136,4 @@ TEST_F(Tar, WhatCostsTheFile) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

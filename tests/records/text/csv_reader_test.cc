@@ -8,7 +8,7 @@
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -295,4 +295,4 @@ TEST_F(CsvReaderTest, InfersASchema) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -12,7 +12,7 @@
 #include "text/json_text.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -296,4 +296,4 @@ TEST_F(JsonLinesTest, AgreesWithAnotherParser) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

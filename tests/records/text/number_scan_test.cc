@@ -15,7 +15,7 @@
 #include "records/temporary_files.h"
 #include "text/number_text.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using detail::number_scan;
@@ -160,4 +160,4 @@ TEST(NumberScan, SomeTypesHaveNoQuickWay) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

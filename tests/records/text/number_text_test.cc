@@ -11,7 +11,7 @@
 
 #include "records/temporary_files.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using detail::NumberProblem;
@@ -150,4 +150,4 @@ TEST(NumberText, IntegersOfEveryType) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

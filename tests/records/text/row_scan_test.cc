@@ -6,7 +6,7 @@
 
 #include "records/temporary_files.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using detail::RowFormat;
@@ -74,4 +74,4 @@ TEST(RowScan, FindsWhatAWalkOverAllBytesFinds) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

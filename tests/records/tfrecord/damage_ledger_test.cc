@@ -14,17 +14,17 @@
 namespace infeed {
 namespace {
 
-using testing::error_of;
-using testing::TemporaryFolder;
+using test::error_of;
+using test::TemporaryFolder;
 
 /// Whole records, each behind one whose bytes were changed.
 std::string damaged_file(std::size_t ranges) {
-  const std::string whole = testing::frame("x");
+  const std::string whole = test::frame("x");
   std::string damaged = whole;
   damaged[12] ^= 1;
   std::string bytes;
   for (std::size_t i = 0; i < ranges; ++i) bytes += damaged + whole;
-  return testing::gzip(bytes);
+  return test::gzip(bytes);
 }
 
 template <class Reader>

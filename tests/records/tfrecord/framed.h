@@ -10,7 +10,7 @@
 #include <infeed/records/crc32c.h>
 
 /// Record files made by hand, independently of RecordWriter, so that a mistake there can't hide.
-namespace infeed::testing {
+namespace infeed::test {
 
 template <class T>
 std::string little(T value) {
@@ -53,4 +53,4 @@ inline std::string deflate_with(std::string_view bytes, int window_bits) {
 inline std::string gzip(std::string_view bytes) { return deflate_with(bytes, 31); }
 inline std::string zlib(std::string_view bytes) { return deflate_with(bytes, 15); }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -9,7 +9,7 @@
 namespace infeed {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 /// 100 records of 84 bytes, framing included.
 constexpr std::uint64_t kRecordBytes = 84;

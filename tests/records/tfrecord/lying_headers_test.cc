@@ -15,12 +15,12 @@
 namespace infeed {
 namespace {
 
-using testing::frame;
+using test::frame;
 using Payloads = std::vector<std::string>;
 
 std::string header(std::uint64_t length) {
-  const std::string bytes = testing::little(length);
-  return bytes + testing::little(mask_crc32c(crc32c(bytes)));
+  const std::string bytes = test::little(length);
+  return bytes + test::little(mask_crc32c(crc32c(bytes)));
 }
 
 struct Outcome {
@@ -43,12 +43,12 @@ Outcome read_all(const std::string& file) {
 }
 
 TEST(RangeCrcs, are_those_of_the_bytes) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (int round = 0; round < 50; ++round) {
     detail::RangeCrcs crcs;
-    const std::string bytes = testing::random_bytes(random, 1 + random() % 20'000);
+    const std::string bytes = test::random_bytes(random, 1 + random() % 20'000);
     std::size_t offset = 0;
     for (int i = 0; i < 100; ++i) {
       offset = random() % 20 == 0 ? random() % bytes.size()
@@ -71,7 +71,7 @@ TEST(RangeCrcs, hash_the_middle_of_overlapping_ranges_once) {
 }
 
 TEST(LyingHeaders, every_byte_is_hashed_a_limited_number_of_times) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   constexpr std::size_t kHeaders = 60'000;
   constexpr std::size_t kBytes = 12 * kHeaders;
   std::string rest_of_file, same_length, powers_of_two, with_records;
@@ -129,23 +129,23 @@ Payloads search_by_definition(std::string_view bytes) {
 }
 
 TEST(LyingHeaders, the_same_records_are_found_as_by_the_definition) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
-  const testing::TemporaryFolder folder(testing::memory_folder());
+  const test::TemporaryFolder folder(test::memory_folder());
   for (int round = 0; round < 150; ++round) {
     std::string bytes;
     const std::size_t size = 1 + random() % 6000;
     while (bytes.size() < size) {
       switch (random() % 5) {
         case 0:
-          bytes += testing::random_bytes(random, random() % 30);
+          bytes += test::random_bytes(random, random() % 30);
           break;
         case 1:
-          bytes += frame(testing::random_bytes(random, random() % 400));
+          bytes += frame(test::random_bytes(random, random() % 400));
           break;
         case 2: {  // a record inside a record, whole or not
-          std::string inner = frame(frame(testing::random_bytes(random, random() % 200)));
+          std::string inner = frame(frame(test::random_bytes(random, random() % 200)));
           if (random() % 2 == 0) inner[inner.size() - 1] ^= 1;
           bytes += inner;
           break;

@@ -12,11 +12,11 @@
 namespace infeed {
 namespace {
 
-using testing::frame;
-using testing::gzip;
+using test::frame;
+using test::gzip;
+using test::TemporaryFolder;
+using test::zlib;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
-using testing::zlib;
 using Payloads = std::vector<std::string>;
 
 struct Outcome {
@@ -153,7 +153,7 @@ void expect_reported(const std::string& file, std::size_t block_bytes) {
 }
 
 TEST(RecordDamage, every_truncation_of_a_compressed_file_is_reported) {
-  const TemporaryFolder folder(testing::memory_folder());
+  const TemporaryFolder folder(test::memory_folder());
   for (const std::string& good : {gzip(frame(kFour)), zlib(frame(kFour))}) {
     for (std::size_t size = 1; size < good.size(); ++size) {
       SCOPED_TRACE("size " + std::to_string(size));
@@ -186,7 +186,7 @@ bool zlib_accepts(const std::string& bytes, const std::string& expected) {
 }
 
 TEST(RecordDamage, every_bit_flip_of_a_compressed_file_is_reported) {
-  const TemporaryFolder folder(testing::memory_folder());
+  const TemporaryFolder folder(test::memory_folder());
   const std::string plain = frame(kFour);
   for (const std::string& good : {gzip(plain), zlib(plain)}) {
     for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
@@ -229,9 +229,9 @@ TEST(RecordDamage, an_absurd_length_with_a_valid_checksum_allocates_nothing) {
   const TemporaryFolder folder;
   for (std::uint64_t length : {std::uint64_t{1} << 30, std::uint64_t{1} << 40, ~std::uint64_t{0},
                                ~std::uint64_t{0} - 15}) {
-    const std::string header = testing::little(length);
+    const std::string header = test::little(length);
     const std::string bytes =
-        frame("first") + header + testing::little(mask_crc32c(crc32c(header))) + frame("last");
+        frame("first") + header + test::little(mask_crc32c(crc32c(header))) + frame("last");
     for (const std::string& stored : {bytes, gzip(bytes)}) {
       const auto file = folder.write("absurd", stored);
       EXPECT_EQ(read_all(file).error->record(), 1U);
@@ -242,7 +242,7 @@ TEST(RecordDamage, an_absurd_length_with_a_valid_checksum_allocates_nothing) {
 }
 
 TEST(RecordDamage, random_damage_loses_only_damaged_records) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   const TemporaryFolder folder;
@@ -250,7 +250,7 @@ TEST(RecordDamage, random_damage_loses_only_damaged_records) {
     Payloads payloads;
     std::vector<std::size_t> ends = {0};
     for (int i = 0; i < 400; ++i) {
-      payloads.push_back(testing::random_bytes(random, 8 + random() % 2000));
+      payloads.push_back(test::random_bytes(random, 8 + random() % 2000));
       ends.push_back(ends.back() + 16 + payloads.back().size());
     }
     std::string bytes = frame(payloads);
@@ -321,9 +321,9 @@ TEST(RecordDamage, what_the_callback_throws_passes_through_and_reading_goes_on_a
 
 TEST(RecordDamage, a_length_that_overflows_is_not_passed_over) {
   const TemporaryFolder folder;
-  const std::string length = testing::little(~std::uint64_t{0} - 4);
+  const std::string length = test::little(~std::uint64_t{0} - 4);
   const std::string bytes =
-      frame("first") + length + testing::little(mask_crc32c(crc32c(length))) + frame("last");
+      frame("first") + length + test::little(mask_crc32c(crc32c(length))) + frame("last");
   RecordReader reader(folder.write("x", bytes), {.damage = DamagePolicy::skip_and_resynchronise});
   EXPECT_EQ(reader.skip(10), 2U);
   ASSERT_EQ(reader.damaged().size(), 1U);
@@ -333,8 +333,8 @@ TEST(RecordDamage, a_length_that_overflows_is_not_passed_over) {
 
 TEST(RecordDamage, behind_a_false_length_a_damaged_stream_still_gives_its_whole_records) {
   const TemporaryFolder folder;
-  const std::string length = testing::little(std::uint64_t{5000});
-  const std::string claim = length + testing::little(mask_crc32c(crc32c(length)));
+  const std::string length = test::little(std::uint64_t{5000});
+  const std::string claim = length + test::little(mask_crc32c(crc32c(length)));
   std::string bytes = gzip(frame("first") + claim + frame(kFour));
   bytes.resize(bytes.size() - 8);  // without its trailer
   const auto file = folder.write("x", bytes);

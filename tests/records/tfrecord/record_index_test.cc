@@ -11,11 +11,11 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
+using test::frame;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
-using testing::error_of;
-using testing::frame;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 using Payloads = std::vector<std::string>;
 
 const Payloads kThree = {"hello", "", "123456789"};
@@ -46,7 +46,7 @@ TEST(RecordIndex, both_kinds_of_file_are_read_back) {
     EXPECT_EQ(read_index(folder.file("x.idx")), index);
   }
   write_dali_index(index_records(folder.write("x", frame(kThree))), folder.file("x.idx"));
-  EXPECT_EQ(testing::read_whole(folder.file("x.idx")), "0 21\n21 16\n37 25\n");
+  EXPECT_EQ(test::read_whole(folder.file("x.idx")), "0 21\n21 16\n37 25\n");
 }
 
 TEST(RecordIndex, golden_bytes) {
@@ -58,13 +58,13 @@ TEST(RecordIndex, golden_bytes) {
   write_index(index, folder.file("x"));
   const std::string body = "INFEEDIX\1\0\0\0\1\2\3\4\x25\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"s +
                            "\0\0\0\0\0\0\0\0\x15\0\0\0\0\0\0\0"s;
-  EXPECT_EQ(testing::read_whole(folder.file("x")), body + testing::little(crc32c(body)));
+  EXPECT_EQ(test::read_whole(folder.file("x")), body + test::little(crc32c(body)));
 }
 
 TEST(RecordIndex, random_access_from_several_threads) {
   std::mt19937_64 random(3);
   Payloads payloads;
-  for (int i = 0; i < 500; ++i) payloads.push_back(testing::random_bytes(random, random() % 5000));
+  for (int i = 0; i < 500; ++i) payloads.push_back(test::random_bytes(random, random() % 5000));
   const TemporaryFolder folder;
   const auto file = folder.write("x", frame(payloads));
   const IndexedRecords records(file, index_records(file));
@@ -90,7 +90,7 @@ TEST(RecordIndex, random_access_from_several_threads) {
 TEST(RecordIndex, every_bit_flip_and_truncation_of_an_index_is_detected) {
   const TemporaryFolder folder;
   write_index(index_records(folder.write("x", frame(kThree))), folder.file("x.index"));
-  const std::string good = testing::read_whole(folder.file("x.index"));
+  const std::string good = test::read_whole(folder.file("x.index"));
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
     std::string bytes = good;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
@@ -127,7 +127,7 @@ TEST(RecordIndex, an_index_of_another_file_is_refused) {
   const auto other = folder.write("x", frame({"hello", "", "12345678X"}));
   EXPECT_THAT(error_of([&] { IndexedRecords records(other, index); }).what(),
               HasSubstr("the checksum of the file's ends is another one"));
-  EXPECT_EQ(error_of([&] { index_records(folder.write("z", testing::gzip(bytes))); }).code(),
+  EXPECT_EQ(error_of([&] { index_records(folder.write("z", test::gzip(bytes))); }).code(),
             ErrorCode::failed_precondition);
 }
 

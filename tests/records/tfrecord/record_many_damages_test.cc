@@ -14,7 +14,7 @@
 namespace infeed {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 std::uint64_t wanted_file_bytes() {
   const char* const text = std::getenv("INFEED_TEST_FILE_MB");
@@ -47,7 +47,7 @@ WrittenFile write_file(const TemporaryFolder& folder, std::uint64_t seed) {
   std::ofstream out(file.name, std::ios::binary);
   const std::uint64_t bytes_wanted = wanted_file_bytes();
   while (file.offsets.back() < bytes_wanted) {
-    const std::string framed = testing::frame(payload_of(seed, file.offsets.size() - 1));
+    const std::string framed = test::frame(payload_of(seed, file.offsets.size() - 1));
     out.write(framed.data(), static_cast<std::streamsize>(framed.size()));
     file.offsets.push_back(file.offsets.back() + framed.size());
   }
@@ -83,7 +83,7 @@ std::set<std::uint64_t> damage(const WrittenFile& file, std::mt19937_64& random)
 }
 
 TEST(RecordDamage, a_hundred_damages_lose_only_the_records_that_were_hit) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   const TemporaryFolder folder;

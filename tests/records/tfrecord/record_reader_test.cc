@@ -15,13 +15,13 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
+using test::frame;
+using test::gzip;
+using test::TemporaryFolder;
+using test::zlib;
 using ::testing::ElementsAre;
-using testing::error_of;
-using testing::frame;
-using testing::gzip;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
-using testing::zlib;
 using Payloads = std::vector<std::string>;
 
 Payloads read_all(RecordReader& reader, std::size_t at_once = 7) {
@@ -41,7 +41,7 @@ Payloads read_all(const std::string& file, RecordReaderOptions options = {}) {
 Payloads random_payloads(std::mt19937_64& random, std::size_t count, std::size_t bytes_max) {
   Payloads payloads;
   for (std::size_t i = 0; i < count; ++i) {
-    payloads.push_back(testing::random_bytes(random, random() % (bytes_max + 1)));
+    payloads.push_back(test::random_bytes(random, random() % (bytes_max + 1)));
   }
   return payloads;
 }
@@ -103,7 +103,7 @@ TEST(RecordReader, compression_can_be_forced) {
 }
 
 TEST(RecordReader, random_files_at_any_block_size_and_compression) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   const TemporaryFolder folder;
@@ -124,7 +124,7 @@ TEST(RecordReader, random_files_at_any_block_size_and_compression) {
 
 /// The system copies fastest out of its page cache in this case.
 TEST(RecordReader, bytes_lie_in_a_cache_line_as_they_do_in_their_file) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   const TemporaryFolder folder;

@@ -13,10 +13,10 @@
 namespace infeed {
 namespace {
 
-using testing::error_of;
-using testing::frame;
+using test::error_of;
+using test::frame;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 using Payloads = std::vector<std::string>;
 
 /// Makes shards whose records hold their row.
@@ -51,7 +51,7 @@ class RecordSetTest : public ::testing::Test {
     folder_.write("train.manifest.json", seal_manifest("{\"shards\":[" + shards + "]}"));
   }
   void change(std::size_t file, std::size_t byte) {
-    std::string whole = testing::read_whole(files_[file]);
+    std::string whole = test::read_whole(files_[file]);
     whole[byte] ^= 1;
     folder_.write(std::filesystem::path(files_[file]).filename().string(), whole);
   }
@@ -96,13 +96,13 @@ TEST_F(RecordSetTest, reads_several_rows_as_one_by_one) {
     Payloads payloads;
     for (int i = 0; i < 300; ++i) {
       const std::size_t most = random() % 20 == 0 ? 400'000 : 3000;
-      payloads.push_back(testing::random_bytes(random, random() % most));
+      payloads.push_back(test::random_bytes(random, random() % most));
     }
     add(payloads);
     all.insert(all.end(), payloads.begin(), payloads.end());
   }
   Payloads wholes;
-  for (const std::string& file : files_) wholes.push_back(testing::read_whole(file));
+  for (const std::string& file : files_) wholes.push_back(test::read_whole(file));
   const RecordSet set(files_, {.open_files_max = 2});
   for (int turn = 0; turn < 40; ++turn) {
     std::vector<std::uint64_t> rows(1 + random() % 400);
@@ -241,7 +241,7 @@ TEST_F(RecordSetTest, damage_behind_which_headers_can_not_be_found) {
     EXPECT_THAT(error_of([&] { set.at(row); }).message(), HasSubstr("record header is damaged"));
   }
   EXPECT_EQ(value(set.at(20)), 20U);
-  const auto lone = folder_.write("lone", testing::read_whole(files_[1]));
+  const auto lone = folder_.write("lone", test::read_whole(files_[1]));
   EXPECT_THAT(error_of([&] { RecordSet({lone}, {.without_index = WithoutIndex::scan}); }).message(),
               HasSubstr("; what follows can't be counted without an index: infeed repair saves"));
 }
@@ -327,7 +327,7 @@ TEST_F(RecordSetTest, an_index_that_lies) {
 
 TEST_F(RecordSetTest, a_damaged_index) {
   add_three(4);
-  std::string bytes = testing::read_whole(files_[1] + ".index");
+  std::string bytes = test::read_whole(files_[1] + ".index");
   bytes[40] ^= 1;
   folder_.write("train-00001-of-00003.tfrecord.index", bytes);
   const RecordSet set(files_);
@@ -370,7 +370,7 @@ TEST_F(RecordSetTest, a_file_that_is_gone_and_comes_back) {
 }
 
 TEST_F(RecordSetTest, refuses_what_has_no_places) {
-  const auto gzip = folder_.write("a.gz", testing::gzip(frame(numbers(0, 9))));
+  const auto gzip = folder_.write("a.gz", test::gzip(frame(numbers(0, 9))));
   const Error compressed = error_of([&] { RecordSet set({gzip}); });
   EXPECT_EQ(compressed.code(), ErrorCode::failed_precondition);
   EXPECT_EQ(compressed.message(),

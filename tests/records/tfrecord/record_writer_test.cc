@@ -16,11 +16,11 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
+using test::frame;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
-using testing::error_of;
-using testing::frame;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 using Payloads = std::vector<std::string>;
 
 std::vector<std::string> names_in(const TemporaryFolder& folder) {
@@ -51,13 +51,13 @@ TEST(RecordWriter, writes_the_bytes_of_the_format) {
   const TemporaryFolder folder;
   const Payloads payloads = {"hello", "", "123456789", std::string(300'000, 'x'), "end"};
   write_all(folder.file("a"), payloads);
-  EXPECT_EQ(testing::read_whole(folder.file("a")), frame(payloads));
+  EXPECT_EQ(test::read_whole(folder.file("a")), frame(payloads));
   write_all(folder.file("empty"), {});
-  EXPECT_EQ(testing::read_whole(folder.file("empty")), "");
+  EXPECT_EQ(test::read_whole(folder.file("empty")), "");
 }
 
 TEST(RecordWriter, what_it_writes_is_read_back_in_every_compression) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   const TemporaryFolder folder;
@@ -65,7 +65,7 @@ TEST(RecordWriter, what_it_writes_is_read_back_in_every_compression) {
     for (int level = 0; level <= 3; ++level) {
       Payloads payloads;
       for (int i = 0; i < 300; ++i) {
-        payloads.push_back(testing::random_bytes(random, random() % 5000));
+        payloads.push_back(test::random_bytes(random, random() % 5000));
         payloads.push_back(std::string(random() % 200'000, 'a'));
       }
       const auto file = folder.file("x");
@@ -84,7 +84,7 @@ TEST(RecordWriter, the_same_records_give_the_same_compressed_bytes) {
   for (const char* name : {"a", "b"}) {
     write_all(folder.file(name), {"hello", "hello"}, {.compression = Compression::gzip});
   }
-  EXPECT_EQ(testing::read_whole(folder.file("a")), testing::read_whole(folder.file("b")));
+  EXPECT_EQ(test::read_whole(folder.file("a")), test::read_whole(folder.file("b")));
 }
 
 TEST(RecordWriter, an_empty_compressed_file_is_a_whole_stream) {
@@ -117,7 +117,7 @@ TEST(RecordWriter, takes_over_what_a_killed_writer_left) {
   const TemporaryFolder folder;
   folder.write(".a.partial", std::string(1000, 'z'));
   write_all(folder.file("a"), {"hello"});
-  EXPECT_EQ(testing::read_whole(folder.file("a")), frame("hello"));
+  EXPECT_EQ(test::read_whole(folder.file("a")), frame("hello"));
   EXPECT_THAT(names_in(folder), ElementsAre("a"));
 }
 
@@ -127,7 +127,7 @@ TEST(RecordWriter, an_existing_file_is_only_replaced_when_asked) {
   const Error error = error_of([&] { RecordWriter writer(file); });
   EXPECT_EQ(error.code(), ErrorCode::already_exists);
   EXPECT_EQ(error.file(), file);
-  EXPECT_EQ(testing::read_whole(file), "precious");
+  EXPECT_EQ(test::read_whole(file), "precious");
   write_all(file, {"new"}, {.existing = ExistingFile::replace});
   EXPECT_EQ(read_all(file), Payloads{"new"});
   // Also if the file appears while the writer is at work.
@@ -135,7 +135,7 @@ TEST(RecordWriter, an_existing_file_is_only_replaced_when_asked) {
   writer.write("x");
   folder.write("b", "precious");
   EXPECT_EQ(error_of([&] { writer.close(); }).code(), ErrorCode::already_exists);
-  EXPECT_EQ(testing::read_whole(folder.file("b")), "precious");
+  EXPECT_EQ(test::read_whole(folder.file("b")), "precious");
   EXPECT_THAT(names_in(folder), ElementsAre("a", "b"));
 }
 
@@ -154,7 +154,7 @@ TEST(RecordWriter, synced_files_are_the_same) {
   const TemporaryFolder folder;
   const Payloads payloads(20, std::string(1'000'000, 'x'));
   write_all(folder.file("a"), payloads, {.durability = Durability::synced});
-  EXPECT_EQ(testing::read_whole(folder.file("a")), frame(payloads));
+  EXPECT_EQ(test::read_whole(folder.file("a")), frame(payloads));
 }
 
 TEST(RecordWriter, knows_where_each_record_goes) {
@@ -227,14 +227,14 @@ TEST(RecordWriter, wrong_places_and_options_say_why) {
 }
 
 TEST(RecordWriter, knows_the_index_and_the_sum_that_reading_the_file_finds) {
-  const auto seed = testing::test_seed();
+  const auto seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   const TemporaryFolder folder;
   const auto file = folder.file("a");
   Payloads payloads = {"", std::string(300'000, 'x')};
   for (int i = 0; i < 2000; ++i) {
-    payloads.push_back(testing::random_bytes(random, random() % 3000));
+    payloads.push_back(test::random_bytes(random, random() % 3000));
   }
   for (const Payloads& written : {payloads, Payloads{}}) {
     for (const Compression compression :

@@ -9,9 +9,9 @@
 namespace infeed {
 namespace {
 
-using testing::error_of;
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 /// Two shards of 100 and 90 examples.
 std::string two_shards(const std::string& set) {

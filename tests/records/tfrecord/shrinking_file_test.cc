@@ -11,7 +11,7 @@
 #include "thrown_error.h"
 
 /// A file that is cut while it is read, at the border of a record: the rest looks whole.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -88,4 +88,4 @@ TEST_F(ShrinkingFile, IsAnErrorOfByteStream) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

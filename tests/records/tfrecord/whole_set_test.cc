@@ -11,10 +11,10 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 constexpr std::size_t kShardBytes = 100;
 

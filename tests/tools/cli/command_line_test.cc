@@ -5,7 +5,7 @@
 #include "temporary_folder.h"
 #include "tools/run_program.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -195,4 +195,4 @@ TEST(CommandLine, FullStandardOutputIsAnError) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -23,7 +23,7 @@
 #include "thrown_error.h"
 
 /// The limits of the commands for their input.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -210,4 +210,4 @@ TEST(ToolLimits, NewNamesInEachRecordCostNoMore) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

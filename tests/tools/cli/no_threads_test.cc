@@ -7,7 +7,7 @@
 #include "cli/stop_on_signal.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 /// A system that gives no thread: each would need a stack that no address space has.
@@ -52,4 +52,4 @@ TEST(NoThreads, WatchingForCtrlCSaysSoAndLeavesNothingOpen) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

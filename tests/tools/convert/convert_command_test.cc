@@ -18,7 +18,7 @@
 #include "tools/small_dataset.h"
 
 /// The real program.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -255,4 +255,4 @@ TEST(ConvertCommand, AKilledConversionLeavesNoHalfShardThatLooksWhole) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -14,7 +14,7 @@
 
 /// Compressed shards by the real program: several threads can read each, and every command takes
 /// them.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -117,4 +117,4 @@ INSTANTIATE_TEST_SUITE_P(Convert, CompressedShards,
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

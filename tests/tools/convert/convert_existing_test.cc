@@ -12,7 +12,7 @@
 #include "tools/folder_content.h"
 
 /// Conversions onto an existing dataset: whole, begun or damaged.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -133,4 +133,4 @@ TEST(Convert, WithoutANumberAConversionGoesOnWithTheOneItBeganWith) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

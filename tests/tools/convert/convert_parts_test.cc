@@ -17,7 +17,7 @@
 #include "tools/folder_content.h"
 
 /// The parts of a conversion, each alone.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -206,4 +206,4 @@ TEST(Manifest, DamageIsFound) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

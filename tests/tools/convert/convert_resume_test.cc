@@ -18,7 +18,7 @@
 #include "tools/small_dataset.h"
 
 /// A conversion that is killed, or whose disk fails, goes on and gives the same bytes.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -279,4 +279,4 @@ TEST_F(ConvertResume, TwoAtOnceAreRefused) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

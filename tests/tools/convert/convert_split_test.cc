@@ -12,7 +12,7 @@
 #include "temporary_folder.h"
 
 /// A split into training and validation by the value of a column.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST(ConvertSplit, ABadExampleOfASplitByAColumnIsReportedOnce) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -17,7 +17,7 @@
 #include "tools/folder_content.h"
 #include "tools/small_dataset.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -222,4 +222,4 @@ TEST(Convert, ShardsOfASize) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

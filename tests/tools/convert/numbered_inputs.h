@@ -17,7 +17,7 @@
 #include "tools/small_dataset.h"
 
 /// Inputs whose examples depend only on their numbers.
-namespace infeed::testing {
+namespace infeed::test {
 
 /// Returns `count` images of 2x2, whose pixels and label depend only on their number.
 inline std::unique_ptr<ExampleInput> numbered_input(const TemporaryFolder& folder,
@@ -70,4 +70,4 @@ class NumberInput final : public ExampleInput {
   const std::uint64_t size_;
 };
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -18,7 +18,7 @@
 #include "tools/run_program.h"
 
 /// verify, inspect, repair, index and reshard, by the real program.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -349,4 +349,4 @@ TEST_F(DatasetCommands, InspectDrawsPictures) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -9,7 +9,7 @@
 #include "tools/run_program.h"
 
 /// Every command that reads a set notices a shard that is gone, cut, or of another numbering.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST_F(WholeSets, ShardsThatAreListedAreAChoiceThatIsSaid) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -15,7 +15,7 @@
 #include "tools/run_program.h"
 
 /// infeed pace: the real program, for a fraction of a second.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -153,4 +153,4 @@ TEST(ServiceSamples, AreReadAsTheyWereWritten) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -6,7 +6,7 @@
 #include "temporary_folder.h"
 #include "tools/run_program.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(StepCommand, ReplaysWhatWasPaced) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

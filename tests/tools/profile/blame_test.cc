@@ -23,14 +23,14 @@ namespace infeed::tools {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::compute_for;
-using testing::ExplainedRun;
-using testing::is_not_of_pipeline;
-using testing::LoopShape;
-using testing::PlantedRecords;
-using testing::run_recorded;
-using testing::SlowRead;
-using testing::SlowReads;
+using test::compute_for;
+using test::ExplainedRun;
+using test::is_not_of_pipeline;
+using test::LoopShape;
+using test::PlantedRecords;
+using test::run_recorded;
+using test::SlowRead;
+using test::SlowReads;
 
 constexpr auto kStall = 60ms;
 
@@ -147,7 +147,7 @@ TEST_F(Blame, ALockThatAnotherThreadHolds) {
 }
 
 TEST_F(Blame, ASlowRead) {
-  if (!testing::kCanSlowReads) return;
+  if (!test::kCanSlowReads) return;
   records_.clear();
   std::vector<SlowRead> reads;
   // In the middle of each file; the beginning of the first would be the start of the run.

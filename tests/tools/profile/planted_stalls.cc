@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-namespace infeed::testing {
+namespace infeed::test {
 
 using tools::Cause;
 using tools::LateStep;
@@ -159,4 +159,4 @@ Judgement judge(const ExplainedRun& explained, const std::vector<Stall>& stalls,
   return judged;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -19,7 +19,7 @@
 
 /// Stalls of known kinds at known records, and whether the profiler names them: for the tests named
 /// Blame and for benchmarks/blame.sh, which runs many more.
-namespace infeed::testing {
+namespace infeed::test {
 
 using StallClock = std::chrono::steady_clock;
 using Place = std::pair<std::string, std::uint64_t>;  // file, record
@@ -158,4 +158,4 @@ enum class Lengthens { wait, whole_step };
 Judgement judge(const ExplainedRun& explained, const std::vector<Stall>& stalls,
                 const IsRight& is_right, Lengthens lengthens = Lengthens::wait);
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -105,9 +105,9 @@ TEST_F(ProfileCommand, RunsAPipelineThatAFileDescribes) {
       "batch": 20, "prefetch": true, "step_us": 500}})",
                                    record_file()));
   const std::string file = folder_.file("described.profile");
-  const auto ended = testing::run_infeed({"profile", file, "--pipeline", pipeline, "--seconds",
-                                          "0.5", "--json", folder_.file("report.json"), "--html",
-                                          folder_.file("report.html"), "--no-color"});
+  const auto ended = test::run_infeed({"profile", file, "--pipeline", pipeline, "--seconds", "0.5",
+                                       "--json", folder_.file("report.json"), "--html",
+                                       folder_.file("report.html"), "--no-color"});
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_NE(ended.out.find("parse_columns"), std::string::npos) << ended.out;
   const Json report = Json::parse(text_of(folder_.file("report.json")));
@@ -121,8 +121,8 @@ TEST_F(ProfileCommand, TriesWhatItAdvises) {
       written("pipeline.json",
               fmt::format(R"({{"records": "{}", "batch": 20, "threads": 1, "step_us": 300}})",
                           record_file()));
-  const auto ended = testing::run_infeed({"profile", folder_.file("tried.profile"), "--pipeline",
-                                          pipeline, "--seconds", "0.4", "--try", "--no-color"});
+  const auto ended = test::run_infeed({"profile", folder_.file("tried.profile"), "--pipeline",
+                                       pipeline, "--seconds", "0.4", "--try", "--no-color"});
   EXPECT_EQ(ended.status, 0) << ended.err;
 }
 
@@ -142,10 +142,10 @@ TEST_F(ProfileCommand, NamesWhatIsWrongWithAPipeline) {
 
 TEST_F(ProfileCommand, RecordsAProgramThatItStarts) {
   const auto missing =
-      testing::run_infeed({"profile", folder_.file("x.profile"), "--", "no-such-program"});
+      test::run_infeed({"profile", folder_.file("x.profile"), "--", "no-such-program"});
   EXPECT_EQ(missing.status, 1);
   EXPECT_NE(missing.err.find("no-such-program"), std::string::npos) << missing.err;
-  const auto silent = testing::run_infeed({"profile", folder_.file("x.profile"), "--", "true"});
+  const auto silent = test::run_infeed({"profile", folder_.file("x.profile"), "--", "true"});
   EXPECT_EQ(silent.status, 1);  // it has iterated nothing
   EXPECT_NE(silent.err.find("no such file"), std::string::npos) << silent.err;
 }
@@ -187,7 +187,7 @@ TEST_F(ProfileCommand, LooksAtARunningProcess) {
   }
   char byte = 0;
   ASSERT_EQ(::read(begun[0], &byte, 1), 1);
-  const auto ended = testing::run_infeed({"top", std::to_string(child), "--once", "--json"});
+  const auto ended = test::run_infeed({"top", std::to_string(child), "--once", "--json"});
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_EQ(Json::parse(ended.out).size(), 1U);
   ASSERT_EQ(::write(end[1], &byte, 1), 1);

@@ -6,7 +6,7 @@
 
 #include "tools/profile/synthetic_run.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using Json = nlohmann::json;
@@ -91,4 +91,4 @@ TEST(ProfileHtml, RunsWithLittleInThem) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

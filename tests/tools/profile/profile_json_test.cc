@@ -5,7 +5,7 @@
 
 #include "tools/profile/synthetic_run.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using Json = nlohmann::json;
@@ -93,4 +93,4 @@ TEST(ProfileJson, RunsWithLittleInThem) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -10,7 +10,7 @@
 #include "thrown_error.h"
 #include "tools/profile/synthetic_run.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -99,4 +99,4 @@ TEST(ProfileOutputs, TensorboardGetsAFileMoreAtEachWrite) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -9,7 +9,7 @@
 
 #include "tools/profile/synthetic_run.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -83,4 +83,4 @@ TEST(ProfileText, RunsWithLittleInThem) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

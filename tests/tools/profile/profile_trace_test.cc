@@ -9,7 +9,7 @@
 
 #include "tools/profile/synthetic_run.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using Json = nlohmann::json;
@@ -133,4 +133,4 @@ TEST(ProfileTrace, RunsWithLittleInThemAndNamesOfAnyBytes) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

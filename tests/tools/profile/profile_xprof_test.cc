@@ -12,7 +12,7 @@
 #include "temporary_folder.h"
 #include "tools/profile/synthetic_run.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::EndsWith;
@@ -145,4 +145,4 @@ TEST(ProfileXprof, RunsWithLittleInThem) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -320,15 +320,14 @@ TEST(Replay, IsAnOptionOfTheCommand) {
     }
   }
   const std::string json = folder.file("report.json");
-  const auto ended =
-      testing::run_infeed({"profile", file, "--replay", "v3-8:resnet50:1024", "--replay",
-                           "v3-32:lenet5", "--json", json, "--no-color"});
+  const auto ended = test::run_infeed({"profile", file, "--replay", "v3-8:resnet50:1024",
+                                       "--replay", "v3-32:lenet5", "--json", json, "--no-color"});
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("Replayed on v3-8, resnet50, batch 1,024: steps of "));
   EXPECT_THAT(ended.out, HasSubstr("Replayed on v3-32 (4 hosts), lenet5, batch 400: steps of "));
   std::ifstream in(json);
   EXPECT_EQ(nlohmann::json::parse(in).at("replays").size(), 2u);
-  const auto wrong = testing::run_infeed({"profile", file, "--replay", "v3-8:resnet"});
+  const auto wrong = test::run_infeed({"profile", file, "--replay", "v3-8:resnet"});
   EXPECT_EQ(wrong.status, 1);
   EXPECT_THAT(wrong.err, HasSubstr("resnet"));
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 std::atomic<const SlowReads*> slow_reads{nullptr};
@@ -49,12 +49,12 @@ const bool kCanSlowReads = false;
 const bool kCanSlowReads = true;
 #endif
 
-}  // namespace infeed::testing
+}  // namespace infeed::test
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__has_feature)
 extern "C" ssize_t pread(int descriptor, void* into, std::size_t bytes, off_t offset) {
   const auto begin = static_cast<std::uint64_t>(offset);
-  infeed::testing::delay(descriptor, begin, begin + bytes);
+  infeed::test::delay(descriptor, begin, begin + bytes);
   return ::syscall(SYS_pread64, descriptor, into, bytes, offset);
 }
 #endif

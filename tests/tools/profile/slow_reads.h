@@ -9,7 +9,7 @@
 
 /// Slow reads of this program, as from storage in a bad moment: pread() is replaced by one of our
 /// own. Sanitizers have their own, so there are none with them (kCanSlowReads).
-namespace infeed::testing {
+namespace infeed::test {
 
 extern const bool kCanSlowReads;
 
@@ -39,4 +39,4 @@ class SlowReads {
   const OnDelayed on_delayed_;
 };
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

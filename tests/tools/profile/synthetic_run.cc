@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using namespace tools;
@@ -206,4 +206,4 @@ SyntheticProfile synthetic_profile(const SyntheticOptions& options) {
   return profile;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

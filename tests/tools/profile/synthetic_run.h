@@ -7,7 +7,7 @@
 #include "profile/recorded_run.h"
 
 /// A made-up run with figures that are easy to check, and the report that explains it.
-namespace infeed::testing {
+namespace infeed::test {
 
 struct SyntheticOptions {
   std::uint64_t steps = 400;
@@ -28,4 +28,4 @@ struct SyntheticProfile {
 /// 1 transfer, 12 compute, 2 all-reduce, 1 idle. The map is the bottleneck.
 SyntheticProfile synthetic_profile(const SyntheticOptions& options = {});
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

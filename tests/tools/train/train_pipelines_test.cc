@@ -10,7 +10,7 @@
 #include "tools/small_dataset.h"
 #include "train/train_ablation.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using tools::augment;
@@ -194,4 +194,4 @@ TEST_F(TrainPipelines, TheDeviceSeesTheBatchesColumns) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -27,7 +27,7 @@
 #include "train/train_report.h"
 #include "train/train_shards.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -357,4 +357,4 @@ TEST_F(Train, CtrlCSaysWhatWasKept) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

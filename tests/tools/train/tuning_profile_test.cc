@@ -9,7 +9,7 @@
 #include "tools/run_program.h"
 #include "tools/small_dataset.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,4 +62,4 @@ TEST(TuningProfile, IsUsedByTheNextTrainingAndDroppedWhereItIsOfAnotherMachine) 
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

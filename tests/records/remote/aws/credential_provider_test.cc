@@ -14,15 +14,15 @@
 namespace infeed::detail {
 namespace {
 
-using testing::environment_of;
-using testing::error_of;
+using test::environment_of;
+using test::error_of;
+using test::HttpReply;
+using test::HttpRequestSeen;
+using test::HttpServer;
+using test::lent_json;
+using test::metadata;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::HttpReply;
-using testing::HttpRequestSeen;
-using testing::HttpServer;
-using testing::lent_json;
-using testing::metadata;
-using testing::TemporaryFolder;
 
 void expect_provided(const AwsCredentials& provided, const std::string& id) {
   EXPECT_EQ(provided.access_key_id, id);

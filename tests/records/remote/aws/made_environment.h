@@ -7,7 +7,7 @@
 
 #include "remote/aws/s3_settings.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 
 inline detail::Environment environment_of(std::map<std::string, std::string> variables) {
   return [variables = std::move(variables)](const char* name) -> std::optional<std::string> {
@@ -16,4 +16,4 @@ inline detail::Environment environment_of(std::map<std::string, std::string> var
   };
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

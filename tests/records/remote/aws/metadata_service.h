@@ -5,7 +5,7 @@
 #include "records/remote/http/http_server.h"
 
 /// The answers of a cloud's machine to requests for its credentials.
-namespace infeed::testing {
+namespace infeed::test {
 
 inline constexpr const char* kFarAway = "2999-12-31T00:00:00Z";
 
@@ -28,4 +28,4 @@ inline HttpReply metadata(const HttpRequestSeen& request, const std::string& ans
   return {.status = 404};
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

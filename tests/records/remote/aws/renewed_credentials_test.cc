@@ -15,17 +15,17 @@
 namespace infeed::detail {
 namespace {
 
-using testing::error_of;
+using test::error_of;
+using test::HttpReply;
+using test::HttpRequestSeen;
+using test::HttpServer;
+using test::lent_json;
+using test::metadata;
 using ::testing::HasSubstr;
-using testing::HttpReply;
-using testing::HttpRequestSeen;
-using testing::HttpServer;
-using testing::lent_json;
-using testing::metadata;
 using Clock = std::chrono::system_clock;
 
 TEST(ProvidedCredentials, SignWhatIsRead) {
-  const std::string bytes = testing::frame(std::vector<std::string>{"one", "two"});
+  const std::string bytes = test::frame(std::vector<std::string>{"one", "two"});
   const HttpServer server([&](const HttpRequestSeen& request) {
     if (request.path.starts_with("/latest/")) return metadata(request, lent_json("ASIAMACHINE"));
     const bool is_signed =
@@ -33,9 +33,9 @@ TEST(ProvidedCredentials, SignWhatIsRead) {
     if (!is_signed || request.header("x-amz-security-token") != "token") {
       return HttpReply{.status = 403};
     }
-    return testing::serve_bytes(request, bytes);
+    return test::serve_bytes(request, bytes);
   });
-  testing::S3Environment environment(server.url(""), testing::S3Environment::Credentials::none);
+  test::S3Environment environment(server.url(""), test::S3Environment::Credentials::none);
   environment.set("AWS_EC2_METADATA_DISABLED", "");
   environment.set("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url(""));
   EXPECT_EQ(count_records("s3://bucket/data.tfrecord"), 2U);
@@ -47,7 +47,7 @@ class LendingStore {
   explicit LendingStore(std::function<std::string(std::size_t asked)> lent)
       : lent_(std::move(lent)),
         server_([this](const HttpRequestSeen& request) { return answer(request); }),
-        environment_(server_.url(""), testing::S3Environment::Credentials::none) {
+        environment_(server_.url(""), test::S3Environment::Credentials::none) {
     environment_.set("AWS_EC2_METADATA_DISABLED", "");
     environment_.set("AWS_EC2_METADATA_SERVICE_ENDPOINT", server_.url(""));
   }
@@ -77,14 +77,14 @@ class LendingStore {
     }
     if (request.path.starts_with("/latest/")) return metadata(request, "");
     if (signer_of(request).empty()) return {.status = 403};
-    return testing::serve_bytes(request, bytes_);
+    return test::serve_bytes(request, bytes_);
   }
 
-  const std::string bytes_ = testing::frame(std::vector<std::string>(3000, std::string(100, 'x')));
+  const std::string bytes_ = test::frame(std::vector<std::string>(3000, std::string(100, 'x')));
   const std::function<std::string(std::size_t)> lent_;
   std::atomic<std::size_t> asked_ = 0;
   const HttpServer server_;
-  testing::S3Environment environment_;
+  test::S3Environment environment_;
 };
 
 TEST(ProvidedCredentials, AreRenewedWhileAFileIsRead) {
@@ -111,7 +111,7 @@ TEST(ProvidedCredentials, AreWaitedForWhileTheProviderHasTrouble) {
     if (asked == 0) return lent_json("id", "2001-01-01T00:00:00Z");
     return asked < 5 ? std::string() : lent_json("id");
   });
-  EXPECT_EQ(count_records("s3://bucket/x", {.url = testing::quick_retries()}), 3000U);
+  EXPECT_EQ(count_records("s3://bucket/x", {.url = test::quick_retries()}), 3000U);
   EXPECT_EQ(store.asked(), 6U);
 }
 

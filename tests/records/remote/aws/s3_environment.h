@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace infeed::testing {
+namespace infeed::test {
 
 /// Sets the variables for a store at `endpoint`, while it lives, and hides the user's own.
 class S3Environment {
@@ -51,4 +51,4 @@ class S3Environment {
   std::map<std::string, std::optional<std::string>> before_;
 };
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

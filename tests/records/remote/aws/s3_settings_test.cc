@@ -9,11 +9,11 @@
 namespace infeed::detail {
 namespace {
 
-using testing::environment_of;
-using testing::error_of;
+using test::environment_of;
+using test::error_of;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::TemporaryFolder;
 
 TEST(S3Settings, ComeFromVariables) {
   const S3Settings settings =

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 std::string lower(std::string_view text) {
@@ -183,4 +183,4 @@ HttpReply serve_bytes(const HttpRequestSeen& request, std::string_view body,
   return reply;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -15,7 +15,7 @@
 #include <vector>
 
 /// A web server inside the test that fails on demand.
-namespace infeed::testing {
+namespace infeed::test {
 
 struct HttpRequestSeen {
   std::string method;
@@ -87,4 +87,4 @@ class HttpServer {
 HttpReply serve_bytes(const HttpRequestSeen& request, std::string_view body,
                       const std::string& etag = "\"one\"");
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 pid_t spawn(const std::vector<std::string>& arguments, const std::string& output) {
@@ -142,4 +142,4 @@ std::string NginxServer::configuration() const {
   return text + "  }\n}\n";
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

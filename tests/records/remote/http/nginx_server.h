@@ -6,7 +6,7 @@
 
 #include "records/temporary_files.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 
 /// A real nginx with its own configuration and certificate, which serves a temporary folder.
 class NginxServer {
@@ -39,4 +39,4 @@ class NginxServer {
   pid_t process_ = -1;
 };
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

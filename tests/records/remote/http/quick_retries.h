@@ -4,7 +4,7 @@
 
 #include <infeed/records/url_options.h>
 
-namespace infeed::testing {
+namespace infeed::test {
 
 /// Returns the default retries, but without waiting.
 inline UrlOptions quick_retries() {
@@ -12,4 +12,4 @@ inline UrlOptions quick_retries() {
   return {.retry_delay = milliseconds(1), .retry_delay_max = milliseconds(2)};
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -16,15 +16,15 @@ namespace infeed {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::error_of;
+using test::error_of;
+using test::HttpReply;
+using test::HttpRequestSeen;
+using test::HttpServer;
+using test::quick_retries;
+using test::S3Environment;
+using test::serve_bytes;
 using ::testing::HasSubstr;
-using testing::HttpReply;
-using testing::HttpRequestSeen;
-using testing::HttpServer;
 using ::testing::Not;
-using testing::quick_retries;
-using testing::S3Environment;
-using testing::serve_bytes;
 using ::testing::StartsWith;
 
 /// Reads the content to its end.
@@ -228,7 +228,7 @@ TEST_F(UrlErrors, TellOfAServerThatIsNotThere) {
 }
 
 TEST_F(UrlErrors, ComeAfterTheRecordsBeforeThem) {
-  const std::string file = testing::frame(std::vector<std::string>(100, std::string(10'000, 'r')));
+  const std::string file = test::frame(std::vector<std::string>(100, std::string(10'000, 'r')));
   HttpServer server([&](const HttpRequestSeen& request) -> HttpReply {
     if (request.number > 0) return {.status = 404};
     return serve_bytes(request, file);
@@ -260,9 +260,9 @@ TEST_F(UrlErrors, MayBeTriedAgain) {
 }
 
 TEST_F(UrlErrors, OfLz4AndGzipShowNoQuery) {
-  const std::string lz4 = "INFEEDL4" + testing::little(std::uint32_t{9});
-  const std::string of_version_9 = lz4 + testing::little(mask_crc32c(crc32c(lz4)));
-  const std::string gzip = testing::deflate_with(std::string(1000, 'x'), 31);
+  const std::string lz4 = "INFEEDL4" + test::little(std::uint32_t{9});
+  const std::string of_version_9 = lz4 + test::little(mask_crc32c(crc32c(lz4)));
+  const std::string gzip = test::deflate_with(std::string(1000, 'x'), 31);
   for (const std::string& content : {of_version_9, gzip.substr(0, gzip.size() / 2)}) {
     HttpServer server([&](const HttpRequestSeen& seen) { return serve_bytes(seen, content); });
     const Error error = error_of([&] {
@@ -277,7 +277,7 @@ TEST_F(UrlErrors, OfLz4AndGzipShowNoQuery) {
 }
 
 TEST_F(UrlErrors, AreNotTakenForAShortRecord) {
-  const std::string file = testing::frame(std::vector<std::string>(100, std::string(10'000, 'r')));
+  const std::string file = test::frame(std::vector<std::string>(100, std::string(10'000, 'r')));
   RecordIndex index;
   for (int i = 0; i < 100; ++i) index.offsets.push_back(index.offsets.back() + 10'016);
   bool is_well = true;

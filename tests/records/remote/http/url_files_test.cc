@@ -13,14 +13,14 @@
 namespace infeed {
 namespace {
 
+using test::error_of;
+using test::HttpReply;
+using test::HttpRequestSeen;
+using test::HttpServer;
+using test::S3Environment;
+using test::serve_bytes;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::HttpReply;
-using testing::HttpRequestSeen;
-using testing::HttpServer;
-using testing::S3Environment;
-using testing::serve_bytes;
 
 TEST(UrlFiles, TakeAWebAddressAsItIs) {
   EXPECT_THAT(match_files("https://host/a.tfrecord"), ElementsAre("https://host/a.tfrecord"));

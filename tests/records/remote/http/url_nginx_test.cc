@@ -12,11 +12,11 @@
 namespace infeed {
 namespace {
 
-using testing::error_of;
-using testing::frame;
+using test::error_of;
+using test::frame;
+using test::NginxServer;
+using test::quick_retries;
 using ::testing::HasSubstr;
-using testing::NginxServer;
-using testing::quick_retries;
 
 /// The server that the tests share: starting one takes a while.
 class UrlNginx : public ::testing::Test {
@@ -30,7 +30,7 @@ class UrlNginx : public ::testing::Test {
   UrlNginx() {
     std::mt19937_64 random(seed_);
     for (int i = 0; i < 800; ++i) {
-      payloads_.push_back(testing::random_bytes(random, random() % 8000));
+      payloads_.push_back(test::random_bytes(random, random() % 8000));
     }
     options_.range_bytes = 300'000;
   }
@@ -49,7 +49,7 @@ class UrlNginx : public ::testing::Test {
   }
 
   static inline std::unique_ptr<NginxServer> server_;
-  const std::uint64_t seed_ = testing::test_seed();
+  const std::uint64_t seed_ = test::test_seed();
   ::testing::ScopedTrace trace_{__FILE__, __LINE__, "INFEED_TEST_SEED=" + std::to_string(seed_)};
   std::vector<std::string> payloads_;
   UrlOptions options_ = quick_retries();
@@ -57,7 +57,7 @@ class UrlNginx : public ::testing::Test {
 
 TEST_F(UrlNginx, GivesTheRecords) {
   server_->put("a.tfrecord", frame(payloads_));
-  server_->put("a.tfrecord.gz", testing::gzip(frame(payloads_)));
+  server_->put("a.tfrecord.gz", test::gzip(frame(payloads_)));
   server_->put("empty.tfrecord", "");
   EXPECT_EQ(read(server_->http("/a.tfrecord")), payloads_);
   EXPECT_EQ(read(server_->http("/a.tfrecord.gz")), payloads_);

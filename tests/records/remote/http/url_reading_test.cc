@@ -20,20 +20,20 @@ namespace infeed {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::error_of;
-using testing::frame;
+using test::error_of;
+using test::frame;
+using test::HttpReply;
+using test::HttpRequestSeen;
+using test::HttpServer;
+using test::quick_retries;
+using test::serve_bytes;
 using ::testing::HasSubstr;
-using testing::HttpReply;
-using testing::HttpRequestSeen;
-using testing::HttpServer;
-using testing::quick_retries;
-using testing::serve_bytes;
 
 std::vector<std::string> some_payloads(std::uint64_t seed, std::size_t bytes) {
   std::mt19937_64 random(seed);
   std::vector<std::string> payloads;
   for (std::size_t total = 0; total < bytes; total += payloads.back().size()) {
-    payloads.push_back(testing::random_bytes(random, random() % 5000));
+    payloads.push_back(test::random_bytes(random, random() % 5000));
   }
   return payloads;
 }
@@ -50,7 +50,7 @@ class UrlReading : public ::testing::Test {
  protected:
   UrlReading() { ::setenv("no_proxy", "*", 1); }
 
-  const std::uint64_t seed_ = testing::test_seed();
+  const std::uint64_t seed_ = test::test_seed();
   ::testing::ScopedTrace trace_{__FILE__, __LINE__, "INFEED_TEST_SEED=" + std::to_string(seed_)};
   const std::vector<std::string> payloads_ = some_payloads(seed_, 3 << 20);
   const std::string file_ = frame(payloads_);
@@ -66,7 +66,7 @@ TEST_F(UrlReading, GivesTheRecordsOfTheFile) {
 }
 
 TEST_F(UrlReading, RecognisesCompressionByContent) {
-  const std::string compressed = testing::gzip(file_);
+  const std::string compressed = test::gzip(file_);
   HttpServer server(
       [&](const HttpRequestSeen& request) { return serve_bytes(request, compressed); });
   EXPECT_EQ(RecordReader(server.url("/a")).compression(), Compression::gzip);
@@ -250,11 +250,11 @@ TEST_F(UrlReading, SkipsLargePayloadsWithoutFetchingThem) {
 }
 
 TEST_F(UrlReading, WorksInAllReaders) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::string local = folder.write("a", file_);
   const RecordIndex index = index_records(local);
   write_index(index, local + ".index");
-  const std::string index_file = testing::read_whole(local + ".index");
+  const std::string index_file = test::read_whole(local + ".index");
   HttpServer server([&](const HttpRequestSeen& request) {
     return serve_bytes(request, request.path == "/a" ? file_ : index_file);
   });

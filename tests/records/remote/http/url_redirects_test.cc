@@ -13,13 +13,13 @@
 namespace infeed {
 namespace {
 
+using test::HttpReply;
+using test::HttpRequestSeen;
+using test::HttpServer;
+using test::serve_bytes;
+using test::TemporaryFolder;
 using ::testing::Each;
-using testing::HttpReply;
-using testing::HttpRequestSeen;
-using testing::HttpServer;
-using testing::serve_bytes;
 using ::testing::StartsWith;
-using testing::TemporaryFolder;
 
 class UrlRedirects : public ::testing::Test {
  protected:

@@ -15,7 +15,7 @@
 #include "tools/run_program.h"
 
 /// Images become pixels by `infeed convert --decode-images`.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -60,4 +60,4 @@ TEST(DecodedImages, ConvertWritesPixelsWithTheirSizes) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

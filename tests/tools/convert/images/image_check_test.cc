@@ -9,7 +9,7 @@
 #include "pipeline/image/encoded_images.h"
 
 /// Images that are passed on unchanged.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -52,4 +52,4 @@ TEST(ImageCheck, FindsEveryCut) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

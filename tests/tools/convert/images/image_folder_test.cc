@@ -16,7 +16,7 @@
 #include "tools/run_program.h"
 
 /// Folders and tars of images as people have them, by the real program.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -230,4 +230,4 @@ TEST_F(ImageFolders, ImagesOfATarAreCheckedAndDecodedToo) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

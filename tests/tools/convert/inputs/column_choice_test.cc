@@ -13,7 +13,7 @@
 #include "tools/run_program.h"
 
 /// No value of a text format is changed or dropped without notice, by the real program.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -216,4 +216,4 @@ TEST_F(ColumnChoices, JsonThatWouldLoseSomethingIsRefused) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -7,7 +7,7 @@
 #include <infeed/records/example.h>
 #include <infeed/records/record_reader.h>
 
-namespace infeed::testing {
+namespace infeed::test {
 
 /// Returns a record as one line: "age=[3] name=['Ann']", sorted by name.
 inline std::string example_text(std::string_view example) {
@@ -46,4 +46,4 @@ inline std::vector<std::string> example_texts(const std::vector<std::string>& fi
   return texts;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -7,7 +7,7 @@
 #include <infeed/records/example_schema.h>
 #include <infeed/records/record_reader.h>
 
-namespace infeed::testing {
+namespace infeed::test {
 
 /// A record that `infeed convert` makes of an IDX pair.
 struct Row {
@@ -27,4 +27,4 @@ inline std::vector<Row> read_rows(const std::vector<std::string>& files) {
   return rows;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

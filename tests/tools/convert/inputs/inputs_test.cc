@@ -20,7 +20,7 @@
 #include "tools/run_program.h"
 
 /// Each kind of input of `infeed convert`, by the real program.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -374,4 +374,4 @@ TEST_F(Inputs, PlainFilesAndWhatCantBeTold) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -7,7 +7,7 @@
 #include "convert/manifest.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -44,4 +44,4 @@ TEST(JsonFeatures, JournalsAndPlansThatAreTooDeepSayNothing) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <string>
 
-namespace infeed::testing {
+namespace infeed::test {
 
 inline std::string npy(const std::string& type, const std::string& shape,
                        const std::string& bytes) {
@@ -14,4 +14,4 @@ inline std::string npy(const std::string& type, const std::string& shape,
   return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) + '\0' + header + bytes;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

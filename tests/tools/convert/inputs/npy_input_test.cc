@@ -13,7 +13,7 @@
 #include "tools/run_program.h"
 
 /// Types, shapes and headers of NumPy's .npy files.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -82,4 +82,4 @@ TEST_F(NpyInput, HeadersThatAreDamagedAreNamed) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -14,7 +14,7 @@
 #include "tools/run_program.h"
 
 /// NumPy's .npz files, written by Python's zipfile as NumPy writes them.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -173,4 +173,4 @@ TEST_F(NpzInput, WhatTheDirectoryClaimsIsNotBelieved) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

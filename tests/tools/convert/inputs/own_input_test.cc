@@ -9,7 +9,7 @@
 #include "tools/run_program.h"
 
 /// The example program of a user's own reader (tools/examples/own_input.cc), as a user runs it.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -56,4 +56,4 @@ TEST_F(OwnInput, HasTheRestOfTheProgramToo) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using namespace tools;
@@ -126,4 +126,4 @@ TEST(TextValue, LeadingZerosAreDroppedOnlyWhenThatIsWanted) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test
