@@ -79,7 +79,7 @@ Row measured(const MemoryCase& of) {
 }
 
 void print_head() {
-  fmt::print("{:51}{:>6}{:>9}{:>9}{:>10}{:>9}{:>7}{:>8}{:>10}  {:34}  {}\n", "MiB", "limit",
+  fmt::print("{:51}{:>6}{:>9}{:>9}{:>10}{:>9}{:>7}{:>8}{:>10}  {:45}  {}\n", "MiB", "limit",
              "allowed", "counted", "resident", "account", "stats", "after", "resident",
              "allowed beyond the limit and 16", "");
 }
@@ -89,7 +89,10 @@ std::string on_top_of_limit(const MemoryCase& of) {
   std::string text;
   if (of.calls > 0)
     text = fmt::format("{} x {:.1f}: {}", of.calls, mib(of.element_bytes), of.on_top);
-  if (of.consumer_bytes > 0) text += fmt::format("{:.1f}: the consumer's", mib(of.consumer_bytes));
+  if (of.consumer_bytes > 0) {
+    text +=
+        fmt::format("{}{:.1f}: the consumer's", text.empty() ? "" : ", ", mib(of.consumer_bytes));
+  }
   return text;
 }
 
@@ -97,7 +100,7 @@ void print(const Row& row) {
   const MemoryCase& of = row.of;
   fmt::print("{:51}{:6.0f}{:9.1f}", of.name, mib(of.limit_bytes), mib(of.allowed_bytes()));
   if (row.failure.empty()) {
-    fmt::print("{:9.1f}{:10.1f}{:9.1f}{:7.0f}{:8.1f}{:10.1f}  {:34}  {}{}\n",
+    fmt::print("{:9.1f}{:10.1f}{:9.1f}{:7.0f}{:8.1f}{:10.1f}  {:45}  {}{}\n",
                mib(row.bytes("counted_peak")), mib(row.bytes("resident_peak")),
                mib(row.bytes("account_peak")), mib(row.bytes("statistics_peak")),
                mib(row.bytes("counted_after")), mib(row.bytes("resident_after")),
