@@ -1,15 +1,14 @@
 #pragma once
 
-#include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
 #include <unistd.h>
 
 #include "temporary_folder.h"
+#include "test_seed.h"
 
-/// Shared parts of this module's tests: a folder that removes itself, whole files, one seed.
+/// Shared parts of this module's tests: a folder that removes itself, whole files, random bytes.
 namespace infeed::test {
 
 using infeed::read_whole;
@@ -19,13 +18,6 @@ using infeed::TemporaryFolder;
 inline std::filesystem::path memory_folder() {
   return ::access("/dev/shm", W_OK) == 0 ? std::filesystem::path("/dev/shm")
                                          : std::filesystem::temp_directory_path();
-}
-
-/// Returns the seed of a random test; INFEED_TEST_SEED overrides it. Print it on failure
-/// (SCOPED_TRACE).
-inline std::uint64_t test_seed() {
-  const char* const text = std::getenv("INFEED_TEST_SEED");
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
 }
 
 inline std::string random_bytes(std::mt19937_64& random, std::size_t size) {

@@ -12,7 +12,7 @@
 #include <infeed/records/float16.h>
 
 #include "../../../device/nn/kernels/product.h"
-#include "device/random_seed.h"
+#include "test_seed.h"
 
 namespace infeed::detail {
 namespace {
@@ -48,7 +48,7 @@ class SameBitsOfProducts : public testing::TestWithParam<std::array<std::int64_t
 
 TEST_P(SameBitsOfProducts, AsTheDefinitionAtEveryVectorWidth) {
   const auto [m, n, k] = GetParam();
-  const std::uint64_t seed = test_seed();
+  const std::uint64_t seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   const auto a = drawn_values(random, m * k);

@@ -8,7 +8,7 @@
 #include <infeed/pipeline/philox.h>
 
 #include "../../../device/time/lateness_counts.h"
-#include "device/random_seed.h"
+#include "test_seed.h"
 
 namespace infeed {
 namespace {
@@ -122,7 +122,7 @@ TEST(SliceClock, ADeviceThatAsksIsIdleUntilItDoes) {
 }
 
 TEST(SliceClock, InstantsInTimeGiveWhatTheRecursionGives) {
-  Philox words(test_seed(), 5);
+  Philox words(test::test_seed(), 5);
   for (const std::int32_t depth : {0, 1, 2, 4}) {
     detail::SliceClock recursion(1, depth);
     detail::SliceClock instants(1, depth);

@@ -7,7 +7,7 @@
 
 #include <infeed/error.h>
 
-#include "device/random_seed.h"
+#include "test_seed.h"
 
 namespace infeed {
 namespace {
@@ -43,7 +43,7 @@ TEST(StepAccounting, ASlowReplicaCountsForTheWholeStep) {
 }
 
 TEST(StepAccounting, PartsAddUpToTheSpanOverAnyRun) {
-  const std::uint64_t seed = test_seed();
+  const std::uint64_t seed = test::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (int run = 0; run < 50; ++run) {

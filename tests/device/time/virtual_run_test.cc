@@ -11,7 +11,7 @@
 #include <infeed/pipeline/philox.h>
 
 #include "device/error_message.h"
-#include "device/random_seed.h"
+#include "test_seed.h"
 
 namespace infeed {
 namespace {
@@ -173,7 +173,7 @@ std::int64_t total_ps(const Slice& slice, const std::vector<std::vector<std::int
 
 TEST(VirtualRun, NeverGetsFasterWhenABatchTakesLonger) {
   const Slice slice = Slice::parse("v3-32");
-  Philox words(test_seed(), 0);
+  Philox words(test::test_seed(), 0);
   for (int round = 0; round < 200; ++round) {
     const std::size_t steps = 1 + words() % 20;
     std::vector<std::vector<std::int64_t>> hosts;
@@ -191,7 +191,7 @@ TEST(VirtualRun, NeverGetsFasterWhenABatchTakesLonger) {
 
 TEST(VirtualRun, MoreDepthHelpsUntilTheBoundWithoutAnyLimit) {
   const Slice slice = Slice::parse("v3-32");
-  Philox words(test_seed(), 1);
+  Philox words(test::test_seed(), 1);
   for (int round = 0; round < 100; ++round) {
     constexpr std::int64_t kSteps = 12;
     std::vector<std::vector<std::int64_t>> hosts;
@@ -218,7 +218,7 @@ TEST(VirtualRun, MoreDepthHelpsUntilTheBoundWithoutAnyLimit) {
 
 TEST(VirtualRun, TheSlowestOf512HostsSitsInTheTailOfOne) {
   // Possible service times of a shared file system: a log-normal of 10 ms, sigma 0.5.
-  Philox words(test_seed(), 2);
+  Philox words(test::test_seed(), 2);
   std::vector<std::int64_t> samples;
   constexpr double kPi = 3.14159265358979;
   for (int i = 0; i < 100'000; ++i) {
@@ -227,7 +227,7 @@ TEST(VirtualRun, TheSlowestOf512HostsSitsInTheTailOfOne) {
     const double normal = std::sqrt(-2 * std::log(u)) * std::cos(2 * kPi * v);
     samples.push_back(std::llround(1e10 * std::exp(0.5 * normal)));
   }
-  const ServiceTimes service = ServiceTimes::drawn(samples, test_seed());
+  const ServiceTimes service = ServiceTimes::drawn(samples, test::test_seed());
   const auto run = [&](const char* slice, std::int32_t depth) {
     VirtualOptions options = steps_of(15'000'000'000, 1000, depth);
     return run_virtual(Slice::parse(slice), service, options);

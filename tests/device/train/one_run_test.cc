@@ -13,8 +13,8 @@
 #include <infeed/error.h>
 
 #include "device/error_message.h"
-#include "device/random_seed.h"
 #include "device/train/small_training.h"
+#include "test_seed.h"
 
 // One run: a pipeline, a queue a replica, the core's step, and two accounts of it.
 namespace infeed {
@@ -242,7 +242,7 @@ TEST(OneRun, NanIsNamedByStepAndReplica) {
 }
 
 TEST(OneRun, EndsWheneverItIsStopped) {
-  std::mt19937_64 random(test_seed());
+  std::mt19937_64 random(test::test_seed());
   const auto data = batches_of(1000) | prefetch(2);
   for (int round = 0; round < 1000; ++round) {
     SmallTraining small;

@@ -16,9 +16,9 @@
 #include <infeed/error.h>
 
 #include "device/error_message.h"
-#include "device/random_seed.h"
 #include "device/train/small_training.h"
 #include "temporary_folder.h"
+#include "test_seed.h"
 
 namespace infeed {
 namespace {
@@ -110,7 +110,7 @@ TEST(ResumeBits, KilledAtRandomStepsGivesTheSameWeightsLossesAndOrder) {
   const auto expected_losses = losses_of(folder.file("whole.txt"));
   ASSERT_EQ(expected_losses.size(), static_cast<std::size_t>(expected.steps));
 
-  std::mt19937_64 random(test_seed());
+  std::mt19937_64 random(test::test_seed());
   const std::string run = folder.file("run");
   int killed = 0;
   for (int i = 0; i < kills(); ++i) {

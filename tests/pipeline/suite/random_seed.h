@@ -1,19 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <random>
 #include <string>
 
-namespace infeed::test {
+#include "test_seed.h"
 
-/// Returns the seed of a random test: fixed, or INFEED_TEST_SEED. A failure prints it (see
-/// RandomSource), so that the run can be repeated.
-inline std::uint64_t test_seed() {
-  const char* const given = std::getenv("INFEED_TEST_SEED");
-  return given != nullptr ? std::stoull(given) : 20'240'511;
-}
+namespace infeed::test {
 
 /// Randomness of one test, whose failures print the seed.
 class RandomSource {
