@@ -39,9 +39,22 @@ Measurement beside(const RunOptions& options, Make make, Limit limit_ns) {
   return options.recording.empty() ? Measurement{measured.ours, limit_ns(options)} : measured;
 }
 
+/// Makes a row beside its limit.
+template <class Make, class Limit>
+Row ns_row(std::string name, Make make, Limit limit_ns) {
+  return {std::move(name), [=](const RunOptions& run) { return beside(run, make, limit_ns); }};
+}
+
 Measurement ten_maps(const RunOptions& options) {
   const auto make = [](std::int64_t n) { return map_ten_times(range(n)); };
   return beside(options, make, ten_calls_ns);
+}
+
+/// Measures both with the same number of elements: what one costs depends on it.
+Measurement different_numbers(RunOptions options) {
+  if (options.elements == 0) options.elements = 2'000'000;
+  return beside(
+      options, [](std::int64_t n) { return range(n) | unique(); }, hash_table_ns);
 }
 
 Measurement chain(const RunOptions& options) {
@@ -55,28 +68,35 @@ Measurement chain(const RunOptions& options) {
 std::vector<Row> stage_rows() {
   return {
       ns_row("range", [](std::int64_t n) { return range(n); }),
-      ns_row("map", [](std::int64_t n) { return range(n) | map(kAddOne); }),
+      ns_row(
+          "map", [](std::int64_t n) { return range(n) | map(kAddOne); }, one_call_ns),
       {"range | map x10", ten_maps},
-      ns_row("filter",
-             [](std::int64_t n) {
-               return range(n) | filter([](std::int64_t x) { return x % 2 == 0; });
-             }),
+      ns_row(
+          "filter",
+          [](std::int64_t n) {
+            return range(n) | filter([](std::int64_t x) { return x % 2 == 0; });
+          },
+          one_call_ns),
       ns_row("shuffle(10000)",
              [](std::int64_t n) { return range(n) | shuffle({.buffer = 10'000, .seed = 42}); }),
-      ns_row("scan",
-             [](std::int64_t n) {
-               return range(n) | scan(std::int64_t{0}, [](std::int64_t sum, std::int64_t x) {
-                        return std::pair(sum + x, sum + x);
-                      });
-             }),
+      ns_row(
+          "scan",
+          [](std::int64_t n) {
+            return range(n) | scan(std::int64_t{0}, [](std::int64_t sum, std::int64_t x) {
+                     return std::pair(sum + x, sum + x);
+                   });
+          },
+          one_call_ns),
       ns_row("batch(128)", [](std::int64_t n) { return range(n) | batch(128); }),
       ns_row("batch(128) | unbatch",
              [](std::int64_t n) { return range(n) | batch(128) | unbatch(); }),
-      ns_row("take_while",
-             [](std::int64_t n) {
-               return range(n) | take_while([n](std::int64_t x) { return x < n; });
-             }),
-      ns_row("unique", [](std::int64_t n) { return range(n) | unique(); }),
+      ns_row(
+          "take_while",
+          [](std::int64_t n) {
+            return range(n) | take_while([n](std::int64_t x) { return x < n; });
+          },
+          one_call_ns),
+      {"unique", different_numbers},
       ns_row("repeat", [](std::int64_t n) { return range(1000) | repeat(n / 1000); }),
       ns_row("enumerate", [](std::int64_t n) { return range(n) | enumerate(); }),
       ns_row("take", [](std::int64_t n) { return range(2 * n) | take(n); }),
@@ -129,23 +149,28 @@ std::vector<Row> nesting_rows() {
   return {
       ns_row("zip", [](std::int64_t n) { return zip(range(n), range(n)); }),
       ns_row("flat_map", [=](std::int64_t n) { return range(n / 1000) | flat_map(thousand); }),
-      ns_row("interleave(16)",
-             [=](std::int64_t n) {
-               return range(n / 1000) | interleave(thousand, {.cycle_length = 16});
-             }),
+      ns_row(
+          "interleave(16)",
+          [=](std::int64_t n) {
+            return range(n / 1000) | interleave(thousand, {.cycle_length = 16});
+          },
+          cursors_ns),
       ns_row("interleave(16), parallel",
              [=](std::int64_t n) {
                return range(n / 1000) |
                       interleave(thousand, {.cycle_length = 16, .parallelism = autotune});
              }),
-      ns_row("window(10)", [](std::int64_t n) { return range(n) | window({.size = 10}); }),
-      ns_row("padded_batch(32)",
-             [](std::int64_t n) {
-               return range(n) | map([](std::int64_t x) {
-                        return std::vector<std::int64_t>(static_cast<std::size_t>(x % 20), x);
-                      }) |
-                      padded_batch(32);
-             }),
+      ns_row(
+          "window(10)", [](std::int64_t n) { return range(n) | window({.size = 10}); }, windows_ns),
+      ns_row(
+          "padded_batch(32)",
+          [](std::int64_t n) {
+            return range(n) | map([](std::int64_t x) {
+                     return std::vector<std::int64_t>(static_cast<std::size_t>(x % 20), x);
+                   }) |
+                   padded_batch(32);
+          },
+          padded_rows_ns),
       {"cache", cached},
   };
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "drain.h"
+#include "repeated.h"
 
 namespace infeed::compare {
 namespace {
@@ -21,21 +22,6 @@ std::int64_t add_one(std::int64_t x) { return x + 1; }
 
 /// Volatile, so that every call loads the pointer.
 volatile Function function = add_one;
-
-/// Returns the median of three repetitions of run(n), in nanoseconds an element.
-template <class Run>
-double repeated_ns(const RunOptions& options, Run run) {
-  const auto seconds = [&](std::int64_t n) {
-    const auto start = Clock::now();
-    run(n);
-    return seconds_since(start);
-  };
-  std::int64_t n = 20'000;
-  while (seconds(n) < options.measure_seconds / 8) n *= 2;
-  std::vector<double> repetitions;
-  for (int i = 0; i < 3; ++i) repetitions.push_back(seconds(n) / static_cast<double>(n) * 1e9);
-  return median(std::move(repetitions));
-}
 
 /// xorshift64*: cheaper than the generator of any library.
 struct Draw {
@@ -51,19 +37,22 @@ struct Draw {
 constexpr std::size_t kBuffer = 10'000;
 constexpr std::size_t kBatch = 128;
 
-}  // namespace
-
-double ten_calls_ns(const RunOptions& options) {
-  return repeated_ns(options, [](std::int64_t n) {
+double calls_ns(const RunOptions& options, int calls) {
+  return repeated_ns(options, [calls](std::int64_t n) {
     std::uint64_t sum = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       std::int64_t x = i;
-      for (int call = 0; call < 10; ++call) x = function(x);
+      for (int call = 0; call < calls; ++call) x = function(x);
       sum += static_cast<std::uint64_t>(x);
     }
     use(sum);
   });
 }
+
+}  // namespace
+
+double ten_calls_ns(const RunOptions& options) { return calls_ns(options, 10); }
+double one_call_ns(const RunOptions& options) { return calls_ns(options, 1); }
 
 double shuffled_batches_ns(const RunOptions& options) {
   return repeated_ns(options, [](std::int64_t n) {

@@ -13,9 +13,21 @@ namespace infeed::compare {
 /// through.
 double ten_calls_ns(const RunOptions& options);
 
+/// Returns nanoseconds an element of one such call.
+double one_call_ns(const RunOptions& options);
+
 /// Returns nanoseconds an element of a loop on one thread that calls a function through a pointer,
 /// draws from a buffer of 10,000 that it fills up again, and copies into batches of 128.
 double shuffled_batches_ns(const RunOptions& options);
+
+/// Returns nanoseconds an element of loops that do the work of one stage by hand: a hash table by open
+/// addressing, at most half full, for `options.elements` different numbers (unique); a vector of 10 a
+/// window (window(10)); vectors of 0 to 19 numbers copied into rows of a batch of 32
+/// (padded_batch(32)); 16 cursors over 1,000 numbers each, by turns (interleave(16)).
+double hash_table_ns(const RunOptions& options);
+double windows_ns(const RunOptions& options);
+double padded_rows_ns(const RunOptions& options);
+double cursors_ns(const RunOptions& options);
 
 /// Returns milliseconds for a million draws from such a buffer, which a resume can't leave out.
 double million_draws_ms(const RunOptions& options);

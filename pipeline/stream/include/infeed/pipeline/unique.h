@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/detail/elementwise.h>
@@ -46,8 +49,10 @@ class SeenValuesOf final : public SeenValues {
     std::size_t i = 0;
     try {
       if (2 * (values_.size() + count) > table_.size()) grow(values_.size() + count);
+      std::array<std::uint64_t, kHashedAtOnce> hashes;
       for (; i < count; ++i) {
-        if (add(input[i])) {
+        if (i % kHashedAtOnce == 0) hash(input + i, std::min(kHashedAtOnce, count - i), hashes);
+        if (add(input[i], hashes[i % kHashedAtOnce])) {
           ::new (static_cast<void*>(output)) T(std::move(input[i]));
           ++output;
         }
@@ -79,6 +84,18 @@ class SeenValuesOf final : public SeenValues {
     std::uint32_t hash = 0;
   };
 
+  /// Values whose table entries are fetched together, so that they wait for memory only once. A hash
+  /// that throws must do so at its own value.
+  static constexpr std::size_t kHashedAtOnce =
+      noexcept(std::hash<T>{}(std::declval<const T&>())) ? 16 : 1;
+
+  void hash(const T* values, std::size_t count, std::array<std::uint64_t, kHashedAtOnce>& hashes) {
+    for (std::size_t i = 0; i < count; ++i) {
+      hashes[i] = hash_of(values[i]);
+      __builtin_prefetch(&table_[hashes[i] & (table_.size() - 1)], 1);
+    }
+  }
+
   static std::uint64_t hash_of(const T& value) {
     // std::hash of a number is the number itself. After the multiplication the upper bits depend on
     // all of it.
@@ -104,8 +121,7 @@ class SeenValuesOf final : public SeenValues {
   }
 
   /// Adds the value. Returns false if it was there already.
-  bool add(const T& value) {
-    const std::uint64_t hash = hash_of(value);
+  bool add(const T& value, std::uint64_t hash) {
     const auto tag = static_cast<std::uint32_t>(hash >> 32);
     std::size_t at = hash & (table_.size() - 1);
     for (; table_[at].index != 0; at = (at + 1) & (table_.size() - 1)) {
