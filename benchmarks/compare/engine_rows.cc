@@ -41,7 +41,7 @@ Measurement beside(const RunOptions& options, Make make, Limit limit_ns) {
 
 /// Makes a row beside its limit.
 template <class Make, class Limit>
-Row ns_row(std::string name, Make make, Limit limit_ns) {
+Row row_beside(std::string name, Make make, Limit limit_ns) {
   return {std::move(name), [=](const RunOptions& run) { return beside(run, make, limit_ns); }};
 }
 
@@ -68,10 +68,10 @@ Measurement chain(const RunOptions& options) {
 std::vector<Row> stage_rows() {
   return {
       ns_row("range", [](std::int64_t n) { return range(n); }),
-      ns_row(
+      row_beside(
           "map", [](std::int64_t n) { return range(n) | map(kAddOne); }, one_call_ns),
       {"range | map x10", ten_maps},
-      ns_row(
+      row_beside(
           "filter",
           [](std::int64_t n) {
             return range(n) | filter([](std::int64_t x) { return x % 2 == 0; });
@@ -79,7 +79,7 @@ std::vector<Row> stage_rows() {
           one_call_ns),
       ns_row("shuffle(10000)",
              [](std::int64_t n) { return range(n) | shuffle({.buffer = 10'000, .seed = 42}); }),
-      ns_row(
+      row_beside(
           "scan",
           [](std::int64_t n) {
             return range(n) | scan(std::int64_t{0}, [](std::int64_t sum, std::int64_t x) {
@@ -90,7 +90,7 @@ std::vector<Row> stage_rows() {
       ns_row("batch(128)", [](std::int64_t n) { return range(n) | batch(128); }),
       ns_row("batch(128) | unbatch",
              [](std::int64_t n) { return range(n) | batch(128) | unbatch(); }),
-      ns_row(
+      row_beside(
           "take_while",
           [](std::int64_t n) {
             return range(n) | take_while([n](std::int64_t x) { return x < n; });
@@ -149,7 +149,7 @@ std::vector<Row> nesting_rows() {
   return {
       ns_row("zip", [](std::int64_t n) { return zip(range(n), range(n)); }),
       ns_row("flat_map", [=](std::int64_t n) { return range(n / 1000) | flat_map(thousand); }),
-      ns_row(
+      row_beside(
           "interleave(16)",
           [=](std::int64_t n) {
             return range(n / 1000) | interleave(thousand, {.cycle_length = 16});
@@ -160,9 +160,9 @@ std::vector<Row> nesting_rows() {
                return range(n / 1000) |
                       interleave(thousand, {.cycle_length = 16, .parallelism = autotune});
              }),
-      ns_row(
+      row_beside(
           "window(10)", [](std::int64_t n) { return range(n) | window({.size = 10}); }, windows_ns),
-      ns_row(
+      row_beside(
           "padded_batch(32)",
           [](std::int64_t n) {
             return range(n) | map([](std::int64_t x) {
