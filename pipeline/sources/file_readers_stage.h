@@ -37,6 +37,8 @@ class FileReader {
 struct FileReaderContext {
   UrlOptions url;
   std::shared_ptr<SpareBlocks> spare_blocks;
+  /// Adds to a count of the stage's own (Stage::note_count).
+  std::function<void(std::size_t own, std::uint64_t amount)> note_count;
 };
 
 /// Gives the elements of several files, one after the other. A file that can't be opened is one
@@ -51,7 +53,8 @@ class FileReadersStage final : public Stage {
                    std::shared_ptr<const std::vector<std::string>> files, UrlOptions url, Open open)
       : Stage(context),
         files_(std::move(files)),
-        readers_{std::move(url), context.run.readers().spare_blocks()},
+        readers_{std::move(url), context.run.readers().spare_blocks(),
+                 [this](std::size_t own, std::uint64_t amount) { note_count(own, amount); }},
         stop_(context, *files_, readers_.url),
         open_(std::move(open)) {}
 

@@ -123,12 +123,7 @@ class ClassFolderScan {
     return path.lexically_relative(result_.folder).string();
   }
 
-  void leave_out(LeftOut why, const fs::path& path) {
-    constexpr std::size_t kNamesMax = 3;
-    ClassFolder::Omission& kind = result_.left_out.at(static_cast<std::size_t>(why));
-    ++kind.count;
-    if (kind.first.size() < kNamesMax) kind.first.push_back(name_of(path));
-  }
+  void leave_out(LeftOut why, const fs::path& path) { result_.left_out.add(why, name_of(path)); }
 
   const ClassFolderOptions& options_;
   ClassFolder result_;

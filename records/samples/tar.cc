@@ -1,127 +1,148 @@
 #include "infeed/records/tar.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
+#include <functional>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "infeed/error.h"
 #include "infeed/records/files.h"
-#include "io/byte_source.h"
-#include "io/stream_window.h"
-#include "memory/block.h"
-#include "samples/tar_headers.h"
+#include "samples/tar_stream.h"
 
 namespace infeed {
-namespace detail {
 namespace {
 
-constexpr std::size_t kTarWindowBytes = std::size_t{256} << 10;
-constexpr std::string_view kTarEmpty = "the file is empty, which no tar file is";
-/// A file without an end mark may have lost members.
-constexpr std::string_view kTarEndMissing =
-    "the tar file is cut: it ends without its end mark, so members may be missing; if it is known "
-    "to "
-    "be whole, append 1024 zero bytes";
-
-std::string cut_member(std::uint64_t bytes, std::uint64_t left) {
-  return fmt::format("the tar file is cut: a member of {} bytes begins here, and {} are left",
-                     bytes, left);
-}
+char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
 
-/// The members of a stream, front to back.
-class TarStream {
+namespace detail {
+
+/// Remembers samples by hashes of their keys, some 56 bytes each. Names would take twice as much.
+class TarKeysSeen {
  public:
-  TarStream(const std::string& file, const TarOptions& options,
-            std::shared_ptr<SpareBlocks> spare_blocks)
-      : file_(redacted_url(file)),
-        window_(open_data_source(file, {.compression = options.compression,
-                                        .input_block_bytes = kTarWindowBytes,
-                                        .url = options.url})
-                    .source,
-                std::make_shared<BlockPool>(file_, FreeBlocks{.blocks_max = 16},
-                                            std::move(spare_blocks)),
-                kTarWindowBytes) {}
+  struct First {
+    const std::string* extension;  ///< as the member's name has it
+    std::uint64_t offset;          ///< place of the member's content
+  };
 
-  /// Returns the next member, whose content must then be read or passed over; empty at the end.
-  std::optional<TarMember> next() {
-    while (true) {
-      const std::uint64_t at = window_.offset();
-      if (!window_.ensure(kTarBlockBytes)) {
-        fail(window_.size() == 0 && at == 0 ? std::string(kTarEmpty) : std::string(kTarEndMissing),
-             at);
-      }
-      const std::string_view block(window_.data(), kTarBlockBytes);
-      if (is_tar_end(block)) return std::nullopt;
-      TarHeaders::Next found;
-      try {
-        found = headers_.take(block);
-      } catch (const Error& error) {
-        fail(error.message(), at);
-      }
-      window_.consume(kTarBlockBytes);
-      if (found.kind == TarHeaders::Next::Kind::member) {
-        return TarMember{std::move(found.name), window_.offset(), found.bytes};
-      }
-      if (found.kind == TarHeaders::Next::Kind::text) {
-        take_text(static_cast<std::size_t>(found.bytes), at);
-        pass(padded_tar_bytes(found.bytes) - found.bytes, found.bytes);
-      } else {
-        pass(padded_tar_bytes(found.bytes), found.bytes);
-      }
-    }
+  /// Adds a sample by its first member. Returns the first member of the one with the same key, if
+  /// there is one already.
+  const First* add(std::string_view key, const TarMember& member) {
+    const std::string& extension = *extensions_.emplace(member.name.substr(key.size() + 1)).first;
+    const auto [at, is_new] =
+        first_.emplace(std::hash<std::string_view>()(key), First{&extension, member.offset});
+    return is_new ? nullptr : &at->second;
   }
-
-  Record read(const TarMember& member, std::uint64_t number) {
-    const auto bytes = static_cast<std::size_t>(member.bytes);
-    if (!window_.ensure(bytes)) fail(cut_member(bytes, window_.size()), member.offset);
-    Record content;
-    if (bytes != 0) {
-      Block* const block = window_.block();
-      block->references.fetch_add(1, std::memory_order_relaxed);
-      content = Record::adopt(block, {window_.data(), bytes}, number);
-      window_.consume(bytes);
-    }
-    pass(padded_tar_bytes(bytes) - bytes, bytes);
-    return content;
-  }
-  void pass_over(const TarMember& member) { pass(padded_tar_bytes(member.bytes), member.bytes); }
-
-  Error error_at(ErrorCode code, std::string message, std::uint64_t offset) const {
-    return Error(code, std::move(message)).at_file(file_).at_offset(offset);
-  }
+  void clear() { first_.clear(); }
 
  private:
-  [[noreturn]] void fail(const std::string& message, std::uint64_t offset) const {
-    if (window_.damage()) {
-      throw error_at(ErrorCode::data_loss, window_.damage()->message,
-                     window_.offset() + window_.size());
+  std::unordered_map<std::size_t, First> first_;
+  std::unordered_set<std::string> extensions_;
+};
+
+/// Puts members that follow each other into samples, and says what is wrong with them.
+class TarSamples {
+ public:
+  /// Opens `file`. Errors and records name it `shown`.
+  TarSamples(const std::string& file, const std::string& shown, const TarOptions& options,
+             std::uint64_t member_bytes_max, std::shared_ptr<SpareBlocks> spare_blocks = nullptr)
+      : stream_(file, shown, options, std::move(spare_blocks)),
+        member_bytes_max_(member_bytes_max) {}
+
+  /// Calls `take(stream, member)` for each member of the next sample up to the first wrong one; it
+  /// reads the content or passes over it. Returns false at the end.
+  template <class Take>
+  bool next(const Take& take) try {
+    wrong_.reset();
+    if (is_over_) return false;
+    if (!find_sample()) {
+      is_over_ = true;
+      return false;
     }
-    throw error_at(ErrorCode::data_loss, message, offset);
-  }
-
-  void take_text(std::size_t bytes, std::uint64_t at) {
-    if (!window_.ensure(bytes)) fail(cut_member(bytes, window_.size()), window_.offset());
-    try {
-      headers_.take_text({window_.data(), bytes});
-    } catch (const Error& error) {
-      fail(error.message(), at);
+    begin_sample();
+    while (next_ && split_tar_name(next_->member.name).key == key_) {
+      if (!wrong_) note_what_is_wrong();
+      if (wrong_) {
+        stream_.pass_over(next_->member);
+      } else {
+        take(stream_, next_->member);
+      }
+      next_ = stream_.next();
     }
-    window_.consume(bytes);
+    return true;
+  } catch (...) {
+    is_over_ = true;
+    throw;
   }
 
-  void pass(std::uint64_t bytes, std::uint64_t member_bytes) {
-    const std::uint64_t begin = window_.offset();
-    if (!window_.discard(bytes)) fail(cut_member(member_bytes, window_.offset() - begin), begin);
+  /// Key of the last sample.
+  const std::string& key() const { return key_; }
+  /// The error of the last sample, if anything is wrong with it.
+  const std::optional<Error>& wrong() const { return wrong_; }
+  const Omissions& left_out() const { return stream_.left_out(); }
+
+ private:
+  /// Goes to the first member of the next sample, in another archive if this one is over. The keys of
+  /// each archive are its own.
+  bool find_sample() {
+    while (!next_) {
+      if (is_begun_ && !stream_.begin_next_archive()) return false;
+      is_begun_ = true;
+      keys_.clear();
+      next_ = stream_.next();
+    }
+    return true;
   }
 
-  const std::string file_;
-  StreamWindow window_;
-  TarHeaders headers_;
+  void begin_sample() {
+    const TarMember& member = next_->member;
+    key_ = split_tar_name(member.name).key;
+    extensions_.clear();
+    const TarKeysSeen::First* const first = keys_.add(key_, member);
+    if (first == nullptr) return;
+    note(ErrorCode::data_loss,
+         fmt::format(
+             "the member '{}' belongs to the sample '{}', whose member '{}.{}' stands apart at "
+             "offset {}: each would be half a sample; pack the tar file anew in the order "
+             "of names (GNU tar: --sort=name)",
+             member.name, key_, key_, *first->extension, first->offset));
+  }
+
+  void note_what_is_wrong() {
+    const TarMember& member = next_->member;
+    if (!extensions_.emplace(split_tar_name(member.name).extension).second) {
+      note(ErrorCode::data_loss,
+           fmt::format("the member '{}' comes twice in one sample", member.name));
+    } else if (next_->is_link) {
+      note(ErrorCode::data_loss,
+           fmt::format("the member '{}' is a link to '{}', without content of its own; pack the "
+                       "tar file anew with the files that links lead to (GNU tar: --dereference "
+                       "--hard-dereference)",
+                       member.name, next_->link_target));
+    } else if (member.bytes > member_bytes_max_) {
+      note(ErrorCode::resource_exhausted,
+           fmt::format("the member '{}' has {} bytes, more than {}; member_bytes_max is the limit",
+                       member.name, member.bytes, member_bytes_max_));
+    }
+  }
+
+  void note(ErrorCode code, std::string message) {
+    wrong_ = stream_.error_at(code, std::move(message), next_->member.offset);
+  }
+
+  TarStream stream_;
+  const std::uint64_t member_bytes_max_;
+  std::optional<TarEntry> next_;  ///< its header was read already
+  std::string key_;
+  TarKeysSeen keys_;                            ///< keys of the archive
+  std::unordered_set<std::string> extensions_;  ///< extensions of the sample
+  std::optional<Error> wrong_;
+  bool is_begun_ = false;
+  bool is_over_ = false;
 };
 
 }  // namespace detail
@@ -130,68 +151,31 @@ class TarSampleReader::State {
  public:
   State(const std::string& file, const TarOptions& options,
         std::shared_ptr<SpareBlocks> spare_blocks)
-      : member_bytes_max_(options.member_bytes_max.of("tar", "member_bytes_max")),
-        stream_(file, options, std::move(spare_blocks)) {}
-
-  /// Reads the next sample. `out` is null where only the headers matter. Returns false at the end.
-  bool next(TarSample* out) try {
-    if (is_over_) return false;
-    if (!is_begun_) next_ = stream_.next();
-    is_begun_ = true;
-    if (!next_) {
-      is_over_ = true;
-      return false;
-    }
-    const std::string key(split_tar_name(next_->name).key);
-    if (out != nullptr) *out = {key, {}};
-    std::optional<Error> wrong;
-    std::unordered_set<std::string> extensions;
-    while (next_ && split_tar_name(next_->name).key == key) {
-      if (out != nullptr && !wrong) wrong = what_is_wrong(extensions);
-      if (out != nullptr && !wrong) {
-        out->fields.push_back(
-            {std::string(split_tar_name(next_->name).extension), stream_.read(*next_, number_)});
-      } else {
-        stream_.pass_over(*next_);
-      }
-      next_ = stream_.next();
-    }
-    ++number_;
-    if (wrong) wrong_ = std::move(wrong);
-    return true;
-  } catch (...) {
-    is_over_ = true;
-    throw;
-  }
+      : samples_(file, redacted_url(file), options,
+                 options.member_bytes_max.of("tar", "member_bytes_max"), std::move(spare_blocks)) {}
 
   bool read(TarSample& out) {
-    if (!next(&out)) return false;
-    if (wrong_) throw Error(*std::exchange(wrong_, std::nullopt));
+    out.fields.clear();
+    const bool is_there = samples_.next([&](detail::TarStream& stream, const TarMember& member) {
+      out.fields.push_back({split_tar_name(member.name).extension, stream.read(member, number_)});
+    });
+    if (!is_there) return false;
+    ++number_;
+    out.key = samples_.key();
+    if (samples_.wrong()) throw Error(*samples_.wrong());
     return true;
   }
 
- private:
-  /// Returns an error if the next member is wrong. `extensions` are those of the sample so far.
-  std::optional<Error> what_is_wrong(std::unordered_set<std::string>& extensions) const {
-    if (!extensions.emplace(split_tar_name(next_->name).extension).second) {
-      return stream_.error_at(ErrorCode::data_loss,
-                              fmt::format("the member '{}' comes twice in one sample", next_->name),
-                              next_->offset);
-    }
-    if (next_->bytes <= member_bytes_max_) return std::nullopt;
-    return stream_.error_at(ErrorCode::resource_exhausted,
-                            fmt::format("the member '{}' has {} bytes, more than {}; "
-                                        "member_bytes_max is the limit",
-                                        next_->name, next_->bytes, member_bytes_max_),
-                            next_->offset);
+  bool skip() {
+    ++number_;
+    return samples_.next(
+        [](detail::TarStream& stream, const TarMember& member) { stream.pass_over(member); });
   }
 
-  const std::uint64_t member_bytes_max_;
-  detail::TarStream stream_;
-  std::optional<TarMember> next_;  ///< its header was read already
-  std::optional<Error> wrong_;
-  bool is_begun_ = false;
-  bool is_over_ = false;
+  const Omissions& left_out() const { return samples_.left_out(); }
+
+ private:
+  detail::TarSamples samples_;
   std::uint64_t number_ = 0;
 };
 
@@ -202,47 +186,45 @@ TarSampleReader::TarSampleReader(TarSampleReader&&) noexcept = default;
 TarSampleReader::~TarSampleReader() = default;
 
 bool TarSampleReader::read(TarSample& out) { return state_->read(out); }
-bool TarSampleReader::skip() { return state_->next(nullptr); }
+bool TarSampleReader::skip() { return state_->skip(); }
+const Omissions& TarSampleReader::left_out() const { return state_->left_out(); }
+
+const Record* TarSample::find(std::string_view extension) const {
+  const auto is_same = [](char a, char b) { return a == lower_case(b); };
+  for (const TarField& field : fields) {
+    if (std::equal(field.extension.begin(), field.extension.end(), extension.begin(),
+                   extension.end(), is_same)) {
+      return &field.content;
+    }
+  }
+  return nullptr;
+}
 
 TarName split_tar_name(std::string_view name) {
   const std::size_t last_part = name.rfind('/') + 1;  // 0 when there is no slash
   const std::size_t dot = name.find('.', last_part);
-  if (dot == std::string_view::npos) return {name, "content"};
-  return {name.substr(0, dot), name.substr(dot + 1)};
+  if (dot == std::string_view::npos) return {name, {}};
+  TarName parts{name.substr(0, dot), std::string(name.substr(dot + 1))};
+  std::transform(parts.extension.begin(), parts.extension.end(), parts.extension.begin(),
+                 &lower_case);
+  return parts;
 }
 
-std::vector<TarMember> list_tar(const SeekableFile& file) {
+TarList list_tar(const SeekableFile& file) {
+  detail::TarSamples samples(file.path(), file.name(), {.compression = Compression::none},
+                             INT64_MAX);
+  TarList list;
   std::vector<TarMember> members;
-  detail::TarHeaders headers;
-  std::uint64_t at = 0;
-  const auto fail = [&](const std::string& message) {
-    throw Error(ErrorCode::data_loss, message).at_file(file.name()).at_offset(at);
+  const auto take = [&](detail::TarStream& stream, const TarMember& member) {
+    stream.pass_over(member);
+    members.push_back(member);
   };
-  while (true) {
-    std::array<char, detail::kTarBlockBytes> block{};
-    const std::size_t got = file.read_at(at, block);
-    if (got == 0 && at == 0) fail(std::string(detail::kTarEmpty));
-    if (got < block.size()) fail(std::string(detail::kTarEndMissing));
-    const std::string_view header(block.data(), block.size());
-    if (detail::is_tar_end(header)) return members;
-    try {
-      detail::TarHeaders::Next next = headers.take(header);
-      const std::uint64_t content = at + detail::kTarBlockBytes;
-      const std::uint64_t left = file.size_bytes() - std::min(content, file.size_bytes());
-      if (next.bytes > left) fail(detail::cut_member(next.bytes, left));
-      if (next.kind == detail::TarHeaders::Next::Kind::text) {
-        std::string text(static_cast<std::size_t>(next.bytes), '\0');
-        file.read_exactly(content, text);
-        headers.take_text(text);
-      } else if (next.kind == detail::TarHeaders::Next::Kind::member) {
-        members.push_back({std::move(next.name), content, next.bytes});
-      }
-      at = content + detail::padded_tar_bytes(next.bytes);
-    } catch (const Error& error) {
-      if (!error.file().empty()) throw;
-      fail(error.message());
-    }
+  while (samples.next(take)) {
+    if (samples.wrong()) throw Error(*samples.wrong());
+    list.samples.push_back({samples.key(), std::exchange(members, {})});
   }
+  list.left_out = samples.left_out();
+  return list;
 }
 
 }  // namespace infeed

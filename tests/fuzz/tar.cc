@@ -6,8 +6,8 @@
 
 #include "fuzz.h"
 
-/// Tar files of any bytes: skipping counts as many members as reading gives, the list has the same
-/// members, and all end.
+/// Tar files of any bytes: skipping counts as many samples as reading gives, the list has the same
+/// samples, what is left out is listed by all three, and all end.
 namespace infeed::fuzz {
 namespace {
 
@@ -36,9 +36,24 @@ void require_expected(const Error& error) {
 
 struct Found {
   int elements = 0;
-  int members = 0;
+  std::vector<std::string> members;  ///< "KEY EXTENSION OFFSET"
   bool has_errors = false;
+  Omissions left_out;
 };
+
+std::string text_of(const std::string& key, const std::string& extension) {
+  require(!extension.empty(), "a field has an extension");
+  require(("/" + key).find("/.DS_Store") == std::string::npos, "a hidden member is no field");
+  return key + " " + extension;
+}
+
+void require_same(const Omissions& a, const Omissions& b) {
+  for (std::size_t i = 0; i < kLeftOutKinds; ++i) {
+    const auto why = static_cast<LeftOut>(i);
+    require(a[why].count == b[why].count && a[why].first == b[why].first,
+            "all leave out the same members");
+  }
+}
 
 Found read_all(const std::string& file, const TarOptions& options) {
   Found found;
@@ -47,12 +62,15 @@ Found read_all(const std::string& file, const TarOptions& options) {
   while (true) {
     require(found.elements < kElementsMax, "reading ends");
     try {
-      if (!reader.read(sample)) return found;
+      if (!reader.read(sample)) {
+        found.left_out = reader.left_out();
+        return found;
+      }
       ++found.elements;
-      found.members += static_cast<int>(sample.fields.size());
       require(!sample.fields.empty(), "a sample has a field");
       for (const TarField& field : sample.fields) {
         require(sample.find(field.extension) == &field.content, "no field comes twice");
+        found.members.push_back(text_of(sample.key, field.extension));
       }
     } catch (const Error& error) {
       require_expected(error);
@@ -62,15 +80,37 @@ Found read_all(const std::string& file, const TarOptions& options) {
   }
 }
 
-int skip_all(const std::string& file, const TarOptions& options) {
+Found skip_all(const std::string& file, const TarOptions& options) {
   TarSampleReader reader(file, options);
-  for (int elements = 0;; ++elements) {
-    require(elements < kElementsMax, "skipping ends");
+  for (Found found;; ++found.elements) {
+    require(found.elements < kElementsMax, "skipping ends");
     try {
-      if (!reader.skip()) return elements;
+      if (!reader.skip()) {
+        found.left_out = reader.left_out();
+        return found;
+      }
     } catch (const Error& error) {
       require_expected(error);
     }
+  }
+}
+
+void check_list(const std::string& file, const Found& found) {
+  try {
+    const TarList list = list_tar(SeekableFile(file, Compression::none));
+    std::vector<std::string> members;
+    for (const TarSampleMembers& sample : list.samples) {
+      require(!sample.members.empty(), "a listed sample has a member");
+      for (const TarMember& member : sample.members) {
+        members.push_back(text_of(sample.key, split_tar_name(member.name).extension));
+      }
+    }
+    require(found.has_errors || members == found.members,
+            "the list has the members of all samples");
+    require_same(list.left_out, found.left_out);
+  } catch (const Error& error) {
+    require_expected(error);
+    require(found.has_errors, "what the list refuses, reading does, too");
   }
 }
 
@@ -81,15 +121,10 @@ void check(Input input) {
   const std::string file = memory.write(repairs ? with_sums(bytes) : bytes);
   const TarOptions options{.compression = Compression::none, .member_bytes_max = 3000};
   const Found found = read_all(file, options);
-  require(skip_all(file, options) == found.elements, "skipping counts what reading gives");
-  try {
-    const auto members = list_tar(SeekableFile(file, Compression::none));
-    require(found.has_errors || members.size() == static_cast<std::size_t>(found.members),
-            "the list has the members of all samples");
-  } catch (const Error& error) {
-    require_expected(error);
-    require(found.has_errors, "what the list refuses, reading does, too");
-  }
+  const Found skipped = skip_all(file, options);
+  require(skipped.elements == found.elements, "skipping counts what reading gives");
+  require_same(skipped.left_out, found.left_out);
+  check_list(file, found);
 }
 
 }  // namespace

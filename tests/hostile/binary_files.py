@@ -85,6 +85,9 @@ def array_files():
 def tar_files():
     yield "fields.tar", tar([(f"a.{i}", b"") for i in range(70_000)])
     yield "examples.tar", tar([(f"{i}.{i}", b"1") for i in range(30_000)])
+    yield "hidden.tar", tar([(f"t/._{i}.txt", b"1") for i in range(30_000)])
+    yield "archives.tar", tar([("a.txt", b"1")]) * 500
+    yield "apart.tar", tar([(f"{i % 1000}.{i}", b"1") for i in range(30_000)])
     yield "size.tar", tar_that_claims((1 << 63) - 1)
     yield "wraps.tar", tar_that_claims((1 << 64) - 512)
     yield "above.tar", tar([("../../etc/a.txt", b"1"), ("/etc/b.txt", b"2")])

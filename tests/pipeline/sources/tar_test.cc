@@ -79,14 +79,40 @@ TEST_F(TarSource, PassesTheSuiteWithErrors) {
   const std::string packed = test::read_whole(folder_.file("4.tar.gz"));
   folder_.write("4.tar.gz", packed.substr(0, packed.size() / 2));
   folder_.write("5.tar", samples(30, 5));
+  folder_.write("6.tar", tar_of({{"s/35.txt", "35"},
+                                 {"s/35.bin", "b"},
+                                 {"s/36.txt", "36"},
+                                 {"s/36.bin", "b"},
+                                 {"s/35.x", ""}}));
   const auto make = [&] { return values(); };
   const Stream all = stream_of(make());
   EXPECT_THAT(all, Contains(HasSubstr("the member 's/5.bin' comes twice in one sample")));
   EXPECT_THAT(all, Contains(HasSubstr("the tar file is cut")));
   EXPECT_THAT(all, Contains(HasSubstr("this is no tar file")));
   EXPECT_THAT(all, Contains("34"));
+  EXPECT_THAT(all, Contains(HasSubstr("'s/35.x' belongs to the sample 's/35'")));
   run_source_suite(make, all);
   run_source_suite([&] { return make() | skip_errors(); }, stream_of(make() | skip_errors()));
+}
+
+TEST_F(TarSource, WhatIsLeftOutIsCounted) {
+  folder_.write("0.tar", tar_of({{"s/._0.txt", "fork"},
+                                 {"s/0.TXT", "0"},
+                                 {"s/._0.bin", "fork"},
+                                 {"s/0.bin", "b"},
+                                 {"README", "text"}}));
+  folder_.write("1.tar", tar_of({{".DS_Store", "x"}, {"s/1.txt", "1"}, {"s/1.bin", "b"}}));
+  const auto make = [&] { return values(); };
+  run_source_suite(make, counted(2));
+  auto iterator = make().iterate();
+  while (iterator.next()) {
+  }
+  const PipelineStatistics statistics = iterator.statistics();
+  EXPECT_EQ(statistics.stages.back().count("hidden_members"), 3U);
+  EXPECT_EQ(statistics.stages.back().count("unnamed_members"), 1U);
+  EXPECT_EQ(statistics.stages.back().count("special_members"), 0U);
+  EXPECT_THAT(statistics.table(),
+              HasSubstr("members left out by tar: 3 hidden, 1 without an extension\n"));
 }
 
 TEST_F(TarSource, ALargeSampleBehindSmallOnesIsCounted) {

@@ -28,7 +28,7 @@ class ClassFolders : public ::testing::Test {
     return texts;
   }
   static std::vector<std::string> omitted(const ClassFolder& found, LeftOut why) {
-    return found.left_out.at(static_cast<std::size_t>(why)).first;
+    return found.left_out[why].first;
   }
 
   const TemporaryFolder folder_;

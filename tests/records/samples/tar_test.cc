@@ -66,14 +66,123 @@ TEST_F(Tar, ManyMembersOfOneSampleCostNoMore) {
 }
 
 TEST_F(Tar, GroupsMembersAsWebDatasetDoes) {
-  EXPECT_THAT(
-      read_bytes(tar_of({{"./a/1.jpg", "J"},
-                         {"a/1.seg.png", "P"},
-                         {"a/2.jpg", ""},
-                         {"b.x/1", "no dot"},
-                         {"a/1.jpg", "again"}})),
-      ElementsAre("a/1: jpg=J seg.png=P", "a/2: jpg=", "b.x/1: content=no dot", "a/1: jpg=again"));
+  EXPECT_THAT(read_bytes(tar_of({{"./a/1.jpg", "J"},
+                                 {"a/1.seg.PNG", "P"},
+                                 {"a/2.jpg", ""},
+                                 {"b.x/1", "no dot"},
+                                 {"b.x/1.JPG", "big"}})),
+              ElementsAre("a/1: jpg=J seg.png=P", "a/2: jpg=", "b.x/1: jpg=big"));
   EXPECT_TRUE(read_bytes(tar_end()).empty());
+}
+
+TEST_F(Tar, ExtensionsAreTheSameInAnyCase) {
+  const std::string file = folder_.write(
+      "t.tar", tar_of({{"1.PNG", "x"}, {"2.png", "y"}, {"3.png", "z"}, {"3.Png", ""}}));
+  TarSampleReader reader(file);
+  TarSample sample;
+  for (const std::string content : {"x", "y"}) {
+    ASSERT_TRUE(reader.read(sample));
+    ASSERT_NE(sample.find("Png"), nullptr);
+    EXPECT_EQ(sample.find("png")->bytes(), content);
+    EXPECT_EQ(sample.find("pn"), nullptr);
+  }
+  EXPECT_EQ(error_of([&] { reader.read(sample); }).message(),
+            "the member '3.Png' comes twice in one sample");
+}
+
+TEST_F(Tar, WhatIsNoFieldIsLeftOutAndListed) {
+  const std::string file = folder_.write(
+      "t.tar", tar_member("train/", "", '5') + tar_member("train/._0.png", "resource fork") +
+                   tar_member("train/0.png", "P") + tar_member("train/._0.cls", "fork") +
+                   tar_member("train/0.cls", "3") + tar_member("train/.DS_Store", "views") +
+                   tar_member(".cache/0.png", "c") + tar_member("README", "text") +
+                   tar_member("train/dot.", "") + tar_member("train/1.png", "Q") +
+                   tar_member("train/pipe.png", "", '6') + tar_member("old/", "") + tar_end());
+  TarSampleReader reader(file);
+  TarSample sample;
+  ASSERT_TRUE(reader.read(sample));
+  EXPECT_EQ(sample.key, "train/0");
+  EXPECT_EQ(sample.fields.size(), 2U);
+  ASSERT_TRUE(reader.read(sample));
+  EXPECT_EQ(sample.find("png")->bytes(), "Q");
+  EXPECT_FALSE(reader.read(sample));
+  const auto expect_omissions = [](const Omissions& left_out) {
+    EXPECT_EQ(left_out[LeftOut::hidden].count, 4U);
+    EXPECT_THAT(left_out[LeftOut::hidden].first,
+                ElementsAre("train/._0.png", "train/._0.cls", "train/.DS_Store"));
+    EXPECT_THAT(left_out[LeftOut::other_name].first, ElementsAre("README", "train/dot."));
+    EXPECT_THAT(left_out[LeftOut::no_file].first, ElementsAre("train/pipe.png"));
+  };
+  expect_omissions(reader.left_out());
+  const TarList list = list_tar(SeekableFile(file));
+  expect_omissions(list.left_out);
+  ASSERT_EQ(list.samples.size(), 2U);
+  EXPECT_EQ(list.samples[0].members[1].name, "train/0.cls");
+  EXPECT_EQ(skipped(file, {}), 2U);
+}
+
+TEST_F(Tar, MembersOfOneSampleThatStandApart) {
+  const std::string said =
+      "the member 'a.CLS' belongs to the sample 'a', whose member 'a.jpg' stands apart at offset "
+      "512: each would be half a sample; pack the tar file anew in the order of names (GNU tar: "
+      "--sort=name)";
+  const std::string bytes =
+      tar_of({{"a.jpg", "1"}, {"b.jpg", "2"}, {"a.CLS", "3"}, {"a.txt", "4"}, {"c.jpg", "5"}});
+  EXPECT_THAT(read_bytes(bytes), ElementsAre("a: jpg=1", "b: jpg=2", "! " + said, "c: jpg=5"));
+  const SeekableFile file(folder_.file("t.tar"));
+  const Error error = error_of([&] { list_tar(file); });
+  EXPECT_EQ(error.message(), said);
+  EXPECT_EQ(error.offset(), 5 * 512U);
+}
+
+TEST_F(Tar, ArchivesOneBehindTheOther) {
+  const std::string first = tar_of({{"0.a", "0"}, {"1.a", "1"}});
+  // The keys of another archive are its own, as if it were another file.
+  const std::string second = tar_of({{"1.b", "2"}, {"0.a", "3"}});
+  const std::vector<std::string> all{"0: a=0", "1: a=1", "1: b=2", "0: a=3"};
+  EXPECT_EQ(read_bytes(first + std::string(9216, '\0') + second), all);
+  EXPECT_EQ(read_bytes(first + second + std::string(100, '\0')), all);
+  EXPECT_EQ(list_tar(SeekableFile(folder_.file("t.tar"))).samples.size(), 4U);
+  for (const std::string& rest : {std::string("\n"), std::string(600, 'x')}) {
+    const std::vector<std::string> texts = read_bytes(first + rest);
+    ASSERT_EQ(texts.size(), 3U);
+    EXPECT_THAT(texts[2], HasSubstr("behind the tar file's end stand bytes that are no tar file"));
+    const SeekableFile file(folder_.file("t.tar"));
+    EXPECT_EQ(error_of([&] { list_tar(file); }).offset(), first.size());
+  }
+}
+
+TEST_F(Tar, LinksAreRefusedWithTheirTarget) {
+  const std::string target = std::string(150, 't') + ".txt";
+  EXPECT_THAT(
+      read_bytes(tar_member("0.txt", "text") + tar_member("1.txt", "", '2', "0.txt") +
+                 tar_member("1.cls", "1") + tar_pax({{"linkpath", target}}) +
+                 tar_member("2.txt", "", '1', "cut") + tar_member("L", target + "2", 'K') +
+                 tar_member("3.txt", "", '2', "cut") + tar_member("latest", "", '2', "0.txt") +
+                 tar_member("4.txt", "last") + tar_end()),
+      ElementsAre("0: txt=text",
+                  "! the member '1.txt' is a link to '0.txt', without content of its own; pack the "
+                  "tar file anew with the files that links lead to (GNU tar: --dereference "
+                  "--hard-dereference)",
+                  HasSubstr("'2.txt' is a link to '" + target + "',"),
+                  HasSubstr("'3.txt' is a link to '" + target + "2',"), "4: txt=last"));
+  const SeekableFile file(folder_.file("t.tar"));
+  EXPECT_THAT(error_of([&] { list_tar(file); }).message(), HasSubstr("'1.txt' is a link"));
+}
+
+TEST_F(Tar, SparseMembersAreRefusedInEachForm) {
+  const std::vector<std::pair<std::string, std::string>> forms[] = {
+      {{"GNU.sparse.size", "9"}, {"GNU.sparse.numblocks", "1"}, {"GNU.sparse.offset", "0"}},
+      {{"GNU.sparse.name", "1.bin"}, {"GNU.sparse.map", "0,1"}},
+      {{"GNU.sparse.major", "1"}, {"GNU.sparse.minor", "0"}, {"GNU.sparse.name", "1.bin"}},
+      {{"SUN.holesdata", " 0 9"}}};
+  for (const auto& form : forms) {
+    const std::string header =
+        form.size() == 3 && form[0].second == "1" ? "GNUSparseFile.7/1.bin" : "1.bin";
+    EXPECT_THAT(read_bytes(tar_of({{"0.bin", "0"}}).substr(0, 1024) + tar_pax(form) +
+                           tar_member(header, "x") + tar_end()),
+                ElementsAre(HasSubstr("the member '1.bin' is sparse: its holes are left out")));
+  }
 }
 
 TEST_F(Tar, FieldsKnowTheirPlaces) {
@@ -87,20 +196,20 @@ TEST_F(Tar, FieldsKnowTheirPlaces) {
   EXPECT_EQ(sample.find("c"), nullptr);
 }
 
-TEST_F(Tar, LongNamesFoldersAndLinks) {
+TEST_F(Tar, LongNamesAndFolders) {
   const std::string long_name = std::string(150, 'n') + ".txt";
-  const std::string pax = fmt::format("path={}\n", long_name);
-  const std::string bytes = tar_member("folder/", "", '5') + tar_member("link.a", "", '2') +
+  const std::string bytes = tar_member("folder/", "", '5') +
                             tar_member("././@LongLink", long_name + std::string(1, '\0'), 'L') +
-                            tar_member("n", "gnu") +
-                            tar_member("pax", fmt::format("{} {}", pax.size() + 4, pax), 'x') +
+                            tar_member("n", "gnu") + tar_pax({{"path", long_name + "2"}}) +
                             tar_member("n", "pax") + tar_member("1.a", "last") + tar_end();
   const std::string key(150, 'n');
-  EXPECT_THAT(read_bytes(bytes), ElementsAre(HasSubstr("comes twice"), "1: a=last"));
+  EXPECT_THAT(read_bytes(bytes), ElementsAre(key + ": txt=gnu txt2=pax", "1: a=last"));
   const SeekableFile file(folder_.write("t.tar", bytes));
   std::vector<std::string> names;
-  for (const TarMember& member : list_tar(file)) names.push_back(member.name);
-  EXPECT_THAT(names, ElementsAre(long_name, long_name, "1.a"));
+  for (const TarSampleMembers& sample : list_tar(file).samples) {
+    for (const TarMember& member : sample.members) names.push_back(member.name);
+  }
+  EXPECT_THAT(names, ElementsAre(long_name, long_name + "2", "1.a"));
 }
 
 TEST_F(Tar, WhatCostsOneSample) {
@@ -127,7 +236,11 @@ TEST_F(Tar, WhatCostsTheFile) {
   EXPECT_THAT(read_bytes(damaged), ElementsAre(HasSubstr("its checksum does not match")))
       << "more of the sample may have stood there";
   EXPECT_THAT(read_bytes(tar_member("s", "x", 'S') + tar_end()),
-              ElementsAre(HasSubstr("a sparse member")));
+              ElementsAre(HasSubstr("the member 's' is sparse")));
+  EXPECT_THAT(read_bytes(tar_member("pax", "9 path:x\n", 'x') + tar_member("1.a", "") + tar_end()),
+              ElementsAre(HasSubstr("a pax header is damaged")));
+  EXPECT_THAT(read_bytes(tar_member("1.a", "x", 'M') + tar_end()),
+              ElementsAre(HasSubstr("the member '1.a' goes on from another volume")));
   const std::string file = folder_.write("t.tar", whole.substr(0, 700));
   const Error error = error_of([&] { list_tar(SeekableFile(file)); });
   EXPECT_EQ(error.message(),

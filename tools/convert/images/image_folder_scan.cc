@@ -1,6 +1,5 @@
 #include "convert/images/image_folder_scan.h"
 
-#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string_view>
@@ -10,18 +9,14 @@
 #include <infeed/image/header.h>
 #include <infeed/records/class_folder.h>
 
+#include "convert/inputs/left_out_notes.h"
+
 namespace infeed::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct OneAndMany {
-  std::string_view one;
-  std::string_view many;
-};
-
-/// In the order of LeftOut.
-constexpr std::array<OneAndMany, kLeftOutKinds> kOmissions = {
+constexpr OmissionNames kOmittedFiles{
     {{"file that by its name is no image", "files that by their names are no images"},
      {"image beside the class folders", "images beside the class folders"},
      {"hidden file or folder", "hidden files and folders"},
@@ -59,13 +54,7 @@ ImageFolder scan_image_folder(const std::string& folder) {
     images.images.push_back({std::move(file.name), static_cast<std::size_t>(file.label)});
   }
   images.classes = std::move(found.classes);
-  for (std::size_t i = 0; i < kLeftOutKinds; ++i) {
-    const auto& [count, first] = found.left_out[i];
-    if (count == 0) continue;
-    images.notes.push_back(fmt::format(
-        "left out: {} {}: {}{}", count, count == 1 ? kOmissions[i].one : kOmissions[i].many,
-        fmt::join(first, ", "), count > first.size() ? ", ..." : ""));
-  }
+  images.notes = left_out_notes(found.left_out, kOmittedFiles);
   return images;
 }
 

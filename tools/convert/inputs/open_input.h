@@ -25,7 +25,7 @@
 ///         Decoded: the pixels, upright, with one number of channels for all, and height, width,
 ///         channels; of a tar's member "jpg" they are called jpg.height...
 /// tar     members that share a name up to the first dot are one example (WebDataset): a feature an
-///         extension, "cls" as an integer, and "__key__"
+///         extension in lower case, "cls" as an integer, and "__key__"
 /// records TFRecord files; their bytes pass through as they are
 /// files   each file whole: {content, filename}
 ///

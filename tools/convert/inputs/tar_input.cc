@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
-#include <unordered_set>
 
 #include <infeed/error.h>
 #include <infeed/image/header.h>
@@ -12,10 +11,19 @@
 
 #include "convert/images/image_features.h"
 #include "convert/images/image_survey.h"
+#include "convert/inputs/left_out_notes.h"
 #include "convert/inputs/open_input.h"
 
 namespace infeed::tools {
 namespace {
+
+constexpr OmissionNames kOmittedMembers{
+    {{"member without an extension", "members without an extension"},
+     {},
+     {"hidden member", "hidden members"},
+     {"device, pipe or the like", "devices, pipes and the like"},
+     {},
+     {}}};
 
 /// True for "jpg", "seg.png".
 bool is_image_name(std::string_view extension) {
@@ -93,8 +101,9 @@ class TarInput final : public ExampleInput {
     for (const std::string& name : names) {
       files_.push_back(examine_input_file(name));
       tars_.emplace_back(name);
-      const std::size_t first = examples_.size();
-      for (const TarMember& member : list_tar(tars_.back())) add(member, first);
+      const TarList list = list_tar(tars_.back());
+      for (const TarSampleMembers& sample : list.samples) add(sample);
+      left_out_.add(list.left_out);
     }
   }
 
@@ -120,7 +129,7 @@ class TarInput final : public ExampleInput {
     return shapes;
   }
   std::vector<std::string> notes() const override {
-    std::vector<std::string> notes;
+    std::vector<std::string> notes = left_out_notes(left_out_, kOmittedMembers);
     for (const auto& [name, survey] : surveys_) {
       for (const std::string& note : survey.notes(options_)) notes.push_back(name + ": " + note);
     }
@@ -128,24 +137,14 @@ class TarInput final : public ExampleInput {
   }
 
  private:
-  /// Adds a member. Members of one example follow each other, in one file, whose examples begin at
-  /// `first`.
-  void add(const TarMember& member, std::size_t first) {
-    const TarName name = split_tar_name(member.name);
-    if (examples_.size() == first || examples_.back().key != name.key) {
-      examples_.push_back({std::string(name.key), tars_.size() - 1, {}});
-      extensions_.clear();
+  void add(const TarSampleMembers& sample) {
+    examples_.push_back({sample.key, tars_.size() - 1, {}});
+    for (const TarMember& member : sample.members) {
+      std::vector<TarPart>& parts = examples_.back().parts;
+      parts.push_back({split_tar_name(member.name).extension, member.offset, member.bytes});
+      columns_.emplace(parts.back().extension);
+      if (is_image_name(parts.back().extension)) take_image(parts.back());
     }
-    std::vector<TarPart>& parts = examples_.back().parts;
-    if (!extensions_.emplace(name.extension).second) {
-      throw Error(ErrorCode::data_loss,
-                  fmt::format("the member '{}' comes twice in one example", member.name))
-          .at_file(tars_.back().name())
-          .at_offset(member.offset);
-    }
-    columns_.emplace(name.extension);
-    parts.push_back({std::string(name.extension), member.offset, member.bytes});
-    if (is_image_name(name.extension)) take_image(parts.back());
   }
 
   void take_image(const TarPart& part) {
@@ -167,9 +166,9 @@ class TarInput final : public ExampleInput {
   std::vector<InputFile> files_;
   std::deque<SeekableFile> tars_;
   std::vector<TarExample> examples_;
-  std::unordered_set<std::string> extensions_;  // extensions in the last example
   std::set<std::string> columns_{"__key__"};
   ImageSurveys surveys_;
+  Omissions left_out_;
 };
 
 }  // namespace

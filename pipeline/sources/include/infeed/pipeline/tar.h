@@ -26,6 +26,10 @@ struct TarSourceOptions {
 ///             return std::pair(*image, std::stoll(std::string(label->bytes())));
 ///           });
 ///
+/// Extensions are in lower case. Hidden members (._7.jpg, .DS_Store), those without an extension
+/// (README), devices and pipes are left out. The statistics' table() says how many, and
+/// StageStatistics::count("hidden_members"), ("unnamed_members"), ("special_members").
+///
 /// Contents are shown as they were read, uncopied. Patterns are those of infeed::match_files; they
 /// are looked up when the source is described. Files may be plain, .gz, .lz4 or URLs. To read
 /// several at once: files(...) | interleave(tar).
@@ -35,8 +39,10 @@ struct TarSourceOptions {
 /// sample:
 /// | error                                                       | lost samples                  |
 /// |-------------------------------------------------------------|-------------------------------|
-/// | a field that comes twice, or is larger than the limit       | its sample                    |
-/// | a header that is damaged, a file that is cut, gone, no tar  | the rest of the file          |
+/// | a field that comes twice, is larger than the limit, a link  | its sample                    |
+/// | members of one sample that don't follow each other          | the later ones                |
+/// | a header that is damaged, a file that is cut, gone, no tar; | the rest of the file          |
+/// | a sparse member; other bytes behind the end                 |                               |
 /// Throws when the source is described if nothing matches the pattern.
 Dataset<TarSample> tar(const std::string& pattern, TarSourceOptions options = {});
 /// Reads a list of names, in its order. The files need not exist yet.

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "infeed/error.h"
+#include "infeed/records/left_out.h"
 #include "infeed/records/record.h"
 
 /// Why: people keep images in one folder a class, as torchvision's ImageFolder and Keras'
@@ -34,17 +33,6 @@ struct ClassFile {
   bool is_missing = false;  ///< a link to nothing
 };
 
-/// The reason why something was left out.
-enum class LeftOut : std::uint8_t {
-  other_name,      ///< files not wanted by their names
-  beside_classes,  ///< wanted files beside the classes' folders
-  hidden,          ///< hidden files and folders
-  no_file,         ///< pipes, sockets, devices
-  loop,            ///< links to a folder that they lie in
-  empty_class,     ///< folders without files, which get no label
-};
-inline constexpr std::size_t kLeftOutKinds = 6;
-
 struct ClassFolderOptions {
   /// Extensions of the wanted files: "jpg" or "JPG" takes both. Empty: all files.
   std::vector<std::string> extensions = {};
@@ -62,11 +50,7 @@ struct ClassFolder {
   std::vector<std::string> classes;
   std::vector<ClassFile> files;
 
-  struct Omission {
-    std::uint64_t count = 0;
-    std::vector<std::string> first;  ///< three names at most
-  };
-  std::array<Omission, kLeftOutKinds> left_out;  ///< indexed by LeftOut
+  Omissions left_out;
 
   std::string path_of(const ClassFile& file) const { return folder + '/' + file.name; }
 };

@@ -9,6 +9,7 @@
 
 #include "infeed/count.h"
 #include "infeed/records/compression.h"
+#include "infeed/records/left_out.h"
 #include "infeed/records/record.h"
 #include "infeed/records/seekable_file.h"
 #include "infeed/records/spare_blocks.h"
@@ -23,12 +24,14 @@
 ///       if (const infeed::Record* image = sample.find("jpg")) use(sample.key, image->bytes());
 ///     }
 ///
-/// Reads ustar, pax and GNU headers. Only regular files are members; folders and links are passed
-/// over. Reads plain files, .gz, .lz4 and URLs.
+/// Reads ustar, pax and GNU headers, and tar files that stand one behind the other (`cat a.tar
+/// b.tar`). Reads plain files, .gz, .lz4 and URLs. Members that are no fields are left out and
+/// listed (left_out()): hidden ones (._7.jpg, .DS_Store), those without an extension (README),
+/// devices and pipes. Folders are passed over.
 namespace infeed {
 
 struct TarField {
-  std::string extension;  ///< name behind the first dot: "jpg", "seg.png"; else "content"
+  std::string extension;  ///< name behind the first dot, in lower case: "jpg", "seg.png"
   Record content;         ///< bytes in place, without a copy; knows file and offset
 };
 
@@ -36,13 +39,8 @@ struct TarSample {
   std::string key;  ///< path up to the first dot of its last part: "train/7"
   std::vector<TarField> fields;
 
-  /// Returns the field with that extension, or null.
-  const Record* find(std::string_view extension) const {
-    for (const TarField& field : fields) {
-      if (field.extension == extension) return &field.content;
-    }
-    return nullptr;
-  }
+  /// Returns the field with that extension in upper or lower case, or null.
+  const Record* find(std::string_view extension) const;
 };
 
 struct TarOptions {
@@ -52,10 +50,15 @@ struct TarOptions {
   UrlOptions url = {};
 };
 
-/// Reads samples front to back. Errors: those of opening a file. data_loss, with file and offset,
-/// for a file that is no tar file, damaged (a header's checksum) or cut: it comes in the place of
-/// the sample there, and the file is over behind it. A field that comes twice or is too large costs
-/// only its sample; reading goes on behind it. Thread-safety: one thread at a time.
+/// Reads samples front to back. Errors: those of opening a file.
+/// | data_loss or resource_exhausted, with file and offset                        | costs            |
+/// |------------------------------------------------------------------------------|------------------|
+/// | a field that comes twice or is too large; a member that is a link            | its sample       |
+/// | members of one sample that don't follow each other                           | the later ones   |
+/// | a file that is no tar file, damaged or cut; a sparse member; other bytes     | what follows     |
+/// | behind the end                                                               |                  |
+/// The error comes in the place of the sample. Thread-safety: one thread at a time. Remembers each
+/// sample's key, in 56 bytes.
 class TarSampleReader {
  public:
   explicit TarSampleReader(const std::string& file, const TarOptions& options = {},
@@ -68,16 +71,18 @@ class TarSampleReader {
   /// Passes over the next sample, looking at headers only, also where its fields are wrong. Returns
   /// false at the end.
   bool skip();
+  /// Lists the members that were left out so far.
+  const Omissions& left_out() const;
 
  private:
   class State;
   std::unique_ptr<State> state_;
 };
 
-/// A member's name, split by WebDataset's rule.
+/// A member's name, split by WebDataset's rule. A name without a dot has no extension.
 struct TarName {
   std::string_view key;
-  std::string_view extension;
+  std::string extension;  ///< in lower case
 };
 TarName split_tar_name(std::string_view name);
 
@@ -87,7 +92,17 @@ struct TarMember {
   std::uint64_t bytes = 0;
 };
 
-/// Lists all members, to be read in place. Errors as for TarSampleReader.
-std::vector<TarMember> list_tar(const SeekableFile& file);
+struct TarSampleMembers {
+  std::string key;
+  std::vector<TarMember> members;
+};
+
+struct TarList {
+  std::vector<TarSampleMembers> samples;
+  Omissions left_out;
+};
+
+/// Lists all samples, to be read in place. Throws each error of TarSampleReader but the limit's.
+TarList list_tar(const SeekableFile& file);
 
 }  // namespace infeed
