@@ -7,11 +7,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include "infeed/error.h"
 #include "infeed/records/file.h"
 #include "memory/block.h"
+#include "samples/unicode_form.h"
 
 namespace infeed {
 namespace {
@@ -99,11 +101,33 @@ class ClassFolderScan {
     } else if (options_.classes.empty()) {
       classes.push_back(name);
     } else if (known == classes.end()) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("the folder '{}' is no class that was asked for: there are {}", name,
-                              fmt::join(options_.classes, ", ")))
+      refuse_class(folder, name);
+    }
+  }
+
+  [[noreturn]] void refuse_class(const fs::path& folder, const std::string& name) const {
+    constexpr std::size_t kShownMax = 20;
+    const std::vector<std::string>& classes = options_.classes;
+    const auto same = std::find_if(classes.begin(), classes.end(), [&](const std::string& one) {
+      return detail::decomposed(one) == detail::decomposed(name);
+    });
+    if (same != classes.end()) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("the folder '{}' and the class '{}' that was asked for look alike but "
+                      "differ in their Unicode form (macOS writes letters and accents "
+                      "apart); rename the folder",
+                      name, *same))
           .at_file(folder.string());
     }
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the folder '{}' is no class that was asked for: there are {}{}", name,
+                            fmt::join(classes.begin(),
+                                      classes.begin() + static_cast<std::ptrdiff_t>(
+                                                            std::min(classes.size(), kShownMax)),
+                                      ", "),
+                            classes.size() > kShownMax ? ", ..." : ""))
+        .at_file(folder.string());
   }
 
   bool is_wanted(const fs::path& path) const {
@@ -135,6 +159,17 @@ class ClassFolderScan {
 
 ClassFolder find_class_folder(const std::string& folder, const ClassFolderOptions& options) {
   return ClassFolderScan(folder, options).run();
+}
+
+std::vector<std::pair<std::string, std::string>> find_look_alikes(
+    const std::vector<std::string>& names) {
+  std::vector<std::pair<std::string, std::string>> alike;
+  std::unordered_map<std::string, std::string> seen;  // under the decomposed names
+  for (const std::string& name : names) {
+    const auto [at, is_new] = seen.emplace(detail::decomposed(name), name);
+    if (!is_new && at->second != name) alike.emplace_back(at->second, name);
+  }
+  return alike;
 }
 
 Record read_whole_file(const std::string& name) {

@@ -23,6 +23,7 @@
 #include "cli/terminal.h"
 #include "convert/convert.h"
 #include "convert/convert_report.h"
+#include "convert/images/class_list.h"
 #include "convert/images/image_command_options.h"
 #include "convert/inputs/fashion_mnist.h"
 #include "convert/inputs/open_input.h"
@@ -141,6 +142,9 @@ class ConvertRun {
         terminal_.line(fmt::format("{}: {}", source.name, note));
         notes_.push_back(note);
       }
+      if (const std::vector<std::string> classes = input->classes(); !classes.empty()) {
+        terminal_.line(fmt::format("{}: classes: {}", source.name, describe_classes(classes)));
+      }
       for (const Set& set : sets_of(source, options_)) convert_set(*input, set);
     }
     if (options_.json_file.empty()) return;
@@ -227,6 +231,11 @@ void add_kind_options(CLI::App& command, ConvertCommandOptions& options) {
                   R"({"columns": {"age": "integers", "price": "floats", "note": "bytes"}})")
       ->type_name("FILE");
   add_image_options(command, options.input.images);
+  command
+      .add_option("--classes", options.input.classes_file,
+                  "Folders of images: the classes in the order of their labels: a text with one a "
+                  "line, or the manifest of a set that was converted before")
+      ->type_name("FILE");
   command
       .add_option("--delimiter", options.delimiter,
                   "csv and tsv: what stands between the columns: one character, or tab")

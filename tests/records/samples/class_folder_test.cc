@@ -51,6 +51,25 @@ TEST_F(ClassFolders, ClassesAndFilesInTheOrderOfTheirBytes) {
   EXPECT_THAT(omitted(found, LeftOut::empty_class), ElementsAre("empty"));
 }
 
+TEST(LookAlikes, AreTheSameLettersInAnotherForm) {
+  using Pair = std::pair<std::string, std::string>;
+  const std::string e_acute = "\xc3\xa9";
+  // a with circumflex and acute, in one, two and three characters
+  const std::vector<std::string> vietnamese{"\xe1\xba\xa5", "\xc3\xa2\xcc\x81",
+                                            "a\xcc\x82\xcc\x81"};
+  EXPECT_THAT(find_look_alikes(vietnamese),
+              ElementsAre(Pair(vietnamese[0], vietnamese[1]), Pair(vietnamese[0], vietnamese[2])));
+  const std::vector<std::string> korean{"\xed\x95\x9c", "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab"};
+  EXPECT_EQ(find_look_alikes(korean).size(), 1U);
+  const std::vector<std::string> japanese{"\xe3\x82\xac", "\xe3\x82\xab\xe3\x82\x99"};
+  EXPECT_EQ(find_look_alikes(japanese).size(), 1U);
+  // Two accents of a letter in another order.
+  EXPECT_EQ(find_look_alikes({"q\xcc\x87\xcc\xa3", "q\xcc\xa3\xcc\x87"}).size(), 1U);
+  EXPECT_THAT(find_look_alikes({"e", e_acute, "E", "\xc3\xa8", "\xc3", "\xff\xfe", "e\xcc", "",
+                                "\xf0\x9f\x90\x88", e_acute}),
+              ElementsAre());
+}
+
 TEST_F(ClassFolders, NothingThatWaitsOrGoesInCircles) {
   write("a/1");
   write("a/.hidden");

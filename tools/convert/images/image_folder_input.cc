@@ -22,8 +22,9 @@ namespace fs = std::filesystem;
 
 class ImageFolderInput final : public ExampleInput {
  public:
-  ImageFolderInput(std::string folder, const ImageOptions& options)
-      : folder_(std::move(folder)), options_(options), found_(scan_image_folder(folder_)) {
+  ImageFolderInput(std::string folder, const ImageOptions& options,
+                   const std::vector<std::string>& classes)
+      : folder_(std::move(folder)), options_(options), found_(scan_image_folder(folder_, classes)) {
     // Trusted images aren't looked at before their turn.
     if (!options_.trust) survey();
   }
@@ -127,8 +128,9 @@ std::unique_ptr<ExampleReader> ImageFolderInput::open_reader() const {
 }  // namespace
 
 std::unique_ptr<ExampleInput> open_image_folder(const std::string& folder,
-                                                const ImageOptions& options) {
-  return std::make_unique<ImageFolderInput>(folder, options);
+                                                const ImageOptions& options,
+                                                const std::vector<std::string>& classes) {
+  return std::make_unique<ImageFolderInput>(folder, options, classes);
 }
 
 }  // namespace infeed::tools

@@ -16,14 +16,17 @@ struct FolderImage {
 };
 
 struct ImageFolder {
-  std::vector<std::string> classes;  ///< folders with at least one image, sorted by their bytes
+  std::vector<std::string> classes;  ///< in the order of their labels
   std::vector<FolderImage> images;
   std::vector<InputFile> files;    ///< the images' files
-  std::vector<std::string> notes;  ///< files that were left out, a line for each kind
+  std::vector<std::string> notes;  ///< facts that a user should know, a line each
 };
 
 /// Takes a folder for each class, with images in it and in the folders below. Links are followed; a
-/// link to a missing file is an image that can't be read. Error not_found if there are no images.
-ImageFolder scan_image_folder(const std::string& folder);
+/// link to a missing file is an image that can't be read. Labels number `classes`, or if it is empty
+/// the folders. Errors: not_found if there are no images; invalid_argument for a folder that isn't
+/// in `classes`, or if without them the folders are parts of a split (train, val) with the classes
+/// below.
+ImageFolder scan_image_folder(const std::string& folder, const std::vector<std::string>& classes);
 
 }  // namespace infeed::tools

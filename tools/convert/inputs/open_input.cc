@@ -10,6 +10,7 @@
 #include <infeed/records/files.h>
 
 #include "cli/side_file.h"
+#include "convert/images/class_list.h"
 
 namespace infeed::tools {
 namespace {
@@ -77,6 +78,10 @@ void require_table_for_delimiter(const std::string& kind, const InputOptions& op
 std::unique_ptr<ExampleInput> open_files(const Files& files, const std::string& kind,
                                          const InputOptions& options) {
   require_table_for_delimiter(kind, options);
+  if (!options.classes_file.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--classes is for folders of images, but the input is {}", kind));
+  }
   if (const InputKind* const own = find_kind(options.own_kinds, kind)) return own->open(files);
   if ((options.images.decode || options.images.trust) && kind != "tar") {
     throw Error(ErrorCode::invalid_argument,
@@ -139,7 +144,9 @@ std::unique_ptr<ExampleInput> open_any(const std::vector<std::string>& names,
                               "in it: '{}/*'",
                               names.front(), names.front()));
     }
-    return open_image_folder(names.front(), options.images);
+    return open_image_folder(names.front(), options.images,
+                             options.classes_file.empty() ? std::vector<std::string>()
+                                                          : read_class_list(options.classes_file));
   }
   const Files files = match_record_files(names);
   if (options.kind != "auto") return open_files(files, options.kind, options);

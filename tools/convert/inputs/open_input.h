@@ -21,7 +21,8 @@
 /// jsonl   an object a line; nested objects as "outer.inner", lists of numbers or texts as lists
 /// npy     a column a file, named by it, or an array of an .npz file; a row along the first
 ///         dimension. Rows of uint8 are bytes
-/// images  a folder a class: {image: the file's bytes, label: number of the class, class, filename}
+/// images  a folder a class: {image: the file's bytes, label: number of the class, class, filename}.
+///         The labels number the folders, or a given list of classes
 ///         Decoded: the pixels, upright, with one number of channels for all, and height, width,
 ///         channels; of a tar's member "jpg" they are called jpg.height...
 /// tar     members that share a name up to the first dot are one example (WebDataset): a feature an
@@ -38,6 +39,7 @@ struct InputOptions {
   std::optional<char> delimiter = {};               ///< csv and tsv; otherwise a comma and a tab
   ColumnKinds kinds = {};                           ///< csv, tsv, jsonl; others: inferred from rows
   ImageOptions images = {};                         ///< for images and tar
+  std::string classes_file = {};                    ///< for images; see read_class_list()
   std::vector<std::string> columns = {};            ///< columns of the output; empty: all
   std::map<std::string, std::string> renamed = {};  ///< name in the input -> in the output
   std::vector<InputKind> own_kinds = {};            ///< besides those above
@@ -58,7 +60,8 @@ std::unique_ptr<ExampleInput> open_table(const Files& files, TableFormat format,
 std::unique_ptr<ExampleInput> open_json_lines(const Files& files, const InputOptions& options);
 std::unique_ptr<ExampleInput> open_npy(const Files& files, const InputOptions& options);
 std::unique_ptr<ExampleInput> open_image_folder(const std::string& folder,
-                                                const ImageOptions& options);
+                                                const ImageOptions& options,
+                                                const std::vector<std::string>& classes);
 std::unique_ptr<ExampleInput> open_tar(const Files& files, const ImageOptions& options);
 std::unique_ptr<ExampleInput> open_records(const Files& files);
 std::unique_ptr<ExampleInput> open_plain_files(const Files& files);

@@ -63,6 +63,21 @@ class ImageFolders : public ::testing::Test {
     }
     return images;
   }
+  /// "cat/1.png 0" for each image.
+  std::vector<std::string> labels() const {
+    const ExampleParser parser({"filename", "label"});
+    std::vector<FeatureView> views(2);
+    std::vector<std::string> labels;
+    RecordReader reader(folder_.file("out/data-00000-of-00001.tfrecord"));
+    Record record;
+    while (reader.next(record)) {
+      parser.parse(record, views);
+      std::int64_t label = -1;
+      views[1].read_integers(std::span(&label, 1));
+      labels.push_back(fmt::format("{} {}", views[0].single_bytes(), label));
+    }
+    return labels;
+  }
   nlohmann::json manifest() const {
     return nlohmann::json::parse(read_bytes(folder_.file("out/data.manifest.json")));
   }
@@ -116,6 +131,75 @@ TEST_F(ImageFolders, WhatIsLeftOutIsSaid) {
                     HasSubstr("1 link to a folder that it lies in: cat/loop\n"),
                     HasSubstr("1 images of 1 classes")));
   EXPECT_EQ(nlohmann::json::parse(read_bytes(folder_.file("json"))).at("notes").size(), 6);
+}
+
+TEST_F(ImageFolders, TwoFoldersHaveTheSameLabelsByAList) {
+  for (const char* const name : {"train/a/1.png", "train/b/1.png", "train/c/1.png"}) {
+    write(name, as_png(8));
+  }
+  write("val/a/1.png", as_png(8));
+  write("val/c/1.png", as_png(8));
+  EXPECT_THAT(convert({}, "train").out, HasSubstr("data: classes: 0 a, 1 b, 2 c\n"));
+  fs::rename(folder_.file("out/data.manifest.json"), folder_.file("classes.json"));
+  write("classes.txt",
+        "\xef\xbb\xbf"
+        "a\r\nb\nc\n\n");
+  for (const char* const list : {"classes.json", "classes.txt"}) {
+    const ProgramResult result = convert({"--classes", folder_.file(list)}, "val");
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, AllOf(HasSubstr("data: classes: 0 a, 1 b, 2 c\n"),
+                                  HasSubstr("data: 1 class has no image here: b\n")));
+    EXPECT_EQ(manifest().at("classes"), nlohmann::json({"a", "b", "c"}));
+    EXPECT_THAT(labels(), ElementsAre("a/1.png 0", "c/1.png 2"));
+  }
+  const auto refused = [&](const std::string& list) {
+    write("classes.txt", list);
+    return convert({"--classes", folder_.file("classes.txt")}, "val").err;
+  };
+  EXPECT_THAT(refused("a\nb\n"),
+              HasSubstr("the folder 'c' is no class that was asked for: there are a, b"));
+  EXPECT_THAT(refused("a\n\nc\n"), HasSubstr("line 2 is empty"));
+  EXPECT_THAT(refused("a\nc\na\n"), HasSubstr("the class 'a' comes twice"));
+  EXPECT_THAT(refused("\n"), HasSubstr("no classes are listed"));
+  write("t.csv", "a\n1\n");
+  ASSERT_EQ(convert({}, "t.csv").status, 0);
+  EXPECT_THAT(convert({"--classes", folder_.file("out/data.manifest.json")}, "val").err,
+              HasSubstr("this manifest names no classes"));
+  write("classes.txt", "a\n");
+  EXPECT_THAT(convert({"--classes", folder_.file("classes.txt")}, "t.csv").err,
+              HasSubstr("--classes is for folders of images, but the input is csv"));
+}
+
+TEST_F(ImageFolders, PartsOfASplitAreNoClasses) {
+  for (const char* const name : {"photos/Train/a/1.png", "photos/val/a/1.png"}) {
+    write(name, as_png(8));
+  }
+  EXPECT_THAT(convert({}).err, AllOf(HasSubstr("seems to hold parts of a split (Train, val)"),
+                                     HasSubstr("Train/a/1.png"), HasSubstr("--classes")));
+  write("classes.txt", "Train\nval\n");
+  const ProgramResult result = convert({"--classes", folder_.file("classes.txt")});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("data: 2 images lie in folders below their class's: "
+                                    "Train/a/1.png, val/a/1.png\n"));
+  write("photos/val/2.png", as_png(8));  // a class of that name
+  EXPECT_EQ(convert({}).status, 0);
+}
+
+TEST_F(ImageFolders, NamesThatDifferInTheirUnicodeFormOnly) {
+  const std::string together = "caf\xc3\xa9";
+  const std::string apart = "cafe\xcc\x81";
+  write("photos/" + together + "/1.png", as_png(8));
+  write("photos/" + apart + "/1.png", as_png(8));
+  EXPECT_THAT(convert({}).out,
+              HasSubstr(fmt::format("data: 1 pair of classes look alike and differ "
+                                    "in their Unicode form only: '{}' and '{}'\n",
+                                    apart, together)));
+  fs::remove_all(folder_.file("photos/" + together));
+  write("classes.txt", together + "\n");
+  EXPECT_THAT(
+      convert({"--classes", folder_.file("classes.txt")}).err,
+      HasSubstr(fmt::format("the folder '{}' and the class '{}' that was asked for look alike",
+                            apart, together)));
 }
 
 TEST_F(ImageFolders, ALinkToNothingIsABadImage) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "infeed/error.h"
@@ -58,6 +59,11 @@ struct ClassFolder {
 /// Finds classes and files. Errors: not_found, permission_denied for a folder that can't be listed.
 /// A folder without files is no error.
 ClassFolder find_class_folder(const std::string& folder, const ClassFolderOptions& options = {});
+
+/// Returns the pairs of names that look alike but have other bytes, since one has its letters and
+/// accents apart (as macOS writes them) and the other doesn't. As classes they get two labels.
+std::vector<std::pair<std::string, std::string>> find_look_alikes(
+    const std::vector<std::string>& names);
 
 /// Reads a whole regular file as a Record that knows its file. Throws invalid_argument for anything
 /// else, without waiting for a pipe.
