@@ -1,41 +1,29 @@
 #include "infeed/pipeline/files.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
+#include <memory>
 
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/slices.h>
 #include <infeed/records/whole_set.h>
 
+#include "sources/data_identity.h"
+#include "sources/slices_of_files.h"
+
 namespace infeed {
-namespace detail {
-
-std::string files_fingerprint(const std::vector<std::string>& files) {
-  std::uint64_t total_bytes = 0;
-  std::uint32_t crc = 0;
-  for (const std::string& file : files) {
-    std::error_code failure;
-    const std::uintmax_t size = std::filesystem::file_size(file, failure);
-    const std::uint64_t bytes = failure ? 0 : size;
-    total_bytes += bytes;
-    crc = extend_crc32c(crc, std::filesystem::path(file).filename().native());
-    crc = extend_crc32c(crc, {reinterpret_cast<const char*>(&bytes), sizeof(bytes)});
-  }
-  return fmt::format("{} file{}, {} bytes, crc32c={:08x}", files.size(),
-                     files.size() == 1 ? "" : "s", total_bytes, crc);
-}
-
-}  // namespace detail
-
 Dataset<std::string> files(std::vector<std::string> list, FilesOptions options) {
   const std::size_t count = list.size();
-  std::string signature = fmt::format("files({})", detail::files_fingerprint(list));
+  const auto identity = std::make_shared<const detail::DataIdentity>(list);
   const auto shared = std::make_shared<const std::vector<std::string>>(std::move(list));
   const Dataset<std::string> names(
-      detail::make_slices({"files", std::move(signature), &type_info<std::string>(),
-                           std::shared_ptr<const void>(shared, shared->data()), count,
-                           [shared](std::size_t index) { return (*shared)[index]; }}));
+      detail::make_slices({"files",
+                           {},
+                           &type_info<std::string>(),
+                           std::shared_ptr<const void>(shared, shared->data()),
+                           count,
+                           [shared](std::size_t index) { return (*shared)[index]; }},
+                          [identity] { return fmt::format("files({})", identity->text()); }));
   detail::named(names.node(), options.name);
   if (!options.shuffle) return names;
   return names | shuffle({.buffer = std::max<std::size_t>(1, count),

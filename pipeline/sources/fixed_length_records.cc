@@ -5,10 +5,10 @@
 #include <utility>
 
 #include <infeed/error.h>
-#include <infeed/pipeline/files.h>
 #include <infeed/records/fixed_length.h>
 #include <infeed/records/whole_set.h>
 
+#include "sources/data_identity.h"
 #include "sources/file_readers_stage.h"
 
 namespace infeed {
@@ -34,14 +34,16 @@ class FixedLengthRecordsNode final : public Node {
  public:
   FixedLengthRecordsNode(std::vector<std::string> files, FixedLengthFormat format)
       : Node("fixed_length_records", type_info<Record>()),
-        signature_(fmt::format("fixed_length_records({}, record_bytes={}, header_bytes={}, "
-                               "footer_bytes={})",
-                               detail::files_fingerprint(files), format.record_bytes.value(),
-                               format.header_bytes.value(), format.footer_bytes.value())),
+        identity_(files, format.url),
         files_(std::make_shared<const std::vector<std::string>>(std::move(files))),
         format_(std::move(format)) {}
 
-  std::string signature() const override { return signature_; }
+  std::string signature() const override {
+    return fmt::format(
+        "fixed_length_records({}, record_bytes={}, header_bytes={}, footer_bytes={})",
+        identity_.text(), format_.record_bytes.value(), format_.header_bytes.value(),
+        format_.footer_bytes.value());
+  }
   StageTraits traits() const override { return {.reads_files = true}; }
   /// Looks at the files on the first call, so a program that doesn't need the number opens none.
   Cardinality cardinality() const override {
@@ -73,7 +75,7 @@ class FixedLengthRecordsNode final : public Node {
     return Cardinality::finite(total);
   }
 
-  const std::string signature_;
+  const detail::DataIdentity identity_;
   const std::shared_ptr<const std::vector<std::string>> files_;
   const FixedLengthFormat format_;
   mutable std::once_flag counted_;

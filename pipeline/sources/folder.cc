@@ -10,6 +10,9 @@
 #include <infeed/pipeline/slices.h>
 #include <infeed/records/crc32c.h>
 
+#include "sources/data_identity.h"
+#include "sources/slices_of_files.h"
+
 namespace infeed {
 namespace {
 
@@ -21,13 +24,13 @@ struct ReadClassFile {
   std::shared_ptr<const ClassFolder> found;
 };
 
-std::string folder_signature(const ClassFolder& found) {
+std::string folder_signature(const ClassFolder& found, const detail::DataIdentity& identity) {
   std::uint32_t crc = 0;
   for (const ClassFile& file : found.files) {
     crc = extend_crc32c(crc, fmt::format("{} {}\n", file.label, file.name));
   }
-  return fmt::format("folder({} files, {} classes, crc32c={:08x})", found.files.size(),
-                     found.classes.size(), crc);
+  return fmt::format("folder({}, {} classes, labels={:08x})", identity.text(), found.classes.size(),
+                     crc);
 }
 
 }  // namespace
@@ -44,10 +47,18 @@ Dataset<LabeledFile> folder(ClassFolder found, FolderOptions options) {
                         : fmt::format("named .{} ", fmt::join(options.files.extensions, ", ."))));
   }
   const auto shared = std::make_shared<const ClassFolder>(std::move(found));
-  NodePointer names = detail::make_slices(
-      {"folder_names", folder_signature(*shared), &type_info<ClassFile>(),
-       std::shared_ptr<const void>(shared, shared->files.data()), shared->files.size(),
-       [shared](std::size_t index) { return shared->path_of(shared->files[index]); }});
+  const auto path_of = [shared](std::size_t index) {
+    return shared->path_of(shared->files[index]);
+  };
+  const auto identity = std::make_shared<const detail::DataIdentity>(shared->files.size(), path_of);
+  NodePointer names =
+      detail::make_slices({"folder_names",
+                           {},
+                           &type_info<ClassFile>(),
+                           std::shared_ptr<const void>(shared, shared->files.data()),
+                           shared->files.size(),
+                           path_of},
+                          [shared, identity] { return folder_signature(*shared, *identity); });
   detail::ElementwiseSpec reading{
       .name = "folder", .signature = "folder", .out_type = &type_info<LabeledFile>()};
   reading.kernel = &detail::map_kernel<ClassFile, ReadClassFile>;

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include <infeed/pipeline/files.h>
 #include <infeed/records/whole_set.h>
 
 #include "engine/iterator_context.h"
 #include "engine/recording/place_log.h"
 #include "engine/skip_parts.h"
+#include "sources/data_identity.h"
 #include "sources/text_stage.h"
 
 namespace infeed {
@@ -77,11 +77,11 @@ class LinesNode final : public Node {
  public:
   LinesNode(std::vector<std::string> files, LinesOptions options)
       : Node("lines", type_info<Record>()),
-        fingerprint_(detail::files_fingerprint(files)),
+        identity_(files, options.url),
         files_(std::make_shared<const std::vector<std::string>>(std::move(files))),
         options_(std::move(options)) {}
 
-  std::string signature() const override { return fmt::format("lines({})", fingerprint_); }
+  std::string signature() const override { return fmt::format("lines({})", identity_.text()); }
   StageTraits traits() const override { return {.reads_files = true}; }
   Cardinality cardinality() const override {
     return files_->empty() ? Cardinality::finite(0) : Cardinality::unknown();
@@ -99,7 +99,7 @@ class LinesNode final : public Node {
   }
 
  private:
-  const std::string fingerprint_;
+  const detail::DataIdentity identity_;
   const detail::FileNames files_;
   const LinesOptions options_;
 };

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <infeed/error.h>
-#include <infeed/pipeline/files.h>
 #include <infeed/pipeline/hand_over.h>
 #include <infeed/records/crc32c.h>
 #include <infeed/records/whole_set.h>
@@ -17,6 +16,7 @@
 #include "engine/skip_parts.h"
 #include "sources/array_feed.h"
 #include "sources/batch_rows.h"
+#include "sources/data_identity.h"
 #include "sources/dropped_counts.h"
 #include "sources/url_stop.h"
 
@@ -100,12 +100,16 @@ class ArraysStage final : public Stage {
 
 class ArraysNode final : public Node {
  public:
-  ArraysNode(ArraysSpec spec, std::string signature)
+  ArraysNode(ArraysSpec spec, std::uint32_t columns, UrlOptions url)
       : Node(spec.name, type_info<ColumnBatch>()),
         spec_(std::move(spec)),
-        signature_(std::move(signature)) {}
+        columns_(columns),
+        identity_(spec_.files->names(), std::move(url)) {}
 
-  std::string signature() const override { return signature_; }
+  std::string signature() const override {
+    return fmt::format("{}({}, columns={:08x}, size={}{})", spec_.name, identity_.text(), columns_,
+                       spec_.size, spec_.drop_remainder ? ", drop_remainder" : "");
+  }
   StageTraits traits() const override {
     return {.reads_files = true, .counts = detail::kDroppedCounts, .text = &detail::dropped_text};
   }
@@ -127,7 +131,8 @@ class ArraysNode final : public Node {
 
  private:
   const ArraysSpec spec_;
-  const std::string signature_;
+  const std::uint32_t columns_;  ///< checksum of the columns' names
+  const detail::DataIdentity identity_;
   mutable std::once_flag counted_;
   mutable Cardinality cardinality_ = Cardinality::unknown();
 };
@@ -145,14 +150,11 @@ Dataset<ColumnBatch> arrays(const std::string& name,
       std::move(parts), NpyOptions{.compression = options.compression,
                                    .arrays = std::move(options.arrays),
                                    .verify = options.verify,
-                                   .url = std::move(options.url)});
-  std::string signature = fmt::format("{}({}, columns={:08x}, size={}{})", name,
-                                      detail::files_fingerprint(files->names()), crc32c(columns),
-                                      rows, options.drop_remainder ? ", drop_remainder" : "");
+                                   .url = options.url});
   return Dataset<ColumnBatch>(
       detail::named(std::make_shared<ArraysNode>(
                         ArraysSpec{name, files, rows, options.memory, options.drop_remainder},
-                        std::move(signature)),
+                        crc32c(columns), std::move(options.url)),
                     options.name));
 }
 

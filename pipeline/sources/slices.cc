@@ -5,6 +5,7 @@
 
 #include "engine/copy_values.h"
 #include "engine/stage_counters.h"
+#include "sources/slices_of_files.h"
 
 namespace infeed::detail {
 namespace {
@@ -52,9 +53,10 @@ class SlicesStage final : public Stage {
 
 class SlicesNode final : public Node {
  public:
-  explicit SlicesNode(SlicesSpec spec) : Node(spec.name, *spec.type), spec_(std::move(spec)) {}
+  SlicesNode(SlicesSpec spec, std::function<std::string()> signature)
+      : Node(spec.name, *spec.type), spec_(std::move(spec)), signature_(std::move(signature)) {}
 
-  std::string signature() const override { return spec_.signature; }
+  std::string signature() const override { return signature_(); }
   Cardinality cardinality() const override { return Cardinality::finite(spec_.count); }
   bool is_indexable() const override { return true; }
 
@@ -65,11 +67,19 @@ class SlicesNode final : public Node {
 
  private:
   const SlicesSpec spec_;
+  const std::function<std::string()> signature_;
 };
 
 }  // namespace
 
-NodePointer make_slices(SlicesSpec spec) { return std::make_shared<SlicesNode>(std::move(spec)); }
+NodePointer make_slices(SlicesSpec spec, std::function<std::string()> signature) {
+  return std::make_shared<SlicesNode>(std::move(spec), std::move(signature));
+}
+
+NodePointer make_slices(SlicesSpec spec) {
+  std::string signature = std::move(spec.signature);
+  return make_slices(std::move(spec), [signature = std::move(signature)] { return signature; });
+}
 
 std::string slices_signature(std::size_t count, std::uint32_t fingerprint) {
   return fmt::format("slices(count={}, crc32c={:08x})", count, fingerprint);

@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
-#include <infeed/pipeline/files.h>
 #include <infeed/records/whole_set.h>
 
+#include "sources/data_identity.h"
 #include "sources/file_readers_stage.h"
 
 namespace infeed {
@@ -69,11 +69,11 @@ class TarNode final : public Node {
  public:
   TarNode(std::vector<std::string> files, TarOptions options)
       : Node("tar", type_info<TarSample>()),
-        signature_(fmt::format("tar({})", detail::files_fingerprint(files))),
+        identity_(files, options.url),
         files_(std::make_shared<const std::vector<std::string>>(std::move(files))),
         options_(std::move(options)) {}
 
-  std::string signature() const override { return signature_; }
+  std::string signature() const override { return fmt::format("tar({})", identity_.text()); }
   StageTraits traits() const override {
     return {.reads_files = true, .counts = kCounts, .text = &left_out_text};
   }
@@ -92,7 +92,7 @@ class TarNode final : public Node {
   }
 
  private:
-  const std::string signature_;
+  const detail::DataIdentity identity_;
   const std::shared_ptr<const std::vector<std::string>> files_;
   const TarOptions options_;
 };

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/files.h>
 #include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/map.h>
 
@@ -14,6 +13,7 @@
 #include "engine/recording/place_log.h"
 #include "engine/skip_parts.h"
 #include "sources/batch_rows.h"
+#include "sources/data_identity.h"
 #include "sources/dropped_counts.h"
 
 namespace infeed::detail {
@@ -96,13 +96,15 @@ class TextRowsNode final : public Node {
   explicit TextRowsNode(const TextSourceSpec& spec)
       : Node("text_rows", type_info<TextRows>()),
         files_(std::make_shared<const std::vector<std::string>>(spec.files)),
-        signature_(fmt::format("text_rows({}, size={}{})", files_fingerprint(spec.files),
-                               spec.size.value(), spec.drop_remainder ? ", drop_remainder" : "")),
+        identity_(spec.files, spec.parser->feed_options().url),
         parser_(spec.parser),
         size_(static_cast<std::size_t>(spec.size.value())),
         drop_remainder_(spec.drop_remainder) {}
 
-  std::string signature() const override { return signature_; }
+  std::string signature() const override {
+    return fmt::format("text_rows({}, size={}{})", identity_.text(), size_,
+                       drop_remainder_ ? ", drop_remainder" : "");
+  }
   StageTraits traits() const override {
     return {.reads_files = true, .counts = kDroppedCounts, .text = &dropped_text};
   }
@@ -118,7 +120,7 @@ class TextRowsNode final : public Node {
 
  private:
   const FileNames files_;
-  const std::string signature_;
+  const DataIdentity identity_;
   const std::shared_ptr<const TextParser> parser_;
   const std::size_t size_;
   const bool drop_remainder_;

@@ -9,12 +9,13 @@
 #include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
-#include <infeed/pipeline/files.h>
 #include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/reservation.h>
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>
 #include <infeed/records/whole_set.h>
+
+#include "sources/data_identity.h"
 
 namespace infeed {
 namespace {
@@ -101,9 +102,18 @@ class IndexedRecordsNode final : public Node {
   explicit IndexedRecordsNode(RecordSet set)
       : Node("indexed_records", type_info<Record>()),
         set_(std::move(set)),
-        signature_(describe_set(set_)) {}
+        identity_(set_.files()) {}
 
-  std::string signature() const override { return signature_; }
+  std::string signature() const override {
+    std::string text = fmt::format("indexed_records({}, records={}", identity_.text(), set_.size());
+    if (const auto* const rows = set_.selected()) {
+      const std::string_view bytes(reinterpret_cast<const char*>(rows->data()),
+                                   rows->size() * sizeof(rows->front()));
+      text += fmt::format(", selected crc32c={:08x}", crc32c(bytes));
+    }
+    if (set_.options().verify == Verify::lengths) text += ", verify=lengths";
+    return text + ")";
+  }
   Cardinality cardinality() const override { return Cardinality::finite(set_.size()); }
   bool is_indexable() const override { return true; }
   /// Returns the bytes of the places of its records.
@@ -115,20 +125,8 @@ class IndexedRecordsNode final : public Node {
   }
 
  private:
-  static std::string describe_set(const RecordSet& set) {
-    std::string text = fmt::format("indexed_records({}, records={}",
-                                   detail::files_fingerprint(set.files()), set.size());
-    if (const auto* const rows = set.selected()) {
-      const std::string_view bytes(reinterpret_cast<const char*>(rows->data()),
-                                   rows->size() * sizeof(rows->front()));
-      text += fmt::format(", selected crc32c={:08x}", crc32c(bytes));
-    }
-    if (set.options().verify == Verify::lengths) text += ", verify=lengths";
-    return text + ")";
-  }
-
   const RecordSet set_;
-  const std::string signature_;
+  const detail::DataIdentity identity_;
 };
 
 RecordSetOptions set_options(const IndexedRecordsOptions& options) {

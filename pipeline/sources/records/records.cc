@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <infeed/pipeline/files.h>
 #include <infeed/pipeline/options.h>
 #include <infeed/records/whole_set.h>
 
+#include "sources/data_identity.h"
 #include "sources/dropped_counts.h"
 #include "sources/records/records_stage.h"
 
@@ -16,12 +16,12 @@ class RecordsNode final : public Node {
  public:
   RecordsNode(std::vector<std::string> files, RecordsOptions options)
       : Node("records", type_info<Record>()),
-        fingerprint_(detail::files_fingerprint(files)),
+        identity_(files, options.url),
         sources_(std::make_shared<detail::RecordSources>(std::move(files), std::move(options))) {}
 
   std::string signature() const override {
     const RecordsOptions& options = sources_->options;
-    std::string text = fmt::format("records({}", fingerprint_);
+    std::string text = fmt::format("records({}", identity_.text());
     if (options.verify == Verify::lengths) text += ", verify=lengths";
     if (options.damage == DamagePolicy::skip_and_resynchronise) {
       text += ", damage=skip_and_resynchronise";
@@ -49,7 +49,7 @@ class RecordsNode final : public Node {
   }
 
  private:
-  const std::string fingerprint_;
+  const detail::DataIdentity identity_;
   const std::shared_ptr<detail::RecordSources> sources_;
 };
 

@@ -65,8 +65,8 @@ struct FileCacheOptions {
 /// don't use the cache); any number read. The stages before the cache always run as in pass 0, as
 /// with cache().
 ///
-/// The folder remembers what it holds: the stages before with their options and files, the type's
-/// layout and `version`. For another pipeline it is refused or rewritten (Mismatch). Seeds that
+/// The folder remembers what it holds: the stages before with their options and the content of their
+/// files (checkpoint.h), the type's layout and `version`. For another pipeline it is refused or rewritten (Mismatch). Seeds that
 /// each program draws anew count as another pipeline, so give shuffles before a cache a seed. The
 /// seeds of inner datasets (of flat_map, say) are stored with the elements and used again. Damaged
 /// shards are made again. Errors are kept as elements. on_event is told all of this.

@@ -29,8 +29,8 @@ struct SnapshotSummary {
 };
 
 /// Why: preprocessing is done once and kept, as by cache({.path}), but each pipeline gets its own
-/// folder below `path`, named by its fingerprint. So another version of the pipeline neither reads
-/// nor overwrites these elements, and the old version finds its elements again.
+/// folder below `path`, named by its fingerprint. So another version of the pipeline, or of its
+/// files, neither reads nor overwrites these elements, and the old version finds its elements again.
 ///
 ///     dataset | infeed::map(decode) | infeed::snapshot({.path = "/data/snapshots"})
 ///

@@ -35,7 +35,8 @@ struct FilesOptions {
 /// If nothing matches, it throws not_found with the names that are there instead. The name of an
 /// existing file is taken literally, even if it looks like a pattern. Later no name is an error:
 /// the stage that opens the file finds out whether it exists, and makes that an element's error
-/// (records.h). A checkpoint is bound to the names (without their folders) and sizes of the files.
+/// (records.h). A checkpoint is bound to the names of the files without their folders, and to their
+/// content (checkpoint.h).
 Dataset<std::string> files(const std::string& pattern, FilesOptions options = {});
 
 /// Gives a list of names, in its order. The files need not exist yet.
@@ -43,13 +44,5 @@ Dataset<std::string> files(const std::string& pattern, FilesOptions options = {}
 ///     infeed::files({"data/clean.tfrecord", "data/noisy.tfrecord"})
 Dataset<std::string> files(std::vector<std::string> list, FilesOptions options = {});
 Dataset<std::string> files(std::initializer_list<std::string> list, FilesOptions options = {});
-
-// Only the library reads what follows.
-namespace detail {
-
-/// Returns "16 files, 47040192 bytes, crc32c=...", made from names without folders, and sizes.
-std::string files_fingerprint(const std::vector<std::string>& files);
-
-}  // namespace detail
 
 }  // namespace infeed

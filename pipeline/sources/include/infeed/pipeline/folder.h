@@ -42,7 +42,7 @@ struct FolderOptions {
 ///
 /// Errors: throws when the source is described if a folder can't be listed, or has no files
 /// (not_found). A file that can't be read is an element's error that names it. A checkpoint is
-/// bound to names and labels.
+/// bound to names, labels and content (checkpoint.h).
 Dataset<LabeledFile> folder(const std::string& folder, FolderOptions options = {});
 /// Reads the result of find_class_folder(). The option `files` is ignored.
 Dataset<LabeledFile> folder(ClassFolder found, FolderOptions options = {});
