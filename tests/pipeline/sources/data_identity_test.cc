@@ -34,9 +34,9 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
+using test::HttpServer;
+using test::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::HttpServer;
-using testing::TemporaryFolder;
 
 /// A source over files in a folder. Elements don't matter, so they are texts.
 using Make = std::function<Dataset<std::string>(const std::string& folder)>;
@@ -51,8 +51,7 @@ std::map<std::string, DataSource> data_sources() {
   const auto text = map([](const Record& record) { return std::string(record.bytes()); });
   const auto rows = map([](const ColumnBatch& batch) { return std::to_string(batch.rows()); });
   const ColumnSchema schema = ColumnSchema().column("id", DType::int64);
-  const std::string array =
-      testing::npy_of("<i8", "(3,)", testing::bytes_of<std::int64_t>({'1', 8, 9}));
+  const std::string array = test::npy_of("<i8", "(3,)", test::bytes_of<std::int64_t>({'1', 8, 9}));
   const auto in = [](const std::string& folder, const char* name) {
     return std::vector<std::string>{folder + "/" + name};
   };
@@ -68,10 +67,10 @@ std::map<std::string, DataSource> data_sources() {
        {"a.bin", "1234", [=](auto& f) { return fixed_length_records(in(f, "a.bin"), 2) | text; }}},
       {"npy", {"a.npy", array, [=](auto& f) { return npy(in(f, "a.npy"), 1) | rows; }}},
       {"npz",
-       {"a.npz", testing::zip_of({{"x.npy", array}}, false),
+       {"a.npz", test::zip_of({{"x.npy", array}}, false),
         [=](auto& f) { return npz(in(f, "a.npz"), 1) | rows; }}},
       {"tar",
-       {"a.tar", testing::tar_of({{"a.txt", "1"}, {"b.txt", "2"}}),
+       {"a.tar", test::tar_of({{"a.txt", "1"}, {"b.txt", "2"}}),
         [=](auto& f) {
           return tar(in(f, "a.tar")) | map([](const TarSample& sample) { return sample.key; });
         }}},
@@ -90,7 +89,7 @@ class DataIdentities : public ::testing::Test {
   void change(const std::string& name) const {
     const std::string file = folder_.file(name);
     const fs::file_time_type time = fs::last_write_time(file);
-    std::string bytes = testing::read_whole(file);
+    std::string bytes = test::read_whole(file);
     bytes.at(bytes.rfind('1')) = '3';
     std::ofstream(file, std::ios::binary) << bytes;
     fs::last_write_time(file, time);
@@ -227,11 +226,11 @@ TEST_F(DataIdentities, LargeFilesAreReadInPlaces) {
 TEST_F(DataIdentities, ByUrlTheEtagCounts) {
   ::setenv("no_proxy", "*", 1);
   std::string etag = "\"one\"";
-  const HttpServer server([&](const testing::HttpRequestSeen& request) {
-    return testing::serve_bytes(request, "1\n2\n", etag);
+  const HttpServer server([&](const test::HttpRequestSeen& request) {
+    return test::serve_bytes(request, "1\n2\n", etag);
   });
   const auto make = [&](const std::string& path) {
-    return lines({server.url(path)}, {.url = testing::quick_retries()}) |
+    return lines({server.url(path)}, {.url = test::quick_retries()}) |
            map([](const Record& line) { return std::string(line.bytes()); });
   };
   const Checkpoint checkpoint = checkpoint_of(make("/a/t.txt"));

@@ -12,7 +12,7 @@
 #include "tools/run_program.h"
 
 /// Tars as people have them, packed by GNU tar.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,4 +101,4 @@ TEST_F(TarInputs, SparseMembersAreRefusedInEachForm) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test
