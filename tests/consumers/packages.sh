@@ -48,7 +48,7 @@ mkdir -p "$work/parent"
 cat >"$work/parent/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
 project(parent CXX)
-add_library(protobuf::libprotobuf-lite INTERFACE IMPORTED GLOBAL)
+add_library(protobuf::libprotobuf INTERFACE IMPORTED GLOBAL)
 add_executable(protobuf::protoc IMPORTED GLOBAL)
 set_target_properties(protobuf::protoc PROPERTIES IMPORTED_LOCATION /bin/false)
 add_subdirectory(${INFEED_SOURCE_FOLDER} infeed)

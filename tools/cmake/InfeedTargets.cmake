@@ -85,7 +85,9 @@ endfunction()
 
 # infeed_messages(TARGET FOLDER/NAME.proto): adds protobuf's generated classes of a schema to a library,
 # which includes them as <infeed_NAME/NAME.pb.h>, no name of another project's. The schemas ask for
-# the lite runtime: nothing is registered in a program that has the same messages from elsewhere.
+# the lite runtime: nothing is registered in a program that has the same messages from elsewhere. They
+# are linked to the full library nevertheless, which holds the lite one: protobuf doesn't support a
+# program that has both, and whoever parses messages of their own mostly has the full one.
 function(infeed_messages TARGET PROTO)
   cmake_path(GET PROTO STEM name)
   cmake_path(GET PROTO PARENT_PATH folder)
@@ -103,7 +105,7 @@ function(infeed_messages TARGET PROTO)
     PROPERTIES COMPILE_OPTIONS -w SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${TARGET} PRIVATE ${classes}.cc)
   target_include_directories(${TARGET} SYSTEM PRIVATE ${generated})
-  target_link_libraries(${TARGET} PRIVATE protobuf::libprotobuf-lite)
+  target_link_libraries(${TARGET} PRIVATE protobuf::libprotobuf)
 endfunction()
 
 # infeed_program(NAME SOURCES ... LINK ...): a program that is never installed (tests, benchmarks).

@@ -37,7 +37,7 @@ set(infeed_pkg_config_LZ4 liblz4)
 
 # One search defines both targets. A project that embeds infeed may have them already (FetchContent):
 # then the system, which may have another version, isn't searched.
-set(infeed_target_Protobuf protobuf::libprotobuf-lite)
+set(infeed_target_Protobuf protobuf::libprotobuf)
 set(infeed_target_Protoc protobuf::protoc)
 
 # infeed_find_dependency(NAME MISSING): defines NAME's targets. MISSING becomes the text that says what
