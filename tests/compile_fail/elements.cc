@@ -144,6 +144,10 @@ numbers | parse_padded_batch(schema, 3);
 // shows: Element = long int
 numbers | parse<Sample>(schema) | batch(3);
 
+// case: parse_message of a class that protoc didn't generate
+// error: infeed::parse_message: M must be a class that protoc generated
+records({"a"}) | parse_message<Sample>() | batch(3);
+
 // case: concatenate with another type
 // error: infeed::concatenate: the Element of the first dataset is not the T of the second
 // shows: Element = long int

@@ -45,6 +45,22 @@
 #include <infeed/infeed.h>
 #include <infeed/records/file_sum.h>
 
+/// A class as protoc would generate it.
+namespace shop {
+
+class Click {
+ public:
+  std::int64_t user_id() const;
+  bool ParsePartialFromArray(const void* bytes, int size);
+  bool AppendPartialToString(std::string* out) const;
+  bool IsInitialized() const;
+  std::string InitializationErrorString() const;
+  std::string GetTypeName() const;
+  std::size_t ByteSizeLong() const;
+};
+
+}  // namespace shop
+
 // The examples' namespaces lie inside of this one, so that its names hide those of the C library
 // (read, log, connect).
 namespace examples {

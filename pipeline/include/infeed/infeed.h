@@ -35,6 +35,7 @@
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/parse.h>
 #include <infeed/pipeline/parse_columns.h>
+#include <infeed/pipeline/parse_message.h>
 #include <infeed/pipeline/parse_sequences.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/ragged_batch.h>
