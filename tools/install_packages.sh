@@ -21,7 +21,7 @@ run_packages=(
   liblz4-dev             # LZ4 record files
   libcurl4-openssl-dev libssl-dev ca-certificates  # shards by URL
   libtbb-dev             # the executor
-  libprotobuf-dev protobuf-compiler  # TensorBoard's event files; in tests what our Example codec is held against
+  libprotobuf-dev protobuf-compiler  # TensorBoard's and XProf's files, messages of any type; in tests a referee
   libcli11-dev           # the command's options
   nlohmann-json3-dev     # manifests, schemas, --json, and what services that lend credentials answer
   libjpeg-dev libpng-dev # pictures in infeed inspect

@@ -62,12 +62,8 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
       plan->feature_columns.push_back(plan->columns.size());
     }
     plan->parse_lists.push_back(column->is_of_steps() ? nullptr : detail::plan_usual_form(type));
-    if (!column->has_fixed_rows && plan->has_fixed_rows) {
-      plan->has_fixed_rows = false;
-      plan->first_growing = plan->columns.size();
-    }
     names.push_back(type.name);
-    plan->columns.push_back(std::move(column));
+    detail::add_column(*plan, std::move(column));
   }
   plan->names = detail::column_names(std::move(names));
   plan->schema = std::move(schema);
@@ -99,6 +95,8 @@ bool takes_default(const detail::PlannedColumn& column, const FeatureView* view)
 }  // namespace
 
 ColumnParser::ColumnParser(ColumnSchema schema) : plan_(make_plan(std::move(schema))) {}
+ColumnParser::ColumnParser(std::shared_ptr<const detail::ColumnPlan> plan)
+    : plan_(std::move(plan)) {}
 
 const ColumnSchema& ColumnParser::schema() const { return plan_->schema; }
 
@@ -139,13 +137,7 @@ ColumnRows ColumnParser::begin(std::size_t rows_max) const {
 void ColumnParser::parse_row(std::string_view example, const Record* place, std::size_t row,
                              ColumnRows& rows, detail::LateCopy* late) const {
   const detail::ColumnPlan& plan = *plan_;
-  if (rows.plan_ != plan_) refuse_row(row, "the rows were begun by another parser");
-  if (row >= rows.rows_max_) {
-    refuse_row(row, fmt::format("there are at most {} rows", rows.rows_max_));
-  }
-  if (!plan.has_fixed_rows && row != rows.appended()) {
-    refuse_row(row, fmt::format("rows are appended, and the next one is {}", rows.appended()));
-  }
+  rows.check_row(plan_.get(), row);
   try {
     if (parse_usual(plan, example, row, rows.columns_, rows.pool_, late)) return;
     if (late != nullptr) late->forget();
@@ -203,6 +195,14 @@ ColumnRows::~ColumnRows() = default;
 
 std::size_t ColumnRows::appended() const {
   return columns_[plan_->first_growing].partitions[0].size<std::int64_t>() - 1;
+}
+
+void ColumnRows::check_row(const detail::ColumnPlan* plan, std::size_t row) const {
+  if (plan_.get() != plan) refuse_row(row, "the rows were begun by another parser");
+  if (row >= rows_max_) refuse_row(row, fmt::format("there are at most {} rows", rows_max_));
+  if (!plan->has_fixed_rows && row != appended()) {
+    refuse_row(row, fmt::format("rows are appended, and the next one is {}", appended()));
+  }
 }
 
 void ColumnRows::truncate(std::size_t rows) {

@@ -293,4 +293,12 @@ Column finish_column(const PlannedColumn& column, std::size_t rows, GrowingColum
   return Column::ragged_bytes(std::move(partitions), std::move(offsets), std::move(data));
 }
 
+void add_column(ColumnPlan& plan, std::unique_ptr<const PlannedColumn> column) {
+  if (!column->has_fixed_rows && plan.has_fixed_rows) {
+    plan.has_fixed_rows = false;
+    plan.first_growing = plan.columns.size();
+  }
+  plan.columns.push_back(std::move(column));
+}
+
 }  // namespace infeed::detail

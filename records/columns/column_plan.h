@@ -108,4 +108,6 @@ struct ColumnPlan {
   std::size_t first_growing = 0;  ///< first column that grows, if any
 };
 
+void add_column(ColumnPlan& plan, std::unique_ptr<const PlannedColumn> column);
+
 }  // namespace infeed::detail

@@ -148,6 +148,11 @@ numbers | parse<Sample>(schema) | batch(3);
 // error: infeed::parse_message: M must be a class that protoc generated
 records({"a"}) | parse_message<Sample>() | batch(3);
 
+// case: parse_columns by a schema of structs
+// error: infeed::parse_columns: give a ColumnSchema, or a parser
+// shows: Parser = infeed::ExampleSchema<
+records({"a"}) | parse_columns(schema, 3);
+
 // case: concatenate with another type
 // error: infeed::concatenate: the Element of the first dataset is not the T of the second
 // shows: Element = long int

@@ -55,14 +55,18 @@ expect(TARGET infeed::records AND TARGET infeed::pipeline AND TARGET infeed::dev
 expect(TARGET infeed::infeed AND TARGET infeed::convert AND infeed_convert_FOUND)
 END
 accepted named <<'END'
-find_package(infeed 0.2 REQUIRED COMPONENTS records pipeline image device convert)
+find_package(infeed 0.2 REQUIRED COMPONENTS records protobuf pipeline image device convert)
 expect(TARGET infeed::infeed AND TARGET infeed::convert)
-expect(infeed_records_FOUND AND infeed_pipeline_FOUND AND infeed_image_FOUND AND infeed_device_FOUND AND infeed_convert_FOUND)
+expect(infeed_records_FOUND AND infeed_protobuf_FOUND AND infeed_pipeline_FOUND AND infeed_image_FOUND AND infeed_device_FOUND AND infeed_convert_FOUND)
 END
 accepted lower_components_come_along <<'END'
 find_package(infeed REQUIRED COMPONENTS pipeline)
 expect(TARGET infeed::pipeline AND TARGET infeed::records)
 expect(NOT TARGET infeed::device AND NOT TARGET infeed::infeed)
+END
+accepted messages_need_only_records <<'END'
+find_package(infeed REQUIRED COMPONENTS protobuf)
+expect(TARGET infeed::protobuf AND TARGET infeed::records AND NOT TARGET infeed::pipeline)
 END
 accepted images_need_no_device <<'END'
 find_package(infeed REQUIRED COMPONENTS image)
@@ -106,7 +110,7 @@ expect(infeed_NOT_FOUND_MESSAGE MATCHES "^infeed has no component 'pipelines'")
 END
 
 refused unknown \
-  "infeed has no component 'pipelines'; it has records, pipeline, image, device, convert" <<'END'
+  "infeed has no component 'pipelines'; it has records, protobuf, pipeline, image, device, convert" <<'END'
 find_package(infeed REQUIRED COMPONENTS records pipelines)
 END
 refused tbb_is_missing \
@@ -153,7 +157,7 @@ fi
 # As cmake --install leaves it where the tools weren't built.
 rm "$prefix"/lib*/cmake/infeed/infeed-convert-targets*.cmake
 refused not_installed \
-  "infeed's component 'convert' is not installed in $prefix, only records, pipeline, image, device; -DINFEED_IMAGES=ON builds image, -DINFEED_BUILD_TOOLS=ON convert" <<'END'
+  "infeed's component 'convert' is not installed in $prefix, only records, protobuf, pipeline, image, device; -DINFEED_IMAGES=ON builds image, -DINFEED_BUILD_TOOLS=ON convert" <<'END'
 find_package(infeed REQUIRED COMPONENTS convert)
 END
 accepted all_that_is_installed <<'END'

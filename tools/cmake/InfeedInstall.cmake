@@ -18,6 +18,7 @@ function(infeed_install_library COMPONENT TARGET)
 endfunction()
 
 infeed_install_library(records infeed_records)
+infeed_install_library(protobuf infeed_protobuf)
 infeed_install_library(pipeline infeed_pipeline)
 if(INFEED_IMAGES)
   infeed_install_library(image infeed_image)

@@ -39,13 +39,25 @@ namespace infeed {
 /// Throws invalid_argument when it is described if Examples can't fill the schema.
 inline auto parse_columns(ColumnSchema schema, std::int64_t size, BatchIntoOptions options = {});
 
+/// Does the same with a parser of records that are no Examples: infeed::MessageParser
+/// (infeed/protobuf/message_parser.h) for protobuf messages of any type, or one of yours with the
+/// functions of ColumnParser.
+template <class Parser>
+auto parse_columns(Parser parser, std::int64_t size, BatchIntoOptions options = {});
+
 // Only the library reads what follows.
 namespace detail {
 
 /// Fills ColumnBatches from Records.
+template <class Parser>
 struct FillColumnBatch {
   using Filling = ColumnRows;
   using Result = ColumnBatch;
+  /// Whether a copy may be left to whoever verifies the record.
+  static constexpr bool kParsesUnverified =
+      requires(const Parser& own, const Record& record, ColumnRows& rows, LateCopy* late) {
+    own.parse_row(record.bytes(), &record, std::size_t{0}, rows, late);
+  };
 
   FillColumnBatch for_run(MemoryAccount& memory) const {
     return {parser.with_pool(TensorPool({.account = free_memory_of(memory)})), size};
@@ -56,7 +68,7 @@ struct FillColumnBatch {
     parser.parse_row(record.bytes(), &record, row, rows);
   }
   void write_unverified(const Record& record, ColumnRows& rows, std::size_t row,
-                        LateCopy& late) const {
+                        LateCopy& late) const requires kParsesUnverified {
     parser.parse_row(record.bytes(), &record, row, rows, &late);
   }
   static void truncate(ColumnRows& rows, std::size_t row_count) { rows.truncate(row_count); }
@@ -69,13 +81,19 @@ struct FillColumnBatch {
   bool rows_have_places() const { return parser.has_fixed_rows(); }
   std::uint64_t batch_bytes_min() const { return size * parser.row_bytes_min(); }
 
-  ColumnParser parser;
+  Parser parser;
   std::size_t size;
 };
 
+template <class Parser>
+inline constexpr bool kParsesColumns = requires(const Parser& parser, ColumnRows& rows) {
+  parser.parse_row({}, nullptr, 0, rows);
+};
+
+template <class Parser>
 struct ParseColumnsFactory {
   using ComposesAsStage = void;
-  ColumnParser parser;
+  Parser parser;
   std::int64_t size;
   BatchIntoOptions options;
 
@@ -84,11 +102,19 @@ struct ParseColumnsFactory {
     static_assert(std::is_same_v<Element, Record>,
                   "infeed::parse_columns: the dataset's Element must be an infeed::Record, as "
                   "infeed::records() gives them");
-    if constexpr (std::is_same_v<Element, Record>) {
+    static_assert(kParsesColumns<Parser>,
+                  "infeed::parse_columns: give a ColumnSchema, or a parser with the functions of "
+                  "infeed::ColumnParser");
+    if constexpr (std::is_same_v<Element, Record> && kParsesColumns<Parser>) {
       const std::string name = "parse_columns";
       const std::size_t rows = checked_batch_size(name, size, parser.row_bytes_min());
-      return fill_batches(expect_features(name, parser, input), rows, FillColumnBatch{parser, rows},
-                          name, options);
+      FillColumnBatch<Parser> fill{parser, rows};
+      if constexpr (requires { parser.expected(); }) {
+        return fill_batches(expect_features(name, parser, input), rows, std::move(fill), name,
+                            options);
+      } else {
+        return fill_batches(input, rows, std::move(fill), name, options);
+      }
     } else {
       return refused<ColumnBatch>();
     }
@@ -97,8 +123,13 @@ struct ParseColumnsFactory {
 
 }  // namespace detail
 
+template <class Parser>
+auto parse_columns(Parser parser, std::int64_t size, BatchIntoOptions options) {
+  return detail::ParseColumnsFactory<Parser>{std::move(parser), size, options};
+}
+
 inline auto parse_columns(ColumnSchema schema, std::int64_t size, BatchIntoOptions options) {
-  return detail::ParseColumnsFactory{ColumnParser(std::move(schema)), size, options};
+  return parse_columns(ColumnParser(std::move(schema)), size, options);
 }
 
 }  // namespace infeed

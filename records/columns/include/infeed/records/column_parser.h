@@ -56,6 +56,7 @@
 namespace infeed {
 
 class ColumnRows;
+class MessageParser;
 
 namespace detail {
 struct ColumnPlan;
@@ -91,11 +92,15 @@ class ColumnParser {
   ColumnBatch finish(ColumnRows&& rows, std::size_t row_count) const;
 
  private:
+  friend class MessageParser;
+  /// For a parser of another format, which has a plan of its own.
+  explicit ColumnParser(std::shared_ptr<const detail::ColumnPlan> plan);
+
   std::shared_ptr<const detail::ColumnPlan> plan_;
   TensorPool pool_;
 };
 
-/// Columns that a ColumnParser fills.
+/// Columns that a ColumnParser or a MessageParser fills.
 ///
 /// Thread-safety: with has_fixed_rows() several threads may parse at once, each another row.
 /// Otherwise rows are appended: one thread at a time, row after row.
@@ -116,10 +121,13 @@ class ColumnRows {
 
  private:
   friend class ColumnParser;
+  friend class MessageParser;
 
   ColumnRows(std::shared_ptr<const detail::ColumnPlan> plan, TensorPool pool, std::size_t rows_max);
   /// Number of rows appended so far. Only where some column grows.
   std::size_t appended() const;
+  /// Throws unless `row` can be written next, by a parser with that plan.
+  void check_row(const detail::ColumnPlan* plan, std::size_t row) const;
 
   std::shared_ptr<const detail::ColumnPlan> plan_;
   TensorPool pool_;
