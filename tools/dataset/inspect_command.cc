@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <infeed/error.h>
+#include <infeed/protobuf/message_type.h>
 #include <infeed/records/files.h>
 #include <infeed/records/inferred_schema.h>
 #include <infeed/records/output_file.h>
@@ -36,6 +37,8 @@ struct InspectOptions {
   std::string picture_column;
   std::string picture_size;
   std::string json_file;
+  std::string descriptor_set;
+  std::string message;
   bool no_color = false;
   bool ascii = false;
 };
@@ -65,6 +68,9 @@ class InspectRun {
 
   void run() {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
+    if (!options_.descriptor_set.empty()) {
+      type_.emplace(options_.descriptor_set, options_.message);
+    }
     FoundRecordFiles found = find_record_files(options_.patterns);
     files_ = std::move(found.files);
     for (const SetProblem& problem : found.set_problems) {
@@ -104,8 +110,7 @@ class InspectRun {
   void look_at(const std::string& file) {
     const RecordScan scan = scan_records(file,
                                          [&](const Record& record) {
-                                           statistics_.add(record.bytes());
-                                           schema_.add(record.bytes());
+                                           add(record.bytes());
                                            histogram_.add(record.size());
                                            show(record);
                                            ++looked_at_;
@@ -120,13 +125,27 @@ class InspectRun {
     ++files_looked_at_;
   }
 
+  void add(std::string_view record) {
+    if (!type_) {
+      statistics_.add(record);
+      schema_.add(record);
+      return;
+    }
+    try {
+      type_->check(record);
+    } catch (const Error&) {
+      ++other_messages_;
+    }
+  }
+
   void show(const Record& record) {
     if (looked_at_ < options_.first || looked_at_ >= options_.first + options_.shown) return;
     shown_.push_back(terminal_.paint(
         Paint::bold, fmt::format("\nRecord {} of {}: {} bytes at {}", record.number().value_or(0),
                                  fs::path(record.file()).filename().string(), record.size(),
                                  record.offset().value_or(0))));
-    for (std::string& line : describe_example(record.bytes(), terminal_.columns())) {
+    for (std::string& line : type_ ? describe_message(*type_, record.bytes(), terminal_.columns())
+                                   : describe_example(record.bytes(), terminal_.columns())) {
       shown_.push_back("  " + std::move(line));
     }
     if (options_.picture_column.empty()) return;
@@ -161,6 +180,11 @@ class InspectRun {
     if (statistics_.opaque_records() > 0) {
       terminal_.line(fmt::format("  {} records are no tf.train.Example",
                                  with_commas(statistics_.opaque_records())));
+    }
+    if (other_messages_ > 0) {
+      terminal_.line(fmt::format("  {} {} no {}", counted(other_messages_, "record"),
+                                 other_messages_ == 1 ? "is" : "are",
+                                 printable(type_->name(), 60)));
     }
     if (!classes_.empty()) terminal_.line("  " + classes_text());
   }
@@ -231,7 +255,12 @@ class InspectRun {
 
   nlohmann::json describe() const {
     nlohmann::json json = statistics_.to_json();
-    json["schema"] = nlohmann::json::parse(schema_.schema().to_json());
+    if (type_) {
+      json = {
+          {"message", type_->name()}, {"records", looked_at_}, {"other_records", other_messages_}};
+    } else {
+      json["schema"] = nlohmann::json::parse(schema_.schema().to_json());
+    }
     for (const std::string& file : files_) json["files"].push_back(redacted_url(file));
     json["classes"] = classes_;
     json["shapes"] = shapes_;
@@ -252,6 +281,8 @@ class InspectRun {
   std::size_t files_looked_at_ = 0;
   std::uint64_t bytes_looked_at_ = 0;
   std::uint64_t looked_at_ = 0;
+  std::optional<MessageType> type_;   ///< the type of the records, if not Example
+  std::uint64_t other_messages_ = 0;  ///< records that are none of the type
   Compression compression_ = Compression::none;
   ColumnStatistics statistics_;
   SchemaInference schema_;
@@ -284,12 +315,25 @@ Command add_inspect_command(CLI::App& app) {
       ->add_option("--picture-size", options->picture_size,
                    "Of raw pixels that aren't square: WIDTHxHEIGHT or WIDTHxHEIGHTx3")
       ->type_name("SIZE");
+  CLI::Option* const proto =
+      command
+          ->add_option("--proto", options->descriptor_set,
+                       "The records are protobuf messages of a type in that descriptor set "
+                       "(protoc --include_imports --descriptor_set_out=FILE): print their fields")
+          ->type_name("FILE")
+          ->excludes("--picture");
+  command
+      ->add_option("--message", options->message,
+                   "Name of the type, like shop.Click, if the set's last file has several")
+      ->type_name("NAME")
+      ->needs(proto);
   command->add_option("--json", options->json_file, "Also write what was found there, as JSON")
       ->type_name("FILE");
   command->add_flag("--no-color", options->no_color, "No colours");
   command->add_flag("--ascii", options->ascii, "No Unicode in the output");
   command->footer(
-      "Example: infeed inspect 'data/train-*.tfrecord' --picture image --show 1\n"
+      "Examples: infeed inspect 'data/train-*.tfrecord' --picture image --show 1\n"
+      "          infeed inspect clicks.tfrecord --proto shop.pb --message shop.Click\n"
       "Exit status 0: what was looked at is whole. 1: a part of it is damaged.\n");
   return {.options = command,
           .run = [options](const std::stop_token& stop) { InspectRun(*options, stop).run(); }};

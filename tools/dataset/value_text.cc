@@ -119,4 +119,28 @@ std::vector<std::string> describe_example(std::string_view example, int columns)
   }
 }
 
+std::vector<std::string> describe_message(const MessageType& type, std::string_view message,
+                                          int columns) {
+  constexpr std::size_t kLinesMax = 100;
+  const auto width = static_cast<std::size_t>(std::max(columns - 4, 20));
+  std::string text;
+  try {
+    text = type.text(message, width);
+  } catch (const Error& error) {
+    return {printable(error.message(), 1000)};
+  }
+  std::vector<std::string> lines;
+  std::size_t count = 0;
+  for (std::string_view left = text; !left.empty(); ++count) {
+    const std::size_t end = left.find('\n');
+    if (count < kLinesMax) lines.push_back(printable(left.substr(0, end), static_cast<int>(width)));
+    left.remove_prefix(std::min(left.size(), end == left.npos ? end : end + 1));
+  }
+  if (count > kLinesMax) {
+    lines.push_back(fmt::format("... {} in all", counted(count, "line")));
+  }
+  if (lines.empty()) lines.emplace_back("(no field is set)");
+  return lines;
+}
+
 }  // namespace infeed::tools
