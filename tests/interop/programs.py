@@ -38,6 +38,11 @@ def write_with_infeed(file, records, compression):
     _run([os.environ["INFEED_INTEROP"], "write", str(file), compression], input=text)
 
 
+def columns_of_messages(file, descriptor_set, message, fields):
+    """Columns of protobuf messages: {"values", "splits"} by field."""
+    return json.loads(_run([os.environ["INFEED_MESSAGES"], str(file), descriptor_set, message, *fields]))
+
+
 def drawn_pipelines(seed, count, elements_max):
     """Lines of JSON: random pipelines, and what infeed makes of them."""
     return _run([os.environ["INFEED_DRAWN_PIPELINES"], str(seed), str(count),

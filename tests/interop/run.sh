@@ -45,6 +45,8 @@ fi
 export INFEED_PROGRAM="$build/tools/infeed" INFEED_INTEROP="$build/tests/interop/infeed_interop"
 export INFEED_DRAWN_PIPELINES="$build/tests/interop/infeed_drawn_pipelines"
 export INFEED_EVENTS="$build/tests/interop/infeed_events"
+export INFEED_MESSAGES="$build/tests/interop/infeed_messages"
+export INFEED_TEST_DESCRIPTOR_SET="$build/tests/messages/shop.pb"
 export INFEED_PROFILES="$build/tests/interop/infeed_profiles"
 export INFEED_TRAINING="$build/tests/interop/infeed_training"
 export INFEED_COLUMNS_LIBRARY="$build/tests/interop/libinfeed_columns_library.so"
