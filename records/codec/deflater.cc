@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <isa-l/igzip_lib.h>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,56 +22,57 @@ namespace {
 // all hashes are one.
 constexpr std::size_t kFirstPieceBytes = ISAL_LOOK_AHEAD + 1;
 
-}  // namespace
+class IsalDeflater final : public Deflater {
+ public:
+  IsalDeflater(Compression compression, int level, Sink sink);
+  IsalDeflater(const IsalDeflater&) = delete;  // ISA-L's state points into itself
+  IsalDeflater& operator=(const IsalDeflater&) = delete;
 
-struct Deflater::State {
-  isal_zstream stream;
-  std::vector<std::uint8_t> level_buffer;
-  std::vector<char> output;
-  std::string first_piece;  ///< since the stream's begin or the last flush
-  Sink sink;
+  void write(std::string_view bytes) override;
+  void flush_point() override;
+  void finish() override;
+
+ private:
+  void run(std::string_view bytes);
+  std::size_t take_first_piece(std::string_view bytes);
+  void give_short_first_piece();
+
+  isal_zstream stream_{};
+  std::vector<std::uint8_t> level_buffer_;
+  std::vector<char> output_;
+  std::string first_piece_;  ///< since the stream's begin or the last flush
+  const Sink sink_;
 };
 
-Deflater::Deflater(Compression compression, int level, Sink sink)
-    : state_(std::make_unique<State>()) {
+IsalDeflater::IsalDeflater(Compression compression, int level, Sink sink) : sink_(std::move(sink)) {
   constexpr std::array<std::size_t, 4> kLevelBufferBytes = {
       0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT};
   constexpr std::size_t kOutputBytes = std::size_t{256} << 10;
-  if (level < 0 || level > 3) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("compression_level is {}, it goes from 0 (fastest) to 3 (smallest)", level));
-  }
-  state_->level_buffer.resize(kLevelBufferBytes.at(static_cast<std::size_t>(level)));
-  state_->output.resize(kOutputBytes);
-  state_->sink = std::move(sink);
-  isal_zstream& stream = state_->stream;
-  isal_deflate_init(&stream);
-  stream.level = static_cast<std::uint32_t>(level);
-  stream.level_buf = state_->level_buffer.data();
-  stream.level_buf_size = static_cast<std::uint32_t>(state_->level_buffer.size());
-  stream.gzip_flag = compression == Compression::gzip ? IGZIP_GZIP : IGZIP_ZLIB;
+  level_buffer_.resize(kLevelBufferBytes.at(static_cast<std::size_t>(level)));
+  output_.resize(kOutputBytes);
+  isal_deflate_init(&stream_);
+  stream_.level = static_cast<std::uint32_t>(level);
+  stream_.level_buf = level_buffer_.data();
+  stream_.level_buf_size = static_cast<std::uint32_t>(level_buffer_.size());
+  stream_.gzip_flag = compression == Compression::gzip ? IGZIP_GZIP : IGZIP_ZLIB;
 }
 
-Deflater::~Deflater() = default;
-
-void Deflater::run(std::string_view bytes) {
-  isal_zstream& stream = state_->stream;
-  stream.next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<std::uint32_t>(bytes.size());
+void IsalDeflater::run(std::string_view bytes) {
+  stream_.next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(bytes.data()));
+  stream_.avail_in = static_cast<std::uint32_t>(bytes.size());
   do {
-    stream.next_out = reinterpret_cast<std::uint8_t*>(state_->output.data());
-    stream.avail_out = static_cast<std::uint32_t>(state_->output.size());
-    const int code = isal_deflate(&stream);
+    stream_.next_out = reinterpret_cast<std::uint8_t*>(output_.data());
+    stream_.avail_out = static_cast<std::uint32_t>(output_.size());
+    const int code = isal_deflate(&stream_);
     if (code != COMP_OK) {
       throw Error(ErrorCode::internal, fmt::format("compressing failed with code {}", code));
     }
-    const std::size_t made = state_->output.size() - stream.avail_out;
-    if (made != 0) state_->sink({state_->output.data(), made});
-  } while (stream.avail_out == 0 || stream.avail_in != 0);
+    const std::size_t made = output_.size() - stream_.avail_out;
+    if (made != 0) sink_({output_.data(), made});
+  } while (stream_.avail_out == 0 || stream_.avail_in != 0);
 }
 
-void Deflater::write(std::string_view bytes) {
+void IsalDeflater::write(std::string_view bytes) {
   constexpr std::size_t kPieceBytesMax = std::size_t{1} << 30;
   bytes.remove_prefix(take_first_piece(bytes));
   while (!bytes.empty()) {
@@ -80,32 +82,49 @@ void Deflater::write(std::string_view bytes) {
   }
 }
 
-std::size_t Deflater::take_first_piece(std::string_view bytes) {
-  std::string& piece = state_->first_piece;
-  const std::size_t taken = std::min(kFirstPieceBytes - piece.size(), bytes.size());
+std::size_t IsalDeflater::take_first_piece(std::string_view bytes) {
+  const std::size_t taken = std::min(kFirstPieceBytes - first_piece_.size(), bytes.size());
   if (taken == 0) return 0;
-  piece.append(bytes.substr(0, taken));
-  if (piece.size() == kFirstPieceBytes) run(piece);
+  first_piece_.append(bytes.substr(0, taken));
+  if (first_piece_.size() == kFirstPieceBytes) run(first_piece_);
   return taken;
 }
 
-void Deflater::give_short_first_piece() {
-  std::string& piece = state_->first_piece;
-  if (piece.size() < kFirstPieceBytes) run(piece);
-  piece.clear();
+void IsalDeflater::give_short_first_piece() {
+  if (first_piece_.size() < kFirstPieceBytes) run(first_piece_);
+  first_piece_.clear();
 }
 
-void Deflater::flush_point() {
+void IsalDeflater::flush_point() {
   give_short_first_piece();
-  state_->stream.flush = FULL_FLUSH;
+  stream_.flush = FULL_FLUSH;
   run({});
-  state_->stream.flush = NO_FLUSH;
+  stream_.flush = NO_FLUSH;
 }
 
-void Deflater::finish() {
+void IsalDeflater::finish() {
   give_short_first_piece();
-  state_->stream.end_of_stream = 1;
+  stream_.end_of_stream = 1;
   run({});
+}
+
+}  // namespace
+
+std::unique_ptr<Deflater> make_isal_deflater(Compression compression, int level,
+                                             Deflater::Sink sink) {
+  return std::make_unique<IsalDeflater>(compression, level, std::move(sink));
+}
+
+std::unique_ptr<Deflater> make_deflater(Compression compression, int level, Deflater::Sink sink) {
+  constexpr int kIsalLevelMax = 3;
+  constexpr int kZlibLevelMax = 9;
+  if (level < 0 || level > kZlibLevelMax) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("compression_level is {}, it goes from 0 (fastest) to 9 (smallest)", level));
+  }
+  return level <= kIsalLevelMax ? make_isal_deflater(compression, level, std::move(sink))
+                                : make_zlib_deflater(compression, level, std::move(sink));
 }
 
 }  // namespace infeed::detail

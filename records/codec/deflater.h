@@ -6,33 +6,29 @@
 
 #include "infeed/records/compression.h"
 
-/// One gzip or zlib stream, made as its bytes come (ISA-L). The header has no time in it: the same
-/// bytes, written in the same pieces, give the same file.
+/// One gzip or zlib stream, made as its bytes come. The header has no time in it: the same bytes,
+/// written in the same pieces, give the same file.
 namespace infeed::detail {
 
 class Deflater {
  public:
   using Sink = std::function<void(std::string_view)>;
 
-  /// `level` is 0 to 3.
-  Deflater(Compression compression, int level, Sink sink);
-  ~Deflater();
-  Deflater(const Deflater&) = delete;
-  Deflater& operator=(const Deflater&) = delete;
-
-  void write(std::string_view bytes);
+  virtual ~Deflater() = default;
+  virtual void write(std::string_view bytes) = 0;
   /// All bytes so far go to the sink, and what follows refers to nothing before it.
-  void flush_point();
+  virtual void flush_point() = 0;
   /// The rest and the trailer.
-  void finish();
-
- private:
-  struct State;
-  void run(std::string_view bytes);
-  std::size_t take_first_piece(std::string_view bytes);
-  void give_short_first_piece();
-
-  std::unique_ptr<State> state_;
+  virtual void finish() = 0;
 };
+
+/// `level` is 0 to 3 for ISA-L, which is several times faster, and 4 to 9 for zlib.
+std::unique_ptr<Deflater> make_deflater(Compression compression, int level, Deflater::Sink sink);
+
+/// The two of them; the level is right.
+std::unique_ptr<Deflater> make_isal_deflater(Compression compression, int level,
+                                             Deflater::Sink sink);
+std::unique_ptr<Deflater> make_zlib_deflater(Compression compression, int level,
+                                             Deflater::Sink sink);
 
 }  // namespace infeed::detail

@@ -28,7 +28,8 @@ Lz4Encoder::Lz4Encoder(int level, Sink sink) : level_(level), sink_(std::move(si
   if (level < 0 || level > 3) {
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("compression_level is {}, it goes from 0 (fastest) to 3 (smallest)", level));
+        fmt::format("compression_level is {}, for lz4 it goes from 0 (fastest) to 3 (smallest)",
+                    level));
   }
   std::string header(kLz4Magic);
   header.resize(kLz4FileHeaderBytes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -37,24 +38,26 @@ class RecordWriter::State {
         durability_(options.durability),
         is_indexed_(options.index),
         is_summed_(options.file_sum) {
-    require_places_are_possible(options);
+    require_options_fit(options);
     if (is_summed_) output_.sum_what_is_written();
+    constexpr int kUsualLevel = 1;
+    const int level = options.compression_level.value_or(kUsualLevel);
     switch (options.compression) {
       case Compression::none:
         break;
       case Compression::gzip:
       case Compression::zlib:
-        deflater_.emplace(options.compression, options.compression_level,
-                          [this](std::string_view bytes) { output_.write(bytes); });
+        deflater_ = detail::make_deflater(options.compression, level,
+                                          [this](std::string_view bytes) { output_.write(bytes); });
         break;
       case Compression::lz4:
-        lz4_.emplace(options.compression_level,
-                     [this](std::string_view bytes) { output_.write(bytes); });
+        lz4_.emplace(level, [this](std::string_view bytes) { output_.write(bytes); });
         break;
       case Compression::automatic:
         throw Error(ErrorCode::invalid_argument,
-                    "compression 'automatic' is for reading; choose none, gzip, zlib or lz4 to "
-                    "write")
+                    fmt::format("compression '{}' is for reading; choose none, gzip, zlib or lz4 "
+                                "to write",
+                                to_string(options.compression)))
             .at_file(output_.name());
     }
   }
@@ -118,13 +121,16 @@ class RecordWriter::State {
  private:
   enum class Phase { open, failed, closed, discarded };
 
-  void require_places_are_possible(const RecordWriterOptions& options) const {
+  void require_options_fit(const RecordWriterOptions& options) const {
     const auto refuse = [this](std::string what) {
       throw Error(ErrorCode::invalid_argument, what).at_file(output_.name());
     };
     const auto compression = to_string(options.compression);
     if (options.flush_point_bytes != 0 && options.compression != Compression::gzip) {
       refuse(fmt::format("flush points are for gzip, but the compression is {}", compression));
+    }
+    if (options.compression_level && options.compression == Compression::none) {
+      refuse("compression_level is for gzip, zlib and lz4, but the file is written plain");
     }
     if (options.index && options.compression != Compression::none) {
       refuse(fmt::format("an index is for plain files, but the compression is {}", compression));
@@ -239,7 +245,7 @@ class RecordWriter::State {
   }
 
   OutputFile output_;
-  std::optional<detail::Deflater> deflater_;
+  std::unique_ptr<detail::Deflater> deflater_;
   std::optional<detail::Lz4Encoder> lz4_;
   std::vector<char> buffer_;
   const std::uint64_t flush_point_bytes_;

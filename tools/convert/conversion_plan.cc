@@ -120,7 +120,7 @@ ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& option
     plan.shards.push_back(shard_name(options.prefix, {.count = plan.shard_count, .index = i},
                                      shard_extension(options.compression)));
   }
-  const Json json{
+  Json json{
       {"format", "infeed-plan 1"},
       {"infeed", INFEED_VERSION},
       {"name", detail::utf8_name(DatasetNames(options.prefix).name)},
@@ -133,6 +133,7 @@ ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& option
       {"order", options.seed ? fmt::format("shuffled with seed {}", *options.seed) : "the input's"},
       {"part", detail::utf8_name(describe_part(options))},
   };
+  if (options.compression_level) json["compression_level"] = *options.compression_level;
   plan.text = json.dump(1) + "\n";
   plan.id = fmt::format("{:08x}", crc32c(plan.text));
   return plan;

@@ -55,6 +55,7 @@ struct ConvertOptions {
   /// Used instead of the count: about so many bytes a shard before compression; 0 is off.
   std::uint64_t shard_bytes = 0;
   Compression compression = Compression::none;  ///< none, gzip or lz4
+  std::optional<int> compression_level = {};    ///< RecordWriterOptions::compression_level
   ExistingDataset existing = ExistingDataset::refuse;
   std::optional<std::uint64_t> seed = {};  ///< seed of the shuffled order; none: the input's order
   SplitPart part = SplitPart::all;

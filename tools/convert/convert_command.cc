@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <functional>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "cli/json_text.h"
 #include "cli/option_checks.h"
 #include "cli/terminal.h"
+#include "convert/compression_choice.h"
 #include "convert/convert.h"
 #include "convert/convert_report.h"
 #include "convert/images/class_list.h"
@@ -30,9 +30,6 @@
 
 namespace infeed::tools {
 namespace {
-
-const std::map<std::string, Compression> kCompressions{
-    {"none", Compression::none}, {"gzip", Compression::gzip}, {"lz4", Compression::lz4}};
 
 struct ConvertCommandOptions {
   std::vector<std::string> inputs;
@@ -49,7 +46,7 @@ struct ConvertCommandOptions {
   std::string split = "both";
   std::uint32_t shards = 0;  ///< 0: by the size
   std::uint64_t shard_bytes = 0;
-  std::string compression = "none";
+  CompressionChoice compression;
   std::optional<std::uint64_t> seed;
   double validation_share = 0;
   std::string split_column;
@@ -134,6 +131,7 @@ class ConvertRun {
         terminal_(stdout, {.colours = !options.no_color}) {}
 
   void run() {
+    compression_of(options_.compression);  // so that a wrong level is said at once
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
     for (const Source& source : list_sources(options_)) {
       terminal_.status(fmt::format("{}: reading {}", source.name, source.description));
@@ -191,7 +189,8 @@ class ConvertRun {
     return {.prefix = options_.output + "/" + set.name,
             .shard_count = options_.shards,
             .shard_bytes = options_.shard_bytes,
-            .compression = kCompressions.at(options_.compression),
+            .compression = compression_of(options_.compression),
+            .compression_level = options_.compression.level,
             .existing = options_.overwrite ? ExistingDataset::replace : ExistingDataset::refuse,
             .seed = options_.seed,
             .part = set.part,
@@ -298,13 +297,7 @@ void add_output_options(CLI::App& command, ConvertCommandOptions& options) {
       ->check(is_positive())
       ->excludes(shards)
       ->type_name("BYTES");
-  command
-      .add_option("--compression", options.compression,
-                  "none; gzip: smaller, everybody reads it; lz4: several times faster to read, "
-                  "but only infeed does")
-      ->check(CLI::IsMember(kCompressions))
-      ->capture_default_str()
-      ->type_name("NAME");
+  add_compression_options(command, options.compression);
   command.add_option(
       "--seed", options.seed,
       "Shuffle all examples, differently with each seed; else they keep their order");

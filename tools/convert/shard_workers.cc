@@ -172,8 +172,10 @@ bool ShardWorkers::read_wanted(std::uint64_t index, ExampleReader& reader, Shard
 /// Returns false if stopped before the shard's end: the writer then removes the file.
 bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry) {
   const std::string& file = shards_[shard];
-  RecordWriter writer(
-      file, shard_options(options_.compression, ExistingFile::replace, options_.durability));
+  RecordWriterOptions writer_options =
+      shard_options(options_.compression, ExistingFile::replace, options_.durability);
+  writer_options.compression_level = options_.compression_level;
+  RecordWriter writer(file, writer_options);
   entry.shard = shard;
   entry.file = std::filesystem::path(file).filename().string();
   entry.statistics = ColumnStatistics(columns_);

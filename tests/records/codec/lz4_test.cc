@@ -232,11 +232,11 @@ TEST(Lz4, another_version_is_refused) {
 
 TEST(Lz4, wrong_options_are_refused) {
   const TemporaryFolder folder;
-  EXPECT_THAT(error_of([&] {
-                RecordWriter(folder.file("x"),
-                             {.compression = Compression::lz4, .compression_level = 4});
-              }).what(),
-              HasSubstr("compression_level is 4, it goes from 0 (fastest) to 3 (smallest)"));
+  EXPECT_THAT(
+      error_of([&] {
+        RecordWriter(folder.file("x"), {.compression = Compression::lz4, .compression_level = 4});
+      }).what(),
+      HasSubstr("compression_level is 4, for lz4 it goes from 0 (fastest) to 3 (smallest)"));
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ TEST_F(ParallelRecordReaderTest, gzip_files_are_split_at_their_flush_points) {
   for (const Payloads& payloads :
        {Payloads{}, Payloads{""}, mixed_payloads(random_, 10), mixed_payloads(random_, 400)}) {
     for (const std::uint64_t flush_point_bytes : {1, 500, 1 << 20}) {
-      for (const int level : {0, 1, 3}) {
+      for (const int level : {0, 1, 3, 6}) {
         write_records(file_, payloads,
                       {.compression = Compression::gzip,
                        .compression_level = level,

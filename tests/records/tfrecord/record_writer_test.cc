@@ -62,7 +62,9 @@ TEST(RecordWriter, what_it_writes_is_read_back_in_every_compression) {
   std::mt19937_64 random(seed);
   const TemporaryFolder folder;
   for (const Compression compression : {Compression::none, Compression::gzip, Compression::zlib}) {
-    for (int level = 0; level <= 3; ++level) {
+    for (const int level : {0, 1, 2, 3, 4, 6, 9}) {
+      const bool is_plain = compression == Compression::none;
+      if (is_plain && level != 1) continue;
       Payloads payloads;
       for (int i = 0; i < 300; ++i) {
         payloads.push_back(test::random_bytes(random, random() % 5000));
@@ -71,7 +73,7 @@ TEST(RecordWriter, what_it_writes_is_read_back_in_every_compression) {
       const auto file = folder.file("x");
       write_all(file, payloads,
                 {.compression = compression,
-                 .compression_level = level,
+                 .compression_level = is_plain ? std::nullopt : std::optional(level),
                  .existing = ExistingFile::replace});
       EXPECT_EQ(RecordReader(file).compression(), compression);
       ASSERT_EQ(read_all(file), payloads) << to_string(compression) << " level " << level;
@@ -217,9 +219,12 @@ TEST(RecordWriter, wrong_places_and_options_say_why) {
               HasSubstr("choose none, gzip, zlib or lz4"));
   EXPECT_THAT(error_of([&] {
                 RecordWriter w(folder.file("a"),
-                               {.compression = Compression::gzip, .compression_level = 9});
+                               {.compression = Compression::gzip, .compression_level = 10});
               }).what(),
-              HasSubstr("it goes from 0 (fastest) to 3 (smallest)"));
+              HasSubstr("compression_level is 10, it goes from 0 (fastest) to 9 (smallest)"));
+  EXPECT_THAT(error_of([&] { RecordWriter w(folder.file("a"), {.compression_level = 1}); }).what(),
+              HasSubstr("compression_level is for gzip, zlib and lz4, but the file is written "
+                        "plain"));
   EXPECT_THAT(names_in(folder), ElementsAre());
   RecordWriter writer(folder.file("a"));
   writer.close();

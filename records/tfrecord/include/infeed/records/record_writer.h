@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,8 +36,9 @@ struct RecordWriterOptions {
   /// behind some borders between streams. lz4 is ours alone: larger, and several times faster to
   /// read; a record may have 1 GiB there.
   Compression compression = Compression::none;
-  /// 0 (fastest) to 3 (smallest) are ISA-L's levels; LZ4 has its fast form (0, 1) and its slow one.
-  int compression_level = 1;
+  /// 0 (fastest) to 9 (smallest): 0 to 3 are ISA-L's levels, those above zlib's, several times
+  /// slower. LZ4 has 0 to 3: its fast form (0, 1) and its slow one. Empty: 1. A plain file has none.
+  std::optional<int> compression_level = std::nullopt;
   /// gzip only: a flush point after about so many bytes (decompressed), at the next record, and a
   /// file NAME.points beside the data that names them (records/flush_points_format.md). The gzip
   /// file stays one member that everybody reads; ParallelRecordReader then uses several threads. At
