@@ -19,6 +19,7 @@ run_packages=(
   zlib1g-dev             # GZIP and ZLIB record files
   libisal-dev            # the same, several times faster
   liblz4-dev             # LZ4 record files
+  libzstd-dev            # zstd files
   libcurl4-openssl-dev libssl-dev ca-certificates  # shards by URL
   libtbb-dev             # the executor
   libprotobuf-dev protobuf-compiler  # TensorBoard's and XProf's files, messages of any type; in tests a referee
@@ -31,6 +32,7 @@ run_packages=(
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   nginx-light openssl    # the web server that reading by URL is tested with
+  lz4 zstd               # files that other programs write and read
   clang-format shellcheck python3 git
 )
 # Large, and a first run of the tests does without.

@@ -1,11 +1,12 @@
 #include "sources/array_feed.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 
 #include <infeed/error.h>
+#include <infeed/records/detail/data_front.h>
+#include <infeed/records/file.h>
 #include <infeed/records/files.h>
 
 namespace infeed::detail {
@@ -39,8 +40,9 @@ bool is_plain_file(const std::string& file, Compression compression) {
   if (is_url(file) || !std::filesystem::is_regular_file(file, error)) return false;
   if (compression != Compression::automatic) return compression == Compression::none;
   const File opened = File::open_to_read(file);
-  std::array<char, 2> magic{};
-  return opened.read_at(0, magic) < magic.size() || magic[0] != '\x1f' || magic[1] != '\x8b';
+  std::string front(detail::kDataFrontBytes, '\0');
+  front.resize(opened.read_at(0, front));
+  return detail::recognise_data_compression(front) == Compression::none;
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "infeed/records/seekable_file.h"
 
-#include <array>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 
 #include "infeed/error.h"
 #include "infeed/records/byte_stream.h"
+#include "infeed/records/detail/data_front.h"
 #include "infeed/records/detail/mapped_files.h"
 #include "infeed/records/file.h"
 #include "infeed/records/files.h"
@@ -17,9 +17,10 @@
 namespace infeed {
 namespace {
 
-bool is_gzip(const File& file) {
-  std::array<char, 2> magic{};
-  return file.read_at(0, magic) == magic.size() && magic[0] == '\x1f' && magic[1] == '\x8b';
+Compression compression_of(const File& file) {
+  std::string front(detail::kDataFrontBytes, '\0');
+  front.resize(file.read_at(0, front));
+  return detail::recognise_data_compression(front);
 }
 
 /// Copies a file into one without a name. Errors of reading name it `shown`.
@@ -67,9 +68,7 @@ File open_plain(const std::string& file, const UrlOptions& url) {
 
 File open_seekable(const std::string& file, Compression compression, const UrlOptions& url) {
   File plain = open_plain(file, url);
-  if (compression == Compression::automatic) {
-    compression = is_gzip(plain) ? Compression::gzip : Compression::none;
-  }
+  if (compression == Compression::automatic) compression = compression_of(plain);
   if (compression == Compression::none) return plain;
   return copy_without_name(path_of(plain), compression, redacted_url(file));
 }

@@ -1,7 +1,6 @@
 #include "io/byte_source.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -10,6 +9,8 @@
 #include <utility>
 
 #include "codec/lz4_file.h"
+#include "codec/skippable_frame.h"
+#include "codec/zstd_source.h"
 #include "infeed/records/files.h"
 #include "io/remote_files.h"
 #include "tfrecord/framing.h"
@@ -28,6 +29,8 @@ std::string_view to_string(Compression compression) {
       return "zlib";
     case Compression::lz4:
       return "lz4";
+    case Compression::zstd:
+      return "zstd";
   }
   return "unknown";
 }
@@ -129,7 +132,10 @@ Compression recognise_compression(std::string_view prefix) {
       frame_at(prefix.data(), prefix.size()).state != FrameState::bad_length) {
     return Compression::none;
   }
-  if (prefix.starts_with(kLz4Magic)) return Compression::lz4;
+  const std::string_view frame = behind_skippable_frames(prefix);
+  if (frame.starts_with(kLz4Magic)) return Compression::lz4;
+  // A long skippable frame hides what follows it: zstd's writers begin with one, LZ4's don't.
+  if (frame.starts_with(kZstdMagic) || frame.size() < prefix.size()) return Compression::zstd;
   if (prefix.size() >= 3 && byte(0) == 0x1f && byte(1) == 0x8b && byte(2) == 8) {
     return Compression::gzip;
   }
@@ -144,7 +150,7 @@ Compression recognise_compression(std::string_view prefix) {
 OpenedSource open_source(const std::string& name, const SourceOptions& options) {
   OpenedSource opened = is_url(name) ? open_url_source(name, options) : open_local(name, options);
   switch (opened.compression) {
-    case Compression::automatic:  // has been recognised
+    case Compression::automatic:
     case Compression::none:
       break;
     case Compression::gzip:
@@ -155,38 +161,11 @@ OpenedSource open_source(const std::string& name, const SourceOptions& options) 
     case Compression::lz4:
       opened.source = make_lz4_source(name, std::move(opened.source), options.input_block_bytes);
       break;
+    case Compression::zstd:
+      opened.source = make_zstd_source(name, std::move(opened.source), options.input_block_bytes);
+      break;
   }
   return opened;
-}
-
-void refuse_foreign_format(std::string_view front, const std::string& file) {
-  struct Format {
-    std::string_view begin;
-    std::string_view name;
-    std::string_view advice;
-  };
-  constexpr std::string_view kDecompress = "decompress it, or compress it by gzip";
-  static constexpr std::array<Format, 7> kFormats{{
-      {"\x28\xb5\x2f\xfd", "compressed by zstd", kDecompress},
-      {"\xfd"
-       "7zXZ",
-       "compressed by xz", kDecompress},
-      {"BZh91AY&SY", "compressed by bzip2", kDecompress},
-      {"PK\x03\x04", "a zip archive", "unpack it"},
-      {"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it"},
-      {"PAR1", "a Parquet file", "write its columns as CSV or JSON lines"},
-      {"version https://git-lfs.github.", "a pointer of Git LFS and not the file",
-       "run git lfs pull"},
-  }};
-  for (const Format& format : kFormats) {
-    if (!front.starts_with(format.begin)) continue;
-    throw Error(
-        ErrorCode::failed_precondition,
-        fmt::format("the file is {}, which isn't read here: {} (a compression of none reads "
-                    "the bytes as they are)",
-                    format.name, format.advice))
-        .at_file(redacted_url(file));
-  }
 }
 
 OpenedSource open_data_source(const std::string& name, SourceOptions options) {
@@ -206,8 +185,7 @@ std::optional<std::uint64_t> plain_file_bytes(const std::string& name, Compressi
   try {
     const File file = File::open_to_read(name);
     if (compression == Compression::automatic) {
-      compression = recognise_compression(read_prefix(file));
-      if (compression == Compression::zlib) compression = Compression::none;
+      compression = recognise_data_compression(read_prefix(file));
     }
     return compression == Compression::none ? file.size_bytes() : std::nullopt;
   } catch (const Error&) {

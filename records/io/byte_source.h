@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "infeed/records/compression.h"
+#include "infeed/records/detail/data_front.h"
 #include "infeed/records/file.h"
 #include "infeed/records/url_options.h"
 
@@ -53,14 +54,10 @@ std::unique_ptr<ByteSource> make_inflate_source(std::unique_ptr<ByteSource> inpu
                                                 TrailingStreams trailing);
 
 /// Bytes at a file's front that recognise_compression() needs.
-inline constexpr std::size_t kCompressionPrefixBytes = 32;
+inline constexpr std::size_t kCompressionPrefixBytes = kDataFrontBytes;
 
-/// Recognises the compression of a file that begins with `prefix`.
+/// Recognises the compression of a record file that begins with `prefix`.
 Compression recognise_compression(std::string_view prefix);
-
-/// Throws failed_precondition where `front` is the begin of a file in a well-known format that isn't
-/// read here (bzip2, Parquet...). Its bytes would pass for lines, or for damaged records.
-void refuse_foreign_format(std::string_view front, const std::string& file);
 
 struct OpenedSource {
   std::unique_ptr<ByteSource> source;
@@ -78,8 +75,7 @@ struct SourceOptions {
 
 /// Opens a path or URL.
 OpenedSource open_source(const std::string& file, const SourceOptions& options);
-/// Opens text or data of any kind, which may by chance begin as a zlib stream does ("x^2,...").
-/// Such data is hardly ever a zlib stream, so zlib has to be named.
+/// Opens text or data of any kind (recognise_data_compression()); zlib has to be named.
 OpenedSource open_data_source(const std::string& file, SourceOptions options);
 
 /// Returns the size of a regular file that open_data_source() would give as it is. Empty for a file

@@ -54,6 +54,7 @@ class RecordWriter::State {
         lz4_.emplace(level, [this](std::string_view bytes) { output_.write(bytes); });
         break;
       case Compression::automatic:
+      case Compression::zstd:
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("compression '{}' is for reading; choose none, gzip, zlib or lz4 "
                                 "to write",

@@ -7,6 +7,7 @@
 
 #include "fuzz.h"
 #include "records/codec/lz4_framed.h"
+#include "records/codec/zstd_framed.h"
 
 /// RecordReader on any bytes: it never crashes, the policies agree with each other, and all bytes
 /// that it doesn't deliver are noted.
@@ -30,7 +31,10 @@ std::string assemble(Input& input) {
       if (!plain.empty()) blocks.push_back(std::exchange(plain, {}));
       return;
     }
-    file += wrapping == 1 ? test::gzip(plain) : wrapping == 2 ? test::zlib(plain) : plain;
+    const bool is_other = (mode & 8) != 0;
+    file += wrapping == 1   ? is_other ? testing::zstd(plain) : testing::gzip(plain)
+              : wrapping == 2 ? testing::zlib(plain)
+                            : plain;
     plain.clear();
   };
   while (!input.is_empty()) {

@@ -107,7 +107,8 @@ std::optional<std::uint64_t> records_listed(ShardManifests& manifests,
 Repaired repair_file(const std::string& file, const std::string& output, bool overwrite,
                      ShardManifests& manifests, const std::stop_token& stop) {
   require_another_file(file, output);
-  const Compression compression = RecordReader(file).compression();
+  Compression compression = RecordReader(file).compression();
+  if (compression == Compression::zstd) compression = Compression::gzip;  // zstd is only read
   RecordWriter writer = open_output(output, compression, overwrite);
   RecordScan scan = scan_to(writer, file, stop);
   if (scan.records == 0 && !scan.damaged.empty()) {
@@ -212,8 +213,10 @@ Command add_repair_command(CLI::App& app) {
       ->type_name("FILE");
   command->footer(
       "Example: infeed repair train-00003-of-00016.tfrecord -o saved.tfrecord\n"
-      "Offsets in a compressed file count decompressed bytes; behind damage inside a gzip or zlib "
-      "stream nothing can be saved, in an lz4 file the next block.\n");
+      "Offsets in a compressed file count decompressed bytes; behind damage inside a gzip, zlib "
+      "or zstd stream nothing can be saved, in an lz4 file the next block. The output is "
+      "compressed "
+      "as the input, but by gzip instead of zstd.\n");
   return {.options = command,
           .run = [options](const std::stop_token& stop) { run(*options, stop); }};
 }

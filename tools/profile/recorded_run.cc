@@ -197,6 +197,7 @@ std::string_view likeness(std::string_view begin) {
   if (begin.starts_with("{\"traceEvents\"") || begin.starts_with("[{\"ph\"")) return "a trace";
   if (begin.starts_with("{")) return "other JSON";
   if (begin.starts_with("\x1f\x8b")) return "compressed by gzip";
+  if (begin.starts_with("\x28\xb5\x2f\xfd")) return "compressed by zstd";
   if (begin.starts_with("PERFILE2")) return "perf's";
   return "something else";
 }

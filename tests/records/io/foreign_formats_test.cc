@@ -20,7 +20,9 @@ struct ForeignFile {
 
 const std::vector<ForeignFile>& foreign_files() {
   static const std::vector<ForeignFile> files = {
-      {"\x28\xb5\x2f\xfd\x04\x58", "compressed by zstd"},
+      {"\x02\x21\x4c\x18", "LZ4's legacy format"},
+      {"<!DOCTYPE html>\n<html>", "an HTML page"},
+      {"\n <HTML lang=en>", "an HTML page"},
       {std::string("\xfd\x37\x7a\x58\x5a\x00", 6), "compressed by xz"},
       {"BZh91AY&SY\x94", "compressed by bzip2"},
       {"PK\x03\x04\x14", "a zip archive"},
@@ -57,8 +59,9 @@ TEST(ForeignFormats, AreReadAsTheyAreWhereNoneIsNamed) {
 }
 
 TEST(ForeignFormats, ShortTextsAreNone) {
-  const test::TemporaryFolder folder;
-  for (const std::string text : {"", "P", "PK", "BZh9", "version https://git"}) {
+  const testing::TemporaryFolder folder;
+  for (const std::string text :
+       {"", "P", "PK", "BZh9", "version https://git", "<", "<htm", "  ", "<!doctype svg"}) {
     EXPECT_NO_THROW(open_data_source(folder.write("file", text), {})) << text;
   }
 }

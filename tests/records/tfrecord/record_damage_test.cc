@@ -5,6 +5,7 @@
 #include <infeed/error.h>
 #include <infeed/records/record_reader.h>
 
+#include "records/codec/zstd_framed.h"
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
 
@@ -153,8 +154,9 @@ void expect_reported(const std::string& file, std::size_t block_bytes) {
 }
 
 TEST(RecordDamage, every_truncation_of_a_compressed_file_is_reported) {
-  const TemporaryFolder folder(test::memory_folder());
-  for (const std::string& good : {gzip(frame(kFour)), zlib(frame(kFour))}) {
+  const TemporaryFolder folder(testing::memory_folder());
+  for (const std::string& good :
+       {gzip(frame(kFour)), zlib(frame(kFour)), testing::zstd(frame(kFour))}) {
     for (std::size_t size = 1; size < good.size(); ++size) {
       SCOPED_TRACE("size " + std::to_string(size));
       const auto file = folder.write("cut", good.substr(0, size));
@@ -185,16 +187,22 @@ bool zlib_accepts(const std::string& bytes, const std::string& expected) {
   return code == Z_STREAM_END && all && out == expected;
 }
 
+bool zstd_accepts(const std::string& bytes, const std::string& expected) {
+  std::string out(expected.size() + 100, '\0');
+  const std::size_t size = ZSTD_decompress(out.data(), out.size(), bytes.data(), bytes.size());
+  return ZSTD_isError(size) == 0 && out.substr(0, size) == expected;
+}
+
 TEST(RecordDamage, every_bit_flip_of_a_compressed_file_is_reported) {
   const TemporaryFolder folder(test::memory_folder());
   const std::string plain = frame(kFour);
-  for (const std::string& good : {gzip(plain), zlib(plain)}) {
+  for (const std::string& good : {gzip(plain), zlib(plain), testing::zstd(plain)}) {
     for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
       SCOPED_TRACE("bit " + std::to_string(bit));
       std::string bytes = good;
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
       const auto file = folder.write("flipped", bytes);
-      if (!zlib_accepts(bytes, plain)) {
+      if (!zlib_accepts(bytes, plain) && !zstd_accepts(bytes, plain)) {
         for (std::size_t block_bytes : {64, 262'144}) expect_reported(file, block_bytes);
         continue;
       }

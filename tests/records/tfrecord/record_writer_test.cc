@@ -225,6 +225,10 @@ TEST(RecordWriter, wrong_places_and_options_say_why) {
   EXPECT_THAT(error_of([&] { RecordWriter w(folder.file("a"), {.compression_level = 1}); }).what(),
               HasSubstr("compression_level is for gzip, zlib and lz4, but the file is written "
                         "plain"));
+  EXPECT_THAT(error_of([&] {
+                RecordWriter w(folder.file("a"), {.compression = Compression::zstd});
+              }).what(),
+              HasSubstr("compression 'zstd' is for reading; choose none, gzip, zlib or lz4"));
   EXPECT_THAT(names_in(folder), ElementsAre());
   RecordWriter writer(folder.file("a"));
   writer.close();

@@ -22,7 +22,7 @@ struct NameEnd {
   std::string_view kind;
 };
 
-constexpr std::array<NameEnd, 11> kNameEnds{{{".csv", "csv"},
+constexpr std::array<NameEnd, 10> kNameEnds{{{".csv", "csv"},
                                              {".tsv", "tsv"},
                                              {".tab", "tsv"},
                                              {".jsonl", "jsonl"},
@@ -31,8 +31,9 @@ constexpr std::array<NameEnd, 11> kNameEnds{{{".csv", "csv"},
                                              {".npz", "npy"},
                                              {".tar", "tar"},
                                              {".tfrecord", "records"},
-                                             {".tfrecords", "records"},
-                                             {".tfrecord.lz4", "records"}}};
+                                             {".tfrecords", "records"}}};
+
+constexpr std::array<std::string_view, 4> kCompressedNameEnds{".gz", ".zst", ".zstd", ".lz4"};
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -47,7 +48,12 @@ std::string kind_by_name(const std::string& file, const std::vector<InputKind>& 
     }
   }
   if (name.ends_with(".tgz")) return "tar";
-  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  for (const std::string_view end : kCompressedNameEnds) {
+    if (name.ends_with(end)) {
+      name.resize(name.size() - end.size());
+      break;
+    }
+  }
   for (const NameEnd& known : kNameEnds) {
     if (name.ends_with(known.end)) return std::string(known.kind);
   }

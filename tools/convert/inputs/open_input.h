@@ -30,7 +30,7 @@
 /// records TFRecord files; their bytes pass through as they are
 /// files   each file whole: {content, filename}
 ///
-/// csv, tsv, jsonl, npy and tar may be gzipped; records may be gzip, zlib or our lz4 files.
+/// csv, tsv, jsonl, npy, tar and records may be compressed by gzip, zstd or LZ4, and records by zlib.
 namespace infeed::tools {
 
 struct InputOptions {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <infeed/error.h>
+#include <infeed/records/detail/data_front.h>
 #include <infeed/records/page_buffer.h>
 
 #include "cli/limits.h"
@@ -107,7 +108,10 @@ void TextRows::find_rows() {
   };
   while (const std::size_t got = file_.read_at(offset, step)) {
     const std::string_view bytes(step.data(), got);
-    if (offset == 0) require_utf8(bytes);
+    if (offset == 0) {
+      require_utf8(bytes);
+      detail::refuse_foreign_format(bytes.substr(0, detail::kDataFrontBytes), file());
+    }
     std::size_t at = offset == 0 && bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
     if (at != 0) row_begin = at;
     while (at < got) {

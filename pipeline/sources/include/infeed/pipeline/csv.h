@@ -36,7 +36,7 @@ struct CsvSourceOptions {
 ///
 /// CsvOptions (records/text_options.h) sets tabs or semicolons, no header, other nulls.
 /// records/csv.h says what a cell may hold. Patterns are those of infeed::match_files; they are
-/// looked up when the source is described. Files may be plain, .gz, .lz4 or URLs.
+/// looked up when the source is described. Files may be plain, .gz, .zst, .lz4 or URLs.
 ///
 /// One thread finds where rows end, at gigabytes a second. The slow part, parsing a batch's rows,
 /// is done by any number of threads, inside one file as well. Order, errors and checkpoints don't

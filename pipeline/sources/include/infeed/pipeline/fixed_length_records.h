@@ -15,7 +15,8 @@ namespace infeed {
 struct FixedLengthRecordsOptions {
   Count header_bytes = 0;  ///< skipped at the front of each file
   Count footer_bytes = 0;  ///< skipped at the end of each file
-  /// gzip and lz4 are recognised by content. zlib must be named, since data may begin like it.
+  /// gzip, zstd and lz4 are recognised by content. zlib must be named, since data may begin like
+  /// it.
   Compression compression = Compression::automatic;
   UrlOptions url = {};  ///< for files named by URLs
   StageName name = {};  ///< as in StageOptions
@@ -30,7 +31,7 @@ struct FixedLengthRecordsOptions {
 /// An element is a Record (records/record.h) that knows its file, its number in the file and its
 /// offset. It shows the bytes as they were read, uncopied. Patterns are those of
 /// infeed::match_files; they are looked up when the source is described. Files may be plain, .gz,
-/// .lz4 or URLs.
+/// .zst, .lz4 or URLs.
 ///
 /// If all files are local and uncompressed, the number of records is known and skipping (a resume)
 /// seeks. Otherwise the skipped bytes are read.

@@ -16,9 +16,10 @@ namespace infeed {
 struct LinesOptions {
   /// The longest line. A longer one is damage, and costs the rest of the file.
   Count line_bytes_max = std::size_t{16} << 20;
-  Compression compression = Compression::automatic;  ///< gzip and lz4 are recognised by content
-  UrlOptions url = {};                               ///< for files named by URLs
-  StageName name = {};                               ///< as in StageOptions
+  Compression compression =
+      Compression::automatic;  ///< gzip, zstd and lz4 are recognised by content
+  UrlOptions url = {};         ///< for files named by URLs
+  StageName name = {};         ///< as in StageOptions
 };
 
 /// Reads the lines of text files, one file after the other, without copying them.
@@ -30,7 +31,7 @@ struct LinesOptions {
 /// its file, its number in the file (from 0) and its offset. Empty lines are lines, too; the last
 /// line needs no line break. A byte order mark is skipped, and UTF-16 is an Error; otherwise the
 /// bytes aren't checked. Patterns are those of infeed::match_files; they are looked up when the
-/// source is described. Files may be plain, .gz, .lz4 or URLs.
+/// source is described. Files may be plain, .gz, .zst, .lz4 or URLs.
 ///
 /// Skipping (a resume) finds line ends at gigabytes a second. A failure of a file (not_found,
 /// permission_denied, data_loss, ...) is an element's error and costs the rest of the file; the

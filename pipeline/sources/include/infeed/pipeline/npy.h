@@ -44,7 +44,7 @@ struct NpySourceOptions {
 /// first copied to an unnamed file in TMPDIR, when their turn comes.
 ///
 /// The headers give the number of rows, so the number of batches is known for local files that
-/// aren't gzipped. Skipping (a resume) reads only headers.
+/// aren't compressed. Skipping (a resume) reads only headers.
 ///
 /// Errors are elements' errors. A file that is gone, isn't an array, is cut or damaged, or has
 /// other columns than the first file costs its rows. Its error comes after a batch of the rows

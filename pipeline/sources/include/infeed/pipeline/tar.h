@@ -31,7 +31,7 @@ struct TarSourceOptions {
 /// StageStatistics::count("hidden_members"), ("unnamed_members"), ("special_members").
 ///
 /// Contents are shown as they were read, uncopied. Patterns are those of infeed::match_files; they
-/// are looked up when the source is described. Files may be plain, .gz, .lz4 or URLs. To read
+/// are looked up when the source is described. Files may be plain, .gz, .zst, .lz4 or URLs. To read
 /// several at once: files(...) | interleave(tar).
 ///
 /// Skipping (a resume) reads only headers, and seeks over the contents if the file isn't

@@ -32,7 +32,7 @@ struct FixedLengthFormat {
   Count record_bytes;
   Count header_bytes = 0;  ///< bytes passed over at the front of each file
   Count footer_bytes = 0;  ///< bytes passed over at the end of each file
-  /// Compression of the files. gzip and lz4 are recognised by content; zlib has to be named, since
+  /// Compression of the files. gzip, zstd and lz4 are recognised by content; zlib has to be named, since
   /// data may begin like it.
   Compression compression = Compression::automatic;
   UrlOptions url = {};

@@ -93,7 +93,8 @@ class NpyArray {
 };
 
 struct NpyOptions {
-  Compression compression = Compression::automatic;  ///< gzip is recognised by content
+  Compression compression =
+      Compression::automatic;  ///< gzip, zstd and lz4 are recognised by content
   /// Arrays of an NPZ file to read, in this order; empty: all. A name that isn't there is
   /// invalid_argument.
   std::vector<std::string> arrays = {};

@@ -31,7 +31,7 @@ class SeekableFile {
  public:
   /// Takes an open file; errors name it `name`.
   SeekableFile(std::string name, File file);
-  /// Opens a file. `automatic` recognises gzip by its first bytes, but not zlib, since text may
+  /// Opens a file. `automatic` recognises gzip, zstd and lz4 by the first bytes, but not zlib, since text may
   /// begin like it.
   explicit SeekableFile(const std::string& file, Compression compression = Compression::automatic,
                         const UrlOptions& url = {});

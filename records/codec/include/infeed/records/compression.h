@@ -11,7 +11,8 @@ enum class Compression {
   none,
   gzip,
   zlib,
-  lz4,  ///< independent blocks at borders of records, with an index (records/lz4_format.md)
+  lz4,   ///< independent blocks at borders of records, with an index (records/lz4_format.md)
+  zstd,  ///< reading only: one or several frames
 };
 
 /// "gzip"; "plain" for none.

@@ -53,7 +53,7 @@ struct IdxExpectation {
   std::optional<std::uint64_t> rows = {};
 };
 
-/// Reads a plain, gzip or zlib file, recognised by content.
+/// Reads a file as ByteStream does: plain or compressed, recognised by content.
 IdxArray read_idx(const std::string& file, IdxExpectation expected = {});
 
 }  // namespace infeed

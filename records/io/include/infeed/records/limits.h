@@ -43,6 +43,10 @@ inline constexpr std::size_t damaged_ranges = std::size_t{1} << 16;
 /// piece the data file is read from the front instead.
 inline constexpr std::uint64_t segment_bytes = std::uint64_t{64} << 20;
 
+/// The base-2 logarithm of the largest window of a zstd frame: 128 MiB, as zstd's own programs take
+/// without being told. A header of 6 bytes may ask for gigabytes.
+inline constexpr int zstd_window_log = 27;
+
 /// Arrays of one NPZ file that are read at once. Each compressed array has an open file with its
 /// decompressed copy, and a process may usually have 1024 open files.
 inline constexpr std::size_t npz_arrays = 900;

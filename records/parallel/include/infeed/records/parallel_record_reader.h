@@ -26,7 +26,7 @@
 /// | plain                    | in blocks; going from header to header is done in turn            |
 /// | lz4                      | at blocks, by the index inside it                                 |
 /// | gzip with NAME.points    | at its flush points (RecordWriterOptions::flush_point_bytes)      |
-/// | other gzip, zlib, a pipe | not: one thread decodes ahead                                     |
+/// | other gzip, zlib, zstd, a pipe | not: one thread decodes ahead                               |
 /// | a URL                    | not: the same, while several ranges are fetched at once           |
 ///
 /// Flush points beside the data are only a hint: where they are wrong, or the data is damaged, a

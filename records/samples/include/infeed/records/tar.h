@@ -25,7 +25,7 @@
 ///     }
 ///
 /// Reads ustar, pax and GNU headers, and tar files that stand one behind the other (`cat a.tar
-/// b.tar`). Reads plain files, .gz, .lz4 and URLs. Members that are no fields are left out and
+/// b.tar`). Reads plain files, .gz, .zst, .lz4 and URLs. Members that are no fields are left out and
 /// listed (left_out()): hidden ones (._7.jpg, .DS_Store), those without an extension (README),
 /// devices and pipes. Folders are passed over.
 namespace infeed {
@@ -44,7 +44,8 @@ struct TarSample {
 };
 
 struct TarOptions {
-  Compression compression = Compression::automatic;  ///< gzip and lz4 are recognised by content
+  Compression compression =
+      Compression::automatic;  ///< gzip, zstd and lz4 are recognised by content
   /// Most bytes of a member. A sample with a larger one is replaced by an error.
   Count member_bytes_max = std::size_t{1} << 30;
   UrlOptions url = {};

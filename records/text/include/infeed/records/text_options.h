@@ -43,8 +43,9 @@ struct CsvOptions {
   /// Most bytes of a row. A longer row is damage (a quote that isn't closed), and the rest of its
   /// file is dropped.
   Count row_bytes_max = std::size_t{16} << 20;
-  Compression compression = Compression::automatic;  ///< gzip and lz4 are recognised by content
-  UrlOptions url = {};                               ///< for files named by URLs
+  Compression compression =
+      Compression::automatic;  ///< gzip, zstd and lz4 are recognised by content
+  UrlOptions url = {};         ///< for files named by URLs
 };
 
 /// Sets tabs between the fields and no quotes: text/tab-separated-values.
@@ -56,9 +57,10 @@ inline CsvOptions tab_separated(CsvOptions options = {}) {
 
 struct JsonLinesOptions {
   BadRows bad_rows = BadRows::fail;
-  Count row_bytes_max = std::size_t{16} << 20;       ///< a longer line is damage
-  Compression compression = Compression::automatic;  ///< gzip and lz4 are recognised by content
-  UrlOptions url = {};                               ///< for files named by URLs
+  Count row_bytes_max = std::size_t{16} << 20;  ///< a longer line is damage
+  Compression compression =
+      Compression::automatic;  ///< gzip, zstd and lz4 are recognised by content
+  UrlOptions url = {};         ///< for files named by URLs
 };
 
 }  // namespace infeed

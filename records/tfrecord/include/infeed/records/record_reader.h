@@ -22,8 +22,8 @@
 ///     while (reader.next(record)) use(record.bytes());
 ///
 /// A record on disk is `u64le length | u32le masked CRC of the length | bytes | u32le masked CRC of
-/// the bytes` (records/README.md). A file may be plain, one or several gzip or zlib streams, or an
-/// LZ4 file of ours (records/lz4_format.md).
+/// the bytes` (records/README.md). A file may be plain, or one or several gzip or zlib
+/// streams, or LZ4 or zstd frames.
 ///
 /// Outcomes of a reading call: records, the end (false or 0), or an infeed::Error. Errors name
 /// file, offset and record; the records before the damage are handed out first. After an Error
@@ -44,8 +44,8 @@ enum class DamagePolicy {
   /// Throw, and end.
   fail,
   /// Note the range, tell `on_damage`, and go on with the next bytes that are a whole record by
-  /// both checksums. Inside a damaged gzip or zlib stream nothing can be found again: its rest is
-  /// one range. An LZ4 file goes on with its next block.
+  /// both checksums. Inside a damaged gzip, zlib or zstd stream nothing can be found again: its
+  /// rest is one range. An LZ4 file of ours (records/lz4_format.md) goes on with its next block.
   skip_and_resynchronise,
   /// Does as TensorFlow's reader does: a cut inside a record's header, a missing gzip trailer and
   /// everything after the first zlib stream are a silent end; anything else fails.

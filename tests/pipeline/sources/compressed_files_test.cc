@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/pipeline/csv.h>
+#include <infeed/pipeline/json_lines.h>
+#include <infeed/pipeline/lines.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/records.h>
+#include <infeed/pipeline/tar.h>
+
+#include "pipeline/suite/stage_suite.h"
+#include "records/samples/tar_bytes.h"
+#include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
+
+/// Sources of zstd files give what plain files give, and resume anywhere.
+namespace infeed::test {
+namespace {
+
+using testing::TemporaryFolder;
+
+/// Makes zstd frames by hand, of stored blocks, each frame with `frame_bytes` of the content.
+std::string stored_by_zstd(std::string_view bytes, std::size_t frame_bytes) {
+  constexpr std::size_t kBlockBytes = 1000;
+  std::string file;
+  do {
+    std::string_view content = bytes.substr(0, frame_bytes);
+    bytes.remove_prefix(content.size());
+    file += std::string("\x28\xb5\x2f\xfd\x00\x50", 6);  // no flags; a window of 1 MiB
+    bool is_last = false;
+    while (!is_last) {
+      const std::string_view block = content.substr(0, kBlockBytes);
+      content.remove_prefix(block.size());
+      is_last = content.empty();
+      const auto header = static_cast<std::uint32_t>(block.size() << 3 | (is_last ? 1 : 0));
+      file += testing::little(header).substr(0, 3) + std::string(block);
+    }
+    file += testing::little(std::uint32_t{0x184d2a53}) + testing::little(std::uint32_t{3}) + "own";
+  } while (!bytes.empty());
+  return file;
+}
+
+class CompressedFiles : public ::testing::Test {
+ protected:
+  static constexpr int kFiles = 3;
+  static constexpr int kRows = 60;
+
+  void write(const std::string& ending, const std::function<std::string(int)>& row,
+             const std::string& header = "") const {
+    for (int file = 0; file < kFiles; ++file) {
+      std::string bytes = header;
+      for (int i = 0; i < kRows; ++i) bytes += row(file * kRows + i);
+      folder_.write(fmt::format("{}.{}.zst", file, ending), stored_by_zstd(bytes, 700));
+    }
+  }
+  std::string pattern(const std::string& ending) const {
+    return folder_.file("*." + ending + ".zst");
+  }
+  static Stream all_numbers() {
+    std::vector<std::int64_t> values(kFiles * kRows);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i);
+    return numbers(values);
+  }
+  static Stream batches(int rows) {
+    Stream stream;
+    for (int begin = 0; begin < kFiles * kRows; begin += rows) {
+      std::vector<std::int64_t> ids;
+      for (int i = begin; i < std::min(kFiles * kRows, begin + rows); ++i) ids.push_back(i);
+      stream.push_back(show(ids));
+    }
+    return stream;
+  }
+  static std::int64_t number_of(const Record& record) {
+    return std::stoll(std::string(record.bytes()));
+  }
+  static std::vector<std::int64_t> ids_of(const ColumnBatch& batch) {
+    const auto values = batch.column("id").values<std::int64_t>();
+    return {values.begin(), values.end()};
+  }
+
+  const TemporaryFolder folder_;
+  const ColumnSchema schema_ = ColumnSchema().column("id", DType::int64);
+};
+
+TEST_F(CompressedFiles, OfLines) {
+  write("txt", [](int i) { return fmt::format("{}\n", i); });
+  run_source_suite([&] { return lines(pattern("txt")) | map(&number_of); }, all_numbers());
+}
+
+TEST_F(CompressedFiles, OfRecords) {
+  write("tfrecord", [](int i) { return testing::frame(std::to_string(i)); });
+  for (const int parallelism : {1, 2}) {
+    run_source_suite(
+        [&] {
+          return records(pattern("tfrecord"), {.parallelism = parallelism}) | map(&number_of);
+        },
+        all_numbers());
+  }
+}
+
+TEST_F(CompressedFiles, OfCsv) {
+  write(
+      "csv", [](int i) { return fmt::format("{},x\n", i); }, "id,text\n");
+  run_source_suite([&] { return csv(pattern("csv"), schema_, 7) | map(&ids_of); }, batches(7));
+}
+
+TEST_F(CompressedFiles, OfJsonLines) {
+  write("jsonl", [](int i) { return fmt::format("{{\"id\": {}}}\n", i); });
+  run_source_suite([&] { return json_lines(pattern("jsonl"), schema_, 7) | map(&ids_of); },
+                   batches(7));
+}
+
+TEST_F(CompressedFiles, OfTar) {
+  write("tar",
+        [](int i) { return testing::tar_member(fmt::format("{}.txt", i), std::to_string(i)); });
+  for (int file = 0; file < kFiles; ++file) {  // a tar ends with two empty blocks
+    const std::string name = folder_.file(fmt::format("{}.tar.zst", file));
+    folder_.write(fmt::format("{}.tar.zst", file),
+                  testing::read_whole(name) + stored_by_zstd(std::string(1024, '\0'), 700));
+  }
+  const auto value_of_sample = [](const TarSample& sample) -> std::int64_t {
+    return std::stoll(std::string(sample.find("txt")->bytes()));
+  };
+  run_source_suite([&] { return tar(pattern("tar")) | map(value_of_sample); }, all_numbers());
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,129 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/files.h>
+
+#include "temporary_folder.h"
+#include "tools/convert/inputs/example_text.h"
+#include "tools/folder_content.h"
+#include "tools/run_program.h"
+
+/// Files that the programs zstd, lz4 and gzip write and read, by the real program.
+namespace infeed::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+
+struct Packer {
+  const char* name;
+  const char* command;  ///< reads stdin and writes stdout
+  const char* ending;
+};
+
+class CompressedInputs : public ::testing::TestWithParam<Packer> {
+ protected:
+  void SetUp() override {
+    std::string table = "id,text\n";
+    std::string lines;
+    for (int i = 0; i < 5000; ++i) {
+      table += fmt::format("{},word{}\n", i, i % 700);
+      lines += fmt::format("{{\"id\": {}, \"text\": \"word{}\"}}\n", i, i % 700);
+    }
+    folder_.write("t.csv", table);
+    folder_.write("l.jsonl", lines);
+    shell(
+        "mkdir m && for i in 1 2 3; do echo $i >m/$i.cls; seq $i 20000 >m/$i.txt; done && "
+        "tar --sort=name -cf t.tar -C m .");
+  }
+  void shell(const std::string& command) const {
+    ASSERT_EQ(std::system(fmt::format("cd '{}' && {}", folder_.path().string(), command).c_str()),
+              0)
+        << command;
+  }
+  ProgramResult convert(const std::string& input, const std::string& output,
+                        std::vector<std::string> more = {}) const {
+    more.insert(more.begin(),
+                {"convert", input, "-o", folder_.file(output), "--shards", "2", "--overwrite"});
+    return run_infeed(more);
+  }
+  std::vector<std::string> texts(const std::string& input) const {
+    const ProgramResult result = convert(input, "out");
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.status != 0 ? std::vector<std::string>()
+                              : example_texts(match_files(folder_.file("out/data-*.tfrecord")));
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_P(CompressedInputs, HoldWhatThePlainFilesHold) {
+  for (const std::string name : {"t.csv", "l.jsonl", "t.tar"}) {
+    const std::vector<std::string> expected = texts(folder_.file(name));
+    ASSERT_GE(expected.size(), 3U);
+    shell(fmt::format("{} <{} >{}{}", GetParam().command, name, name, GetParam().ending));
+    EXPECT_THAT(texts(folder_.file(name + GetParam().ending)), ElementsAreArray(expected)) << name;
+  }
+}
+
+TEST_P(CompressedInputs, HoldRecords) {
+  const std::vector<std::string> expected = texts(folder_.file("t.csv"));
+  shell(
+      fmt::format("for i in 0 1; do {} <out/data-0000$i-of-00002.tfrecord "
+                  ">r-0000$i-of-00002.tfrecord{}; done",
+                  GetParam().command, GetParam().ending));
+  const std::string pattern = folder_.file("r-*");
+  EXPECT_THAT(run_infeed({"verify", pattern}).out, HasSubstr("good: 2 files, 5,000"));
+  EXPECT_THAT(run_infeed({"inspect", pattern}).out, HasSubstr("word"));
+  const ProgramResult result =
+      run_infeed({"reshard", pattern, "-o", folder_.file("back"), "--shards", "2"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(example_texts(match_files(folder_.file("back/data-*.tfrecord"))),
+              ElementsAreArray(expected));
+  const std::string first = folder_.file("r-00000-of-00002.tfrecord") + GetParam().ending;
+  EXPECT_EQ(run_infeed({"repair", first, "-o", folder_.file("saved")}).status, 0);
+  EXPECT_EQ(example_texts({folder_.file("saved")}).size(), 2500U);
+}
+
+TEST_P(CompressedInputs, AreNotReadWhenCut) {
+  const std::string name = std::string("t.csv") + GetParam().ending;
+  shell(fmt::format("{} <t.csv >whole", GetParam().command));
+  const std::string whole = read_bytes(folder_.file("whole"));
+  folder_.write(name, whole.substr(0, whole.size() / 2));
+  const ProgramResult result = convert(folder_.file(name), "out");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("data_loss"), HasSubstr(name)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, CompressedInputs,
+                         ::testing::Values(Packer{"Zstd", "zstd -qc", ".zst"},
+                                           Packer{"ZstdLong", "zstd -qc --ultra -20 --long=27",
+                                                  ".zst"},
+                                           Packer{"Gzip", "gzip -c", ".gz"}),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(ForeignInputs, AreNamedByConvert) {
+  const TemporaryFolder folder;
+  for (const auto& [front, said] : std::vector<std::pair<std::string, std::string>>{
+           {"BZh91AY&SY\x94", "compressed by bzip2"},
+           {std::string("\xfd\x37\x7a\x58\x5a\x00", 6), "compressed by xz"},
+           {"PK\x03\x04\x14", "a zip archive"},
+           {"PAR1\x15\x04", "a Parquet file"},
+           {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n", "git lfs pull"},
+           {"<!DOCTYPE html>\n<html><body>Sign in</body></html>\n", "an HTML page"}}) {
+    for (const std::string name : {"t.csv", "t.tsv", "l.jsonl"}) {
+      const ProgramResult result = run_infeed(
+          {"convert", folder.write(name, front + "a,b\n1,2\n"), "-o", folder.file("out")});
+      EXPECT_EQ(result.status, 1);
+      EXPECT_THAT(result.err, AllOf(HasSubstr(said), HasSubstr(name)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infeed::testing
