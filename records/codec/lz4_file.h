@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <lz4frame.h>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,65 +14,57 @@
 #include "io/input_file.h"
 #include "parallel/segment_place.h"
 
-/// Record files in independent LZ4 blocks; lz4_format.md has every byte.
+/// Record files as LZ4 frames: those that we write, whose blocks end at records (lz4_format.md has
+/// every byte), and those of other programs.
 namespace infeed::detail {
 
-inline constexpr std::string_view kLz4Magic = "INFEEDL4";
-/// Bytes a writer gathers for a block: they fit a reader's block, which is decoded into directly.
+inline constexpr std::string_view kLz4Magic = "\x04\x22\x4d\x18";
+/// The most bytes of a block: they fit a reader's block, which is decoded into directly.
 inline constexpr std::size_t kLz4BlockBytes = std::size_t{256} << 10;
-/// A larger record is refused.
-inline constexpr std::size_t kLz4BlockBytesMax = std::size_t{1} << 30;
-
-struct Lz4BlockHeader {
-  static constexpr std::size_t kBytes = 36;
-
-  std::uint32_t compressed_bytes = 0;
-  std::uint32_t stream_bytes = 0;
-  std::uint32_t records = 0;
-  std::uint64_t stream_offset = 0;
-  std::uint64_t first_record = 0;
-
-  /// Nothing when the 36 bytes are no header.
-  static std::optional<Lz4BlockHeader> load(const char* at);
-  std::string encode() const;
-  bool is_end_mark() const { return stream_bytes == 0; }
-};
 
 class Lz4Encoder {
  public:
   using Sink = std::function<void(std::string_view)>;
 
-  /// `level` is 0 to 3. Writes the file's header at once.
+  /// `level` is 0 to 3. Writes the frame's header at once.
   Lz4Encoder(int level, Sink sink);
 
-  /// Whole records with their framing, at least one, kLz4BlockBytesMax at most.
-  void write_block(std::string_view framed, std::uint32_t records);
-  /// End mark and index.
+  /// Writes whole records with their framing, at least one. They are one block if they fit
+  /// (kLz4BlockBytes), else several.
+  void write_records(std::string_view framed, std::uint64_t records);
+  /// Writes the end mark and the index.
   void finish();
 
  private:
-  std::size_t compress(std::string_view bytes);
   void put(std::string_view bytes);
 
-  const int level_;
   const Sink sink_;
-  std::vector<char> compressed_;
+  const LZ4F_preferences_t preferences_;
+  std::unique_ptr<LZ4F_cctx, decltype(&LZ4F_freeCompressionContext)> context_;
+  std::vector<char> output_;
   SegmentPlace next_;
   std::vector<SegmentPlace> places_;
 };
 
-/// Decodes such a file. Damage costs a block.
+/// Decodes LZ4 frames. Damage costs a block where the file has our index and can be sought, else
+/// the rest.
 class Lz4Source : public ByteSource {
  public:
-  /// Goes on with the block there; the input was put to its file offset.
-  virtual void restart_at(const SegmentPlace& place) = 0;
+  /// Goes on with the blocks from `begin` to `end` of a file of ours, of which all must be good;
+  /// the input was put to `begin`.
+  virtual void begin_segment(const SegmentPlace& begin, const SegmentPlace& end) = 0;
 };
 std::unique_ptr<Lz4Source> make_lz4_source(const std::string& name,
                                            std::unique_ptr<ByteSource> input,
                                            std::size_t input_block_bytes);
 
-/// Where the blocks of a file are, and where the last one ends. Checks all that is not in blocks;
-/// throws Error data_loss.
+/// Finds where records begin at the begin of a block, and where the last block ends. Checks all
+/// that is not in blocks. Throws Error data_loss.
 std::vector<SegmentPlace> read_lz4_places(const InputFile& file);
+
+/// The same for a file of `size` bytes whose bytes `read_part` gives, fewer at its end. Throws
+/// StreamDamage.
+using ReadPart = std::function<std::string(std::uint64_t offset, std::uint64_t bytes)>;
+std::vector<SegmentPlace> find_lz4_places(std::uint64_t size, const ReadPart& read_part);
 
 }  // namespace infeed::detail

@@ -4,13 +4,22 @@
 #include <cstdint>
 #include <string_view>
 
-/// Sizes and marks of the LZ4 format (lz4_format.md) that its writer and its readers share.
+#include "codec/skippable_frame.h"
+#include "parallel/segment_place.h"
+
+/// Sizes and marks of our LZ4 files (lz4_format.md) that their writer and their readers share.
 namespace infeed::detail {
 
-inline constexpr std::uint32_t kLz4Version = 1;
-inline constexpr std::size_t kLz4FileHeaderBytes = 16;
-inline constexpr std::string_view kLz4BlockMagic = "LZ4B";
+/// Version 1, independent blocks of at most 256 KiB, no sizes and no checksums; and this header's
+/// own checksum.
+inline constexpr std::string_view kLz4FrameHeader = "\x04\x22\x4d\x18\x60\x50\xfb";
+inline constexpr std::size_t kLz4BlockHeaderBytes = 4;
+inline constexpr std::uint32_t kLz4IsStored = std::uint32_t{1} << 31;  ///< in a block's header
+/// The skippable frame with the index.
+inline constexpr std::uint32_t kLz4IndexMagic = kSkippableMagic + 0xd;
+inline constexpr std::string_view kLz4TrailerMagic = "INFEEDL2";
 inline constexpr std::size_t kLz4TrailerBytes = 20;
-inline constexpr std::string_view kLz4TrailerMagic = "INFEEDLE";
+/// Bytes of an index's content without the places of blocks.
+inline constexpr std::size_t kLz4IndexBytesMin = SegmentPlace::kBytes + kLz4TrailerBytes;
 
 }  // namespace infeed::detail

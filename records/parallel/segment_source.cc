@@ -52,7 +52,8 @@ class Lz4SegmentSource final : public SegmentSource {
   }
   void begin(const Segment& segment) override {
     part_->begin(segment.file_begin, segment.file_end);
-    lz4_->restart_at({segment.file_begin, segment.stream_begin, 0});
+    lz4_->begin_segment({segment.file_begin, segment.stream_begin, 0},
+                        {segment.file_end, segment.stream_end, 0});
   }
   std::size_t read(std::span<char> into) override { return lz4_->read(into); }
   std::size_t room_preferred() const override { return lz4_->room_preferred(); }

@@ -75,7 +75,7 @@ class RecordWriter::State {
     if (framed_bytes <= room()) {
       store(bytes);
     } else if (lz4_) {
-      write_block_of(bytes);
+      write_blocks_of(bytes);
     } else {
       store_across(bytes);
     }
@@ -193,18 +193,10 @@ class RecordWriter::State {
   }
 
   /// A record that is larger than a block.
-  void write_block_of(std::string_view bytes) {
+  void write_blocks_of(std::string_view bytes) {
     guarded([&] {
-      if (bytes.size() > detail::kLz4BlockBytesMax - detail::kFramingBytes) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("the record has {} bytes, an lz4 file takes at most {}; choose "
-                                "another compression",
-                                bytes.size(), detail::kLz4BlockBytesMax - detail::kFramingBytes))
-            .at_file(output_.name())
-            .at_record(position_.record);
-      }
       const detail::RecordFrame frame(bytes);
-      lz4_->write_block(fmt::format("{}{}{}", frame.before(), bytes, frame.after()), 1);
+      lz4_->write_records(fmt::format("{}{}{}", frame.before(), bytes, frame.after()), 1);
     });
   }
 
@@ -212,7 +204,7 @@ class RecordWriter::State {
     const std::string_view bytes(buffer_.data(), std::exchange(used_, 0));
     guarded([&] {
       if (lz4_) {
-        if (!bytes.empty()) lz4_->write_block(bytes, std::exchange(records_in_buffer_, 0));
+        if (!bytes.empty()) lz4_->write_records(bytes, std::exchange(records_in_buffer_, 0));
       } else {
         put(bytes);
       }
@@ -256,7 +248,7 @@ class RecordWriter::State {
   RecordIndex index_;
   std::vector<detail::SegmentPlace> flush_points_ = {{detail::kGzipHeaderBytes, 0, 0}};
   std::size_t used_ = 0;
-  std::uint32_t records_in_buffer_ = 0;
+  std::uint64_t records_in_buffer_ = 0;
   RecordPosition position_;
   Phase phase_ = Phase::open;
 };

@@ -47,7 +47,7 @@ inline std::string file_of_frames(
         break;
       }
       case 2:
-        file += testing::skippable_frame(std::string(input.bytes(input.byte())),
+        file += test::skippable_frame(std::string(input.bytes(input.byte())),
                                          0x184d2a50U + input.byte() % 16);
         break;
       case 3:

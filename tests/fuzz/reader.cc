@@ -32,9 +32,9 @@ std::string assemble(Input& input) {
       return;
     }
     const bool is_other = (mode & 8) != 0;
-    file += wrapping == 1   ? is_other ? testing::zstd(plain) : testing::gzip(plain)
-              : wrapping == 2 ? testing::zlib(plain)
-                            : plain;
+    file += wrapping == 1   ? is_other ? test::zstd(plain) : test::gzip(plain)
+              : wrapping == 2 ? is_other ? test::lz4_frame(plain) : test::zlib(plain)
+                              : plain;
     plain.clear();
   };
   while (!input.is_empty()) {

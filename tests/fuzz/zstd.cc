@@ -9,7 +9,7 @@ namespace infeed::fuzz {
 namespace {
 
 std::string compress(std::string_view bytes, std::uint8_t how) {
-  return testing::zstd(bytes, {.level = how % 8 + 1,
+  return test::zstd(bytes, {.level = how % 8 + 1,
                                .has_checksum = (how & 8) != 0,
                                .has_size = (how & 16) != 0,
                                .window_log = (how & 32) != 0 ? 10 + how % 16 : 0});

@@ -20,7 +20,7 @@ void add_compression_options(CLI::App& command, CompressionChoice& choice) {
   command
       .add_option("--compression", choice.name,
                   "none; gzip: smaller, everybody reads it; lz4: several times faster to read, "
-                  "but only infeed does")
+                  "and 'lz4 -d' decompresses it")
       ->check(CLI::IsMember(kCompressions))
       ->capture_default_str()
       ->type_name("NAME");

@@ -19,7 +19,7 @@
 namespace infeed::test {
 namespace {
 
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 /// Makes zstd frames by hand, of stored blocks, each frame with `frame_bytes` of the content.
 std::string stored_by_zstd(std::string_view bytes, std::size_t frame_bytes) {
@@ -35,9 +35,9 @@ std::string stored_by_zstd(std::string_view bytes, std::size_t frame_bytes) {
       content.remove_prefix(block.size());
       is_last = content.empty();
       const auto header = static_cast<std::uint32_t>(block.size() << 3 | (is_last ? 1 : 0));
-      file += testing::little(header).substr(0, 3) + std::string(block);
+      file += test::little(header).substr(0, 3) + std::string(block);
     }
-    file += testing::little(std::uint32_t{0x184d2a53}) + testing::little(std::uint32_t{3}) + "own";
+    file += test::little(std::uint32_t{0x184d2a53}) + test::little(std::uint32_t{3}) + "own";
   } while (!bytes.empty());
   return file;
 }
@@ -90,7 +90,7 @@ TEST_F(CompressedFiles, OfLines) {
 }
 
 TEST_F(CompressedFiles, OfRecords) {
-  write("tfrecord", [](int i) { return testing::frame(std::to_string(i)); });
+  write("tfrecord", [](int i) { return test::frame(std::to_string(i)); });
   for (const int parallelism : {1, 2}) {
     run_source_suite(
         [&] {
@@ -114,11 +114,11 @@ TEST_F(CompressedFiles, OfJsonLines) {
 
 TEST_F(CompressedFiles, OfTar) {
   write("tar",
-        [](int i) { return testing::tar_member(fmt::format("{}.txt", i), std::to_string(i)); });
+        [](int i) { return test::tar_member(fmt::format("{}.txt", i), std::to_string(i)); });
   for (int file = 0; file < kFiles; ++file) {  // a tar ends with two empty blocks
     const std::string name = folder_.file(fmt::format("{}.tar.zst", file));
     folder_.write(fmt::format("{}.tar.zst", file),
-                  testing::read_whole(name) + stored_by_zstd(std::string(1024, '\0'), 700));
+                  test::read_whole(name) + stored_by_zstd(std::string(1024, '\0'), 700));
   }
   const auto value_of_sample = [](const TarSample& sample) -> std::int64_t {
     return std::stoll(std::string(sample.find("txt")->bytes()));

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 class ParseMessageColumns : public ::testing::Test {
  protected:

@@ -29,7 +29,7 @@ namespace infeed::test {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
+using test::TemporaryFolder;
 
 shop::Click click_of(std::int64_t id) {
   shop::Click click;

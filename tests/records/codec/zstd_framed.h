@@ -7,7 +7,7 @@
 #include "records/codec/skippable.h"
 
 /// zstd frames made by the library, which we don't write.
-namespace infeed::testing {
+namespace infeed::test {
 
 struct ZstdFrame {
   int level = 3;
@@ -36,4 +36,4 @@ inline std::string zstd(std::string_view bytes, const ZstdFrame& frame = {}) {
   return out;
 }
 
-}  // namespace infeed::testing
+}  // namespace infeed::test

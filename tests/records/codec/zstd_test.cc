@@ -18,12 +18,12 @@
 namespace infeed {
 namespace {
 
-using testing::error_of;
-using testing::frame;
+using test::error_of;
+using test::frame;
 using ::testing::HasSubstr;
-using testing::skippable_frame;
-using testing::TemporaryFolder;
-using testing::zstd;
+using test::skippable_frame;
+using test::TemporaryFolder;
+using test::zstd;
 
 std::string read_stream(const std::string& file, std::size_t step_bytes = 100'000) {
   ByteStream stream(file);
@@ -46,10 +46,10 @@ TEST(Zstd, frames_of_any_kind_are_read) {
   const TemporaryFolder folder;
   const std::string large = some_text(700'000);
   for (const std::string& bytes : {std::string(), std::string("x"), large}) {
-    for (const testing::ZstdFrame& kind :
-         {testing::ZstdFrame{}, testing::ZstdFrame{.level = 1, .has_checksum = false},
-          testing::ZstdFrame{.level = 19, .has_size = false},
-          testing::ZstdFrame{.has_size = false, .window_log = 27}}) {
+    for (const test::ZstdFrame& kind :
+         {test::ZstdFrame{}, test::ZstdFrame{.level = 1, .has_checksum = false},
+          test::ZstdFrame{.level = 19, .has_size = false},
+          test::ZstdFrame{.has_size = false, .window_log = 27}}) {
       const auto file = folder.write("x", zstd(bytes, kind));
       for (const std::size_t step : {1000, 1'000'000}) EXPECT_EQ(read_stream(file, step), bytes);
     }
@@ -107,7 +107,7 @@ TEST(Zstd, a_copy_for_reading_at_any_place_is_decompressed) {
 }
 
 TEST(Zstd, every_cut_is_an_error_behind_what_came_before) {
-  const TemporaryFolder folder(testing::memory_folder());
+  const TemporaryFolder folder(test::memory_folder());
   const std::vector<std::string> payloads = {some_text(20'000), "b", some_text(30'000)};
   const std::string good =
       zstd(frame(payloads[0])) + skippable_frame("some") + zstd(frame({payloads[1], payloads[2]}));
@@ -167,7 +167,7 @@ TEST(Zstd, damage_names_the_frame_and_the_place) {
 TEST(Zstd, blocks_before_damage_are_given) {
   const TemporaryFolder folder;
   std::mt19937_64 random(1);
-  const std::string text = testing::random_bytes(random, 5 * 131'072);  // blocks of 128 KiB
+  const std::string text = test::random_bytes(random, 5 * 131'072);  // blocks of 128 KiB
   const std::string good = zstd(text);
   for (const std::size_t block : {1, 3}) {
     std::string bytes = good;

@@ -21,6 +21,7 @@ struct ForeignFile {
 const std::vector<ForeignFile>& foreign_files() {
   static const std::vector<ForeignFile> files = {
       {"\x02\x21\x4c\x18", "LZ4's legacy format"},
+      {"INFEEDL4", "an older infeed's LZ4 format"},
       {"<!DOCTYPE html>\n<html>", "an HTML page"},
       {"\n <HTML lang=en>", "an HTML page"},
       {std::string("\xfd\x37\x7a\x58\x5a\x00", 6), "compressed by xz"},
@@ -59,7 +60,7 @@ TEST(ForeignFormats, AreReadAsTheyAreWhereNoneIsNamed) {
 }
 
 TEST(ForeignFormats, ShortTextsAreNone) {
-  const testing::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   for (const std::string text :
        {"", "P", "PK", "BZh9", "version https://git", "<", "<htm", "  ", "<!doctype svg"}) {
     EXPECT_NO_THROW(open_data_source(folder.write("file", text), {})) << text;

@@ -12,7 +12,7 @@
 #include "infeed/records/record.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -219,4 +219,4 @@ TEST(MessageParser, AgreesWithTheGeneratedClass) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -14,7 +14,7 @@
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -172,4 +172,4 @@ TEST_F(MessageTypeTest, DamagedSetsAndMessages) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -154,9 +154,9 @@ void expect_reported(const std::string& file, std::size_t block_bytes) {
 }
 
 TEST(RecordDamage, every_truncation_of_a_compressed_file_is_reported) {
-  const TemporaryFolder folder(testing::memory_folder());
+  const TemporaryFolder folder(test::memory_folder());
   for (const std::string& good :
-       {gzip(frame(kFour)), zlib(frame(kFour)), testing::zstd(frame(kFour))}) {
+       {gzip(frame(kFour)), zlib(frame(kFour)), test::zstd(frame(kFour))}) {
     for (std::size_t size = 1; size < good.size(); ++size) {
       SCOPED_TRACE("size " + std::to_string(size));
       const auto file = folder.write("cut", good.substr(0, size));
@@ -196,7 +196,7 @@ bool zstd_accepts(const std::string& bytes, const std::string& expected) {
 TEST(RecordDamage, every_bit_flip_of_a_compressed_file_is_reported) {
   const TemporaryFolder folder(test::memory_folder());
   const std::string plain = frame(kFour);
-  for (const std::string& good : {gzip(plain), zlib(plain), testing::zstd(plain)}) {
+  for (const std::string& good : {gzip(plain), zlib(plain), test::zstd(plain)}) {
     for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
       SCOPED_TRACE("bit " + std::to_string(bit));
       std::string bytes = good;

@@ -8,6 +8,7 @@
 #include <infeed/error.h>
 #include <infeed/records/record_reader.h>
 
+#include "records/codec/lz4_framed.h"
 #include "records/codec/zstd_framed.h"
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
@@ -86,7 +87,8 @@ TEST(RecordReader, recognises_compression_by_content_whatever_the_name) {
     EXPECT_EQ(read_all(folder.write(name, bytes)), kThree);
     EXPECT_EQ(read_all(folder.write(name, gzip(bytes))), kThree);
     EXPECT_EQ(read_all(folder.write(name, zlib(bytes))), kThree);
-    EXPECT_EQ(read_all(folder.write(name, testing::zstd(bytes))), kThree);
+    EXPECT_EQ(read_all(folder.write(name, test::zstd(bytes))), kThree);
+    EXPECT_EQ(read_all(folder.write(name, test::lz4_frame(bytes))), kThree);
   }
   EXPECT_EQ(RecordReader(folder.write("y", gzip(bytes))).compression(), Compression::gzip);
   EXPECT_EQ(RecordReader(folder.write("y", zlib(bytes))).compression(), Compression::zlib);
@@ -114,7 +116,8 @@ TEST(RecordReader, random_files_at_any_block_size_and_compression) {
     const std::string bytes = frame(payloads);
     for (const std::string& file :
          {folder.write("plain", bytes), folder.write("gz", gzip(bytes)),
-          folder.write("zlib", zlib(bytes)), folder.write("zst", testing::zstd(bytes))}) {
+          folder.write("zlib", zlib(bytes)), folder.write("zst", test::zstd(bytes)),
+          folder.write("lz4", test::lz4_frame(bytes))}) {
       for (std::size_t block_bytes :
            {std::size_t{1}, std::size_t{64}, 65 + random() % 5000, std::size_t{262'144}}) {
         RecordReader reader(file, {.block_bytes = block_bytes});

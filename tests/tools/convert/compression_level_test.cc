@@ -6,7 +6,7 @@
 #include "tools/run_program.h"
 
 /// --compression-level, by the real program.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,4 +70,4 @@ TEST_F(CompressionLevel, BelongsToThePlan) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -12,7 +12,7 @@
 #include "tools/run_program.h"
 
 /// `infeed inspect --proto`, by the real program.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
@@ -89,4 +89,4 @@ TEST_F(InspectMessages, WrongUsage) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -6,6 +6,8 @@
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_reader.h>
 
+#include "records/codec/lz4_framed.h"
+#include "records/codec/zstd_framed.h"
 #include "records/remote/aws/s3_environment.h"
 #include "records/remote/http/http_server.h"
 #include "records/remote/http/quick_retries.h"
@@ -259,12 +261,14 @@ TEST_F(UrlErrors, MayBeTriedAgain) {
   EXPECT_EQ(got, content_.size() - (256U << 10));
 }
 
-TEST_F(UrlErrors, OfLz4AndGzipShowNoQuery) {
-  const std::string lz4 = "INFEEDL4" + test::little(std::uint32_t{9});
-  const std::string of_version_9 = lz4 + test::little(mask_crc32c(crc32c(lz4)));
+TEST_F(UrlErrors, OfCompressedFilesShowNoQuery) {
   const std::string gzip = test::deflate_with(std::string(1000, 'x'), 31);
-  for (const std::string& content : {of_version_9, gzip.substr(0, gzip.size() / 2)}) {
-    HttpServer server([&](const HttpRequestSeen& seen) { return serve_bytes(seen, content); });
+  const std::string lz4 = test::lz4_file({std::string(1000, 'x')}, {1});
+  const std::string zstd = test::zstd(std::string(1000, 'x'));
+  for (const std::string& content : {gzip, lz4, zstd}) {
+    HttpServer server([&](const HttpRequestSeen& seen) {
+      return serve_bytes(seen, content.substr(0, content.size() / 2));
+    });
     const Error error = error_of([&] {
       ByteStream stream(server.url("/a?X-Amz-Signature=secret"), Compression::automatic,
                         quick_retries());

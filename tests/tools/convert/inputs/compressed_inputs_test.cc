@@ -12,7 +12,7 @@
 #include "tools/run_program.h"
 
 /// Files that the programs zstd, lz4 and gzip write and read, by the real program.
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -104,7 +104,27 @@ INSTANTIATE_TEST_SUITE_P(Of, CompressedInputs,
                          ::testing::Values(Packer{"Zstd", "zstd -qc", ".zst"},
                                            Packer{"ZstdLong", "zstd -qc --ultra -20 --long=27",
                                                   ".zst"},
+                                           Packer{"Lz4", "lz4 -qc", ".lz4"},
+                                           Packer{"Lz4Linked", "lz4 -qc -B4 -BD", ".lz4"},
+                                           Packer{"Lz4Bare", "lz4 -qc --no-frame-crc", ".lz4"},
                                            Packer{"Gzip", "gzip -c", ".gz"}),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+class PackedShards : public CompressedInputs {};
+
+TEST_P(PackedShards, AreReadByTheirProgram) {
+  ASSERT_EQ(convert(folder_.file("t.csv"), "plain").status, 0);
+  const std::string name = GetParam().name;
+  ASSERT_EQ(convert(folder_.file("t.csv"), "packed", {"--compression", name}).status, 0);
+  shell(fmt::format("{} <packed/data-00001-of-00002.tfrecord{} >unpacked", GetParam().command,
+                    GetParam().ending));
+  EXPECT_EQ(read_bytes(folder_.file("unpacked")),
+            read_bytes(folder_.file("plain/data-00001-of-00002.tfrecord")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, PackedShards,
+                         ::testing::Values(Packer{"lz4", "lz4 -dqc", ".lz4"},
+                                           Packer{"gzip", "gzip -dc", ".gz"}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(ForeignInputs, AreNamedByConvert) {
@@ -126,4 +146,4 @@ TEST(ForeignInputs, AreNamedByConvert) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

@@ -33,8 +33,8 @@ namespace infeed {
 
 struct RecordWriterOptions {
   /// none, gzip or zlib; TensorFlow reads all three. One stream a file: its reader loses data
-  /// behind some borders between streams. lz4 is ours alone: larger, and several times faster to
-  /// read; a record may have 1 GiB there.
+  /// behind some borders between streams. lz4 is larger and several times faster to read; every
+  /// program that knows LZ4 frames decompresses it (records/lz4_format.md).
   Compression compression = Compression::none;
   /// 0 (fastest) to 9 (smallest): 0 to 3 are ISA-L's levels, those above zlib's, several times
   /// slower. LZ4 has 0 to 3: its fast form (0, 1) and its slow one. Empty: 1. A plain file has none.
