@@ -48,7 +48,7 @@ inline std::string file_of_frames(
       }
       case 2:
         file += test::skippable_frame(std::string(input.bytes(input.byte())),
-                                         0x184d2a50U + input.byte() % 16);
+                                      0x184d2a50U + input.byte() % 16);
         break;
       case 3:
         file += input.bytes(input.byte());

@@ -13,11 +13,11 @@ std::string compress(std::string_view bytes, std::uint8_t how) {
   if ((how & 1) != 0) {
     const std::size_t half = bytes.size() / 2;
     return test::lz4_file({std::string(bytes.substr(0, half)), std::string(bytes.substr(half))},
-                             {1, 1});
+                          {1, 1});
   }
   return test::lz4_frame(bytes, (how & 2) != 0 ? LZ4F_blockLinked : LZ4F_blockIndependent,
-                            (how & 4) != 0 ? LZ4F_contentChecksumEnabled : LZ4F_noContentChecksum,
-                            (how & 8) != 0);
+                         (how & 4) != 0 ? LZ4F_contentChecksumEnabled : LZ4F_noContentChecksum,
+                         (how & 8) != 0);
 }
 
 std::optional<std::string> decompress_at_once(std::string_view bytes) {

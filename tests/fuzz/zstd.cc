@@ -10,9 +10,9 @@ namespace {
 
 std::string compress(std::string_view bytes, std::uint8_t how) {
   return test::zstd(bytes, {.level = how % 8 + 1,
-                               .has_checksum = (how & 8) != 0,
-                               .has_size = (how & 16) != 0,
-                               .window_log = (how & 32) != 0 ? 10 + how % 16 : 0});
+                            .has_checksum = (how & 8) != 0,
+                            .has_size = (how & 16) != 0,
+                            .window_log = (how & 32) != 0 ? 10 + how % 16 : 0});
 }
 
 std::optional<std::string> decompress_at_once(std::string_view bytes) {

@@ -113,8 +113,7 @@ TEST_F(CompressedFiles, OfJsonLines) {
 }
 
 TEST_F(CompressedFiles, OfTar) {
-  write("tar",
-        [](int i) { return test::tar_member(fmt::format("{}.txt", i), std::to_string(i)); });
+  write("tar", [](int i) { return test::tar_member(fmt::format("{}.txt", i), std::to_string(i)); });
   for (int file = 0; file < kFiles; ++file) {  // a tar ends with two empty blocks
     const std::string name = folder_.file(fmt::format("{}.tar.zst", file));
     folder_.write(fmt::format("{}.tar.zst", file),

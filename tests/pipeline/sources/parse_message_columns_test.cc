@@ -17,9 +17,9 @@
 namespace infeed::test {
 namespace {
 
+using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using test::TemporaryFolder;
 
 class ParseMessageColumns : public ::testing::Test {
  protected:

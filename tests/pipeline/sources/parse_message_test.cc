@@ -28,8 +28,8 @@ inline std::int64_t value_of(const Click& click) {
 namespace infeed::test {
 namespace {
 
-using ::testing::HasSubstr;
 using test::TemporaryFolder;
+using ::testing::HasSubstr;
 
 shop::Click click_of(std::int64_t id) {
   shop::Click click;

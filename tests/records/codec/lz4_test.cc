@@ -15,9 +15,9 @@ namespace {
 
 using test::error_of;
 using test::frame;
-using ::testing::HasSubstr;
 using test::lz4_file;
 using test::TemporaryFolder;
+using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
 
 struct Outcome {

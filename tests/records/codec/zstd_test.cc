@@ -20,10 +20,10 @@ namespace {
 
 using test::error_of;
 using test::frame;
-using ::testing::HasSubstr;
 using test::skippable_frame;
 using test::TemporaryFolder;
 using test::zstd;
+using ::testing::HasSubstr;
 
 std::string read_stream(const std::string& file, std::size_t step_bytes = 100'000) {
   ByteStream stream(file);
