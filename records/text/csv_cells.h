@@ -9,10 +9,11 @@
 #include <type_traits>
 
 #include "columns/column_plan.h"
+#include "infeed/records/detail/text_value.h"
 #include "text/number_text.h"
 #include "text/text_masks.h"
 
-/// Finds the end of one cell of a table, and turns the cell into a value.
+/// Finds one cell of a table, and turns it into a value.
 namespace infeed::detail {
 
 /// Returns the first delimiter, line feed or carriage return. There is one, since a text ends with
@@ -48,17 +49,41 @@ struct Cell {
   bool has_pairs;  ///< each pair of quotes stands for one quote
 };
 
+/// Finds the cell at `at`, and returns the place behind it: a delimiter or a line end, unless the
+/// row is wrong. A quote that isn't closed lets the cell end at `end`.
+inline const char* find_cell(const char* at, const char* end, char delimiter, bool has_quotes,
+                             Cell& cell) {
+  if (*at != '"' || !has_quotes) {
+    const char* const stop = find_field_end(at, delimiter);
+    cell = {at, stop, false, false};
+    return stop;
+  }
+  cell = {at + 1, nullptr, true, false};
+  const char* stop = find_char(at + 1, end, '"');
+  while (stop != end && stop[1] == '"') {
+    cell.has_pairs = true;
+    stop = find_char(stop + 2, end, '"');
+  }
+  cell.end = stop;
+  return stop == end ? stop : stop + 1;
+}
+
+/// Returns the bytes of the line end at `at`; 0 where there is none.
+constexpr std::size_t line_end_bytes(const char* at) {
+  if (*at == '\n') return 1;
+  return *at == '\r' && at[1] == '\n' ? 2 : 0;
+}
+
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 inline bool parse_bool(std::string_view text, bool& out) {
-  if (text == "true" || text == "1" || text == "True" || text == "TRUE") {
-    out = true;
-  } else if (text == "false" || text == "0" || text == "False" || text == "FALSE") {
-    out = false;
-  } else {
-    return false;
+  if (text == "1" || text == "0") {
+    out = text == "1";
+    return true;
   }
-  return true;
+  const auto named = parse_bool_name(text);
+  out = named.value_or(false);
+  return named.has_value();
 }
 
 template <class T>

@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "columns/column_values.h"
+#include "infeed/records/detail/csv_row.h"
 #include "infeed/records/detail/nearest_names.h"
 #include "infeed/records/detail/text_parser.h"
 #include "text/csv_cells.h"
-#include "text/csv_fields.h"
 #include "text/number_scan.h"
 #include "text/number_text.h"
 #include "text/text_masks.h"
@@ -18,12 +18,6 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::size_t kNoColumn = ~std::size_t{0};
-
-/// Returns the bytes of the line end at `at`; 0 where there is none.
-constexpr std::size_t line_end_bytes(const char* at) {
-  if (*at == '\n') return 1;
-  return *at == '\r' && at[1] == '\n' ? 2 : 0;
-}
 
 /// Maps the fields of a row to columns.
 struct CsvLayout final : TextLayout {
@@ -51,6 +45,7 @@ class CsvParser final : public TextParser {
 
   TextFeedOptions feed_options() const override {
     TextFeedOptions feed{.delimiter = options_.delimiter,
+                         .is_table = true,
                          .has_quotes = options_.quotes == Quotes::rfc4180,
                          .row_bytes_max = options_.row_bytes_max,
                          .compression = options_.compression,
@@ -176,7 +171,6 @@ class CsvParser final : public TextParser {
   const char* parse_row(const char* row, const char* end, const CsvLayout& layout,
                         const std::vector<FieldTarget>& targets, Rows& rows,
                         Rows::Problem& problem) const;
-  const char* find_cell(const char* at, const char* end, Cell& cell) const;
   Rows::Problem problem_of_cell(CellProblem what, std::size_t column, const Cell& cell) const;
   Rows::Problem problem_behind_cell(const char* stop, const std::string& field) const;
   Rows::Problem wrong_count(const char* row, const char* end, const CsvLayout& layout) const;
@@ -187,9 +181,8 @@ class CsvParser final : public TextParser {
 
 std::shared_ptr<const TextLayout> CsvParser::layout_by_names(std::string_view header) const {
   auto layout = std::make_shared<CsvLayout>();
-  for (CsvField& field : split_header(header, row_format(options_))) {
-    layout->names.push_back(std::move(field.text));
-  }
+  CsvRow cells(row_format(options_));
+  for (const CsvField& field : cells.split(header)) layout->names.emplace_back(field.text);
   layout->columns.assign(layout->names.size(), kNoColumn);
   for (std::size_t i = 0; i < plan().columns.size(); ++i) {
     const ColumnType& type = plan().columns[i]->type;
@@ -233,38 +226,17 @@ CsvParser::Rows::Problem CsvParser::problem_of_cell(CellProblem what, std::size_
 
 CsvParser::Rows::Problem CsvParser::wrong_count(const char* row, const char* end,
                                                 const CsvLayout& layout) const {
-  const RowFormat format = row_format(options_);
-  const RowScan found = scan_rows(row, end, 1, format);
-  const std::string_view text(row, static_cast<std::size_t>(found.end - row));
-  const std::size_t fields = count_fields(text, format);
+  const std::size_t fields = count_fields(row, end, row_format(options_));
   return {{},
           fmt::format("the row has {} field{}, but {} {} expected ({})", fields,
                       fields == 1 ? "" : "s", layout.columns.size(),
                       layout.columns.size() == 1 ? "is" : "are", quoted_names(layout.names))};
 }
 
-/// Finds the cell at `at`, and returns the place behind it.
-inline const char* CsvParser::find_cell(const char* at, const char* end, Cell& cell) const {
-  if (*at != '"' || options_.quotes == Quotes::none) {
-    const char* const stop = find_field_end(at, options_.delimiter);
-    cell = {at, stop, false, false};
-    return stop;
-  }
-  cell = {at + 1, nullptr, true, false};
-  const char* stop = find_char(at + 1, end, '"');
-  while (stop != end && stop[1] == '"') {
-    cell.has_pairs = true;
-    stop = find_char(stop + 2, end, '"');
-  }
-  cell.end = stop;
-  return stop == end ? stop : stop + 1;
-}
-
 CsvParser::Rows::Problem CsvParser::problem_behind_cell(const char* stop,
                                                         const std::string& field) const {
   if (*stop == '\r') return {field, lone_return_text()};
-  return {field, fmt::format("behind the closing quote stands {} instead of the delimiter {}",
-                             quoted_text({stop, 1}), quoted_text({&options_.delimiter, 1}))};
+  return {field, behind_quote_text(*stop, options_.delimiter)};
 }
 
 /// Returns where the next row begins. Returns null and sets `problem` when the row can't be read.
@@ -272,6 +244,7 @@ const char* CsvParser::parse_row(const char* row, const char* end, const CsvLayo
                                  const std::vector<FieldTarget>& targets, Rows& rows,
                                  Rows::Problem& problem) const {
   const char delimiter = options_.delimiter;
+  const bool has_quotes = options_.quotes == Quotes::rfc4180;
   const std::size_t fields = targets.size();
   const std::size_t number = rows.count();
   const char* at = row;
@@ -281,7 +254,7 @@ const char* CsvParser::parse_row(const char* row, const char* end, const CsvLayo
     CellProblem what = CellProblem::none;
     const char* stop = store_quickly(target, at, number, delimiter);
     if (stop == nullptr) {
-      stop = find_cell(at, end, cell);
+      stop = find_cell(at, end, delimiter, has_quotes, cell);
       if (target.planned != nullptr) what = store(*target.planned, cell, *target.out, number);
     }
     const bool is_last = f + 1 == fields;

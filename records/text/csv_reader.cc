@@ -1,13 +1,15 @@
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <set>
 #include <utility>
 
 #include "infeed/records/csv.h"
+#include "infeed/records/detail/csv_row.h"
 #include "infeed/records/detail/text_feed.h"
-#include "text/csv_fields.h"
-#include "text/number_text.h"
+#include "infeed/records/detail/text_value.h"
+#include "text/number_guess.h"
 #include "text/text_plan.h"
 #include "text/text_reader.h"
 
@@ -18,55 +20,91 @@ namespace {
 class CsvColumnGuess {
  public:
   void see(const detail::CsvField& field, const std::vector<std::string>& nulls) {
-    const bool is_null = std::find(nulls.begin(), nulls.end(), field.text) != nulls.end();
+    const bool is_null = std::find(nulls.begin(), nulls.end(), text_of(field)) != nulls.end();
     if (is_null && !field.was_quoted) {
       has_nulls_ = true;
       return;
     }
-    has_values_ = true;
-    // Pads the text, since parsers may look behind a number.
-    const std::string padded = field.text + std::string(detail::kTextPaddingBytes, '\0');
-    const char* const begin = padded.data();
-    const char* const end = begin + field.text.size();
-    std::int64_t whole = 0;
-    double number = 0;
-    is_integer_ &= detail::parse_integer(begin, end, whole) == detail::NumberProblem::none;
-    is_number_ &= detail::parse_float(begin, end, number) == detail::NumberProblem::none;
-    is_bool_ &= is_name_of_bool(field.text);
-    const std::size_t digits = field.text.find_first_not_of("+-");
-    if (digits != field.text.npos && field.text[digits] == '0' && digits + 1 < field.text.size() &&
-        field.text[digits + 1] >= '0' && field.text[digits + 1] <= '9') {
-      is_number_ = is_integer_ = false;
+    const detail::TextValue value = detail::value_of_cell(field.text);
+    switch (value.form) {
+      case detail::ValueForm::boolean:
+        has_bools_ = true;
+        return;
+      case detail::ValueForm::text:
+      case detail::ValueForm::code:
+        has_text_ = true;
+        return;
+      default:
+        has_text_ |= std::isinf(value.number) && detail::is_finite_number(text_of(field));
+        numbers_.see(value, text_of(field));
     }
   }
 
   void add_to(ColumnSchema& schema, std::string name) const {
-    if (!has_values_) {
-      schema.bytes(std::move(name));
-    } else if (is_bool_ && !has_nulls_) {
+    const bool is_bool = has_bools_ && !has_text_ && !numbers_.has_numbers() && !has_nulls_;
+    if (is_bool) {
       schema.column(std::move(name), DType::boolean);
-    } else if (is_integer_ && !has_nulls_) {
-      schema.column(std::move(name), DType::int64);
-    } else if (is_number_) {
-      schema.column(std::move(name), DType::float64)
-          .if_missing(std::vector<double>{std::numeric_limits<double>::quiet_NaN()});
-    } else {
-      schema.bytes(std::move(name));
+      return;
     }
+    const auto dtype = has_numbers() ? numbers_.dtype(has_nulls_) : std::nullopt;
+    if (!dtype) {
+      schema.bytes(std::move(name));
+      return;
+    }
+    schema.column(std::move(name), *dtype);
+    if (*dtype != DType::float64) return;
+    schema.if_missing(std::vector<double>{std::numeric_limits<double>::quiet_NaN()});
   }
+
+  /// True if all values are numbers.
+  bool has_numbers() const { return numbers_.has_numbers() && !has_text_ && !has_bools_; }
 
  private:
-  static bool is_name_of_bool(std::string_view text) {
-    return text == "true" || text == "True" || text == "TRUE" || text == "false" ||
-           text == "False" || text == "FALSE";
+  static std::string_view text_of(const detail::CsvField& field) {
+    return detail::trimmed_cell(field.text);
   }
 
-  bool has_values_ = false;
   bool has_nulls_ = false;
-  bool is_integer_ = true;
-  bool is_number_ = true;
-  bool is_bool_ = true;
+  bool has_bools_ = false;
+  bool has_text_ = false;
+  detail::NumberGuess numbers_;
 };
+
+/// Throws if the header seems to be a row, which would be lost.
+void require_header(const std::string& file, const std::vector<std::string>& names,
+                    const std::vector<CsvColumnGuess>& guesses) {
+  std::vector<bool> has_numbers;
+  for (const CsvColumnGuess& guess : guesses) has_numbers.push_back(guess.has_numbers());
+  if (detail::guess_header(names, has_numbers) != detail::HeaderGuess::row) return;
+  const auto first = std::find(has_numbers.begin(), has_numbers.end(), true);
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("the first row should name the columns, but has numbers like the rows "
+                          "below it (first {}): {{.has_header = false}} makes it a row; if it is a "
+                          "header, give a schema with these names",
+                          detail::quoted_text(
+                              names[static_cast<std::size_t>(first - has_numbers.begin())])))
+      .at_file(file);
+}
+
+/// Calls see(row) for each row. One that it can't read is passed over: reading the file reports it.
+template <class See>
+void for_each_row(const detail::TextRows& rows, const detail::RowFormat& format, See see) {
+  for (const detail::TextPiece& piece : rows.pieces) {
+    const char* at = piece.text.bytes().data();
+    const char* const end = at + piece.text.size();
+    while (at != end) {
+      const detail::RowScan found = detail::scan_rows(at, end, 1, format);
+      std::string_view row(at, static_cast<std::size_t>(found.end - at));
+      row.remove_prefix(std::min(row.find_first_not_of("\r\n"), row.size()));
+      at = found.end;
+      try {
+        see(row);
+      } catch (const Error&) {
+        continue;
+      }
+    }
+  }
+}
 
 }  // namespace
 
@@ -90,18 +128,18 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
                               std::size_t rows_max) {
   detail::check_csv_options(options);
   const detail::RowFormat format = detail::row_format(options);
+  detail::CsvRow cells(format);
   std::vector<std::string> names;
   std::vector<CsvColumnGuess> guesses;
   detail::TextFeedOptions feed_options{.delimiter = options.delimiter,
+                                       .is_table = true,
                                        .has_quotes = format.has_quotes,
                                        .row_bytes_max = options.row_bytes_max,
                                        .compression = options.compression,
                                        .url = options.url};
   if (options.has_header) {
     feed_options.read_header = [&](std::string_view header) {
-      for (auto& field : detail::split_header(header, format)) {
-        names.push_back(std::move(field.text));
-      }
+      for (const auto& field : cells.split(header)) names.emplace_back(field.text);
       return nullptr;
     };
   }
@@ -110,27 +148,17 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
   detail::TextRows rows;
   feed.read(std::max<std::size_t>(1, rows_max), rows);
   guesses.resize(names.size());
-  for (const detail::TextPiece& piece : rows.pieces) {
-    const char* at = piece.text.bytes().data();
-    const char* const end = at + piece.text.size();
-    while (at != end) {
-      const detail::RowScan found = detail::scan_rows(at, end, 1, format);
-      std::string_view row(at, static_cast<std::size_t>(found.end - at));
-      row.remove_prefix(std::min(row.find_first_not_of("\r\n"), row.size()));
-      at = found.end;
-      const auto fields = detail::split_fields(row, format);
-      if (names.empty()) {
-        for (std::size_t i = 0; i < fields.size(); ++i) {
-          names.push_back(fmt::format("column{}", i + 1));
-        }
-        guesses.resize(names.size());
-      }
-      // A bad row is passed over here; reading the file reports it.
-      if (fields.size() != names.size()) continue;
-      if (std::ranges::any_of(fields, &detail::CsvField::has_lone_return)) continue;
-      for (std::size_t i = 0; i < fields.size(); ++i) guesses[i].see(fields[i], options.nulls);
+  for_each_row(rows, format, [&](std::string_view row) {
+    const auto& fields = cells.split(row);
+    if (names.empty()) {
+      while (names.size() < fields.size())
+        names.push_back(fmt::format("column{}", names.size() + 1));
+      guesses.resize(names.size());
     }
-  }
+    if (fields.size() != names.size()) return;
+    for (std::size_t i = 0; i < fields.size(); ++i) guesses[i].see(fields[i], options.nulls);
+  });
+  if (options.has_header) require_header(file, names, guesses);
   if (std::set<std::string>(names.begin(), names.end()).size() != names.size()) {
     throw Error(ErrorCode::invalid_argument,
                 "a column's name comes twice in the header; give a schema of the others")

@@ -4,11 +4,11 @@
 #include <unordered_map>
 
 #include "columns/column_values.h"
+#include "infeed/records/detail/row_scan.h"
 #include "infeed/records/detail/text_parser.h"
 #include "io/little_endian.h"
 #include "text/json_values.h"
 #include "text/number_scan.h"
-#include "text/row_scan.h"
 #include "text/text_masks.h"
 #include "text/text_plan.h"
 

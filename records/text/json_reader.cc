@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <utility>
 
 #include "infeed/records/detail/json_depth.h"
+#include "infeed/records/detail/json_members.h"
 #include "infeed/records/json_lines.h"
-#include "infeed/records/limits.h"
-#include "text/row_scan.h"
+#include "text/number_guess.h"
+#include "text/text_plan.h"
 #include "text/text_reader.h"
 
 namespace infeed {
@@ -32,28 +32,27 @@ class JsonMemberGuess {
     last_list_ = line;
     ++lists_;
   }
-  void see_text() { has_text_ = true; }
-  void see_bool() { has_bool_ = true; }
-  void see_number(bool is_fraction) {
-    has_number_ = true;
-    has_fraction_ |= is_fraction;
+  void see_value(const detail::JsonItem& item) {
+    switch (item.value.form) {
+      case detail::ValueForm::text:
+        has_text_ = true;
+        return;
+      case detail::ValueForm::boolean:
+        has_bool_ = true;
+        return;
+      default:
+        numbers_.see(item.value, item.written);
+    }
   }
   void see_other() { has_others_ = true; }
 
   void add_to(ColumnSchema& schema, std::size_t lines) const {
     const bool has_gaps = lines_ < lines;
-    if ((is_list_ && lists_ != lines_) || has_others_ ||
-        int{has_text_} + int{has_bool_} + int{has_number_} > 1) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("the values of '{}' are of several kinds, or arrays of more than "
-                              "values; say in a schema which columns are wanted",
-                              name_));
-    }
+    require_one_kind();
     if (lines_ == 0) return;  // only nulls
-    const DType dtype = has_bool_                              ? DType::boolean
-                        : has_fraction_                        ? DType::float64
-                        : has_number_ && !is_list_ && has_gaps ? DType::float64
-                                                               : DType::int64;
+    const DType dtype = has_bool_                ? DType::boolean
+                        : numbers_.has_numbers() ? dtype_of_numbers(!is_list_ && has_gaps)
+                                                 : DType::int64;
     if (is_list_) {
       has_text_ ? schema.ragged_bytes(name_) : schema.ragged(name_, dtype);
       return;
@@ -70,6 +69,29 @@ class JsonMemberGuess {
   }
 
  private:
+  void require_one_kind() const {
+    const int kinds = int{has_text_} + int{has_bool_} + int{numbers_.has_numbers()};
+    if ((!is_list_ || lists_ == lines_) && !has_others_ && kinds <= 1) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the values of '{}' are of several kinds, or arrays of more than "
+                            "values; say in a schema which columns are wanted",
+                            name_));
+  }
+
+  DType dtype_of_numbers(bool has_gaps) const {
+    if (const auto dtype = numbers_.dtype(has_gaps)) return *dtype;
+    // Without gaps it is beyond uint64, or beyond int64 beside a negative number.
+    const bool fits = numbers_.dtype(false).has_value();
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("column '{}' has {}, which float64 would change{}", name_,
+                            detail::quoted_text(numbers_.first_lost()),
+                            fits ? ", and no value in some lines; give a schema with int64 (or "
+                                   "uint64) and a default (if_missing), or write the values as "
+                                   "texts, in quotes"
+                                 : "; write the column's values as texts, in quotes, or give a "
+                                   "schema with float64"));
+  }
+
   std::string name_;
   std::size_t last_line_ = 0;
   std::size_t last_list_ = 0;
@@ -78,143 +100,50 @@ class JsonMemberGuess {
   bool is_list_ = false;
   bool has_text_ = false;
   bool has_bool_ = false;
-  bool has_number_ = false;
-  bool has_fraction_ = false;
   bool has_others_ = false;
+  detail::NumberGuess numbers_;
 };
 
-struct JsonGuesses {
-  std::vector<JsonMemberGuess> guesses;  // in the order in which members came first
-  std::unordered_map<std::string, std::size_t> places;
-  std::size_t names_bytes = 0;
-
-  std::size_t place_of(const std::string& name) {
-    if (const auto known = places.find(name); known != places.end()) return known->second;
-    if (const std::string wrong =
-            detail::too_many_json_columns(guesses.size() + 1, names_bytes + name.size());
-        !wrong.empty()) {
-      throw Error(ErrorCode::resource_exhausted, wrong);
-    }
-    names_bytes += name.size();
-    places.emplace(name, guesses.size());
-    guesses.emplace_back(name);
-    return guesses.size() - 1;
-  }
-};
-
-/// Sees the members of lines while they are parsed. Kept values, in the order of their keys, would
-/// cost a search through all earlier keys for each one.
-class JsonMembers final : public nlohmann::json_sax<nlohmann::json> {
+/// The guesses for all members, in the order in which they came first.
+class JsonGuesses {
  public:
-  explicit JsonMembers(JsonGuesses& guesses) : guesses_(guesses) {}
+  void see_line(detail::JsonMembers& parsed, std::string_view text) {
+    const auto members = parsed.read(text);
+    ++lines_;
+    for (const detail::JsonMember& member : members) {
+      JsonMemberGuess& guess = guess_of(member.name);
+      if (member.is_null) continue;
+      member.is_list ? guess.see_list(lines_) : guess.see_line(lines_);
+      if (member.has_inner_lists() || member.has_null_items || member.has_objects) {
+        guess.see_other();
+      }
+      for (const detail::JsonItem& item : parsed.values(member)) guess.see_value(item);
+    }
+  }
 
-  void begin_line(std::size_t line) { line_ = line; }
-
-  bool null() override {
-    if (skipped_depth_ > 0) return true;
-    if (in_list_) {
-      guess().see_other();
-    } else {
-      place_ = guesses_.place_of(name_);
-    }
-    return true;
-  }
-  bool boolean(bool /*value*/) override {
-    if (JsonMemberGuess* seen = item()) seen->see_bool();
-    return true;
-  }
-  bool number_integer(std::int64_t /*value*/) override {
-    if (JsonMemberGuess* seen = item()) seen->see_number(false);
-    return true;
-  }
-  bool number_unsigned(std::uint64_t value) override {
-    if (JsonMemberGuess* seen = item()) {
-      seen->see_number(value >
-                       static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-    }
-    return true;
-  }
-  bool number_float(double /*value*/, const std::string& /*written*/) override {
-    if (JsonMemberGuess* seen = item()) seen->see_number(true);
-    return true;
-  }
-  bool string(std::string& /*value*/) override {
-    if (JsonMemberGuess* seen = item()) seen->see_text();
-    return true;
-  }
-  bool binary(nlohmann::json::binary_t& /*value*/) override { return false; }  // text has none
-
-  bool start_object(std::size_t /*count*/) override {
-    if (in_list_) return skip();
-    prefix_sizes_.push_back(prefix_.size());
-    if (prefix_sizes_.size() > 1) prefix_ = name_ + ".";
-    return true;
-  }
-  bool key(std::string& value) override {
-    if (skipped_depth_ == 0) name_ = prefix_ + value;
-    return true;
-  }
-  bool end_object() override {
-    if (skipped_depth_ > 0) {
-      --skipped_depth_;
-      return true;
-    }
-    prefix_.resize(prefix_sizes_.back());
-    prefix_sizes_.pop_back();
-    return true;
-  }
-  bool start_array(std::size_t /*count*/) override {
-    if (in_list_) return skip();
-    place_ = guesses_.place_of(name_);
-    guess().see_list(line_);
-    in_list_ = true;
-    return true;
-  }
-  bool end_array() override {
-    if (skipped_depth_ > 0) {
-      --skipped_depth_;
-    } else {
-      in_list_ = false;
-    }
-    return true;
-  }
-  bool parse_error(std::size_t /*position*/, const std::string& /*last_token*/,
-                   const nlohmann::detail::exception& /*error*/) override {
-    return false;
+  ColumnSchema schema() const {
+    ColumnSchema schema;
+    for (const JsonMemberGuess& guess : guesses_) guess.add_to(schema, lines_);
+    return schema;
   }
 
  private:
-  JsonMemberGuess& guess() { return guesses_.guesses[place_]; }
-  /// Returns the guess for the next value; null for values nested in a list's items.
-  JsonMemberGuess* item() {
-    if (skipped_depth_ > 0) return nullptr;
-    if (!in_list_) {
-      place_ = guesses_.place_of(name_);
-      guess().see_line(line_);
+  JsonMemberGuess& guess_of(const std::string& name) {
+    if (const auto known = places_.find(name); known != places_.end()) {
+      return guesses_[known->second];
     }
-    return &guess();
-  }
-  bool skip() {
-    if (skipped_depth_++ == 0) guess().see_other();
-    return true;
+    names_bytes_ += name.size();
+    const std::string wrong = detail::too_many_json_columns(guesses_.size() + 1, names_bytes_);
+    if (!wrong.empty()) throw Error(ErrorCode::resource_exhausted, wrong);
+    places_.emplace(name, guesses_.size());
+    return guesses_.emplace_back(name);
   }
 
-  JsonGuesses& guesses_;
-  std::size_t line_ = 0;
-  std::string prefix_;  // "outer." inside an object of that key
-  std::vector<std::size_t> prefix_sizes_;
-  std::string name_;
-  std::size_t place_ = 0;
-  bool in_list_ = false;
-  std::size_t skipped_depth_ = 0;  // objects and lists within a list
+  std::vector<JsonMemberGuess> guesses_;
+  std::unordered_map<std::string, std::size_t> places_;
+  std::size_t names_bytes_ = 0;
+  std::size_t lines_ = 0;
 };
-
-/// True if a line, which isn't nested too deep, is an object. Reading the file reports any other
-/// line.
-bool is_json_object(std::string_view line) {
-  const std::size_t first = line.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && line[first] == '{' && nlohmann::json::accept(line);
-}
 
 }  // namespace
 
@@ -245,26 +174,25 @@ ColumnSchema infer_json_lines_schema(const std::string& file, const JsonLinesOpt
   detail::TextRows rows;
   feed.read(std::max<std::size_t>(1, rows_max), rows);
   JsonGuesses guesses;
-  JsonMembers members(guesses);
-  std::size_t lines = 0;
-  for (const detail::TextPiece& piece : rows.pieces) {
-    std::string_view left = piece.text.bytes();
-    while (!left.empty()) {
-      const std::string_view line = left.substr(0, left.find('\n'));
-      left.remove_prefix(line.size() + 1);
-      if (detail::is_json_too_deep(line)) continue;  // reading the file reports it
-      if (!is_json_object(line)) continue;           // reading the file reports it
-      members.begin_line(++lines);
-      try {
-        nlohmann::json::sax_parse(line.begin(), line.end(), &members);
-      } catch (const Error& error) {
-        throw Error(error.code(), error.message()).at_file(file);
+  detail::JsonMembers members;
+  try {
+    for (const detail::TextPiece& piece : rows.pieces) {
+      std::string_view left = piece.text.bytes();
+      while (!left.empty()) {
+        const std::string_view line = left.substr(0, left.find('\n'));
+        left.remove_prefix(line.size() + 1);
+        try {
+          guesses.see_line(members, line);
+        } catch (const Error& error) {
+          if (error.code() != ErrorCode::data_loss) throw;
+          continue;  // reading the file reports it
+        }
       }
     }
+    return guesses.schema();
+  } catch (const Error& error) {
+    throw error.reworded(error.code(), error.message()).at_file(file);
   }
-  ColumnSchema schema;
-  for (const JsonMemberGuess& guess : guesses.guesses) guess.add_to(schema, lines);
-  return schema;
 }
 
 }  // namespace infeed

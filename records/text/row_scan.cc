@@ -1,4 +1,4 @@
-#include "text/row_scan.h"
+#include "infeed/records/detail/row_scan.h"
 
 #include <algorithm>
 #include <bit>

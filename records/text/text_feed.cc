@@ -6,10 +6,12 @@
 #include <optional>
 
 #include "infeed/error.h"
+#include "infeed/records/detail/csv_row.h"
+#include "infeed/records/detail/row_scan.h"
 #include "infeed/records/files.h"
 #include "io/byte_source.h"
 #include "memory/block.h"
-#include "text/row_scan.h"
+#include "text/text_plan.h"
 
 namespace infeed::detail {
 namespace {
@@ -156,12 +158,28 @@ void TextFeed::begin_file() {
   try {
     require_utf8_text(begin);
     if (begin.starts_with(kByteOrderMark)) file_->at += kByteOrderMark.size();
+    if (options_.is_table) pass_separator_line();
     file_->layout = options_.layout;
     if (options_.read_header) read_header();
   } catch (Error& error) {
     if (error.file().empty()) error.at_file(file_->name);
     throw;
   }
+}
+
+void TextFeed::pass_separator_line() {
+  const auto line = find_separator_line(file_->text());
+  if (!line) return;
+  if (line->delimiter != options_.delimiter) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the first line says that the fields are delimited by {}, but {} is "
+                    "given: {{.delimiter = {}}} reads the file",
+                    quoted_text({&line->delimiter, 1}), quoted_text({&options_.delimiter, 1}),
+                    quoted_text({&line->delimiter, 1})));
+  }
+  file_->at += line->bytes;
+  ++file_->line;
 }
 
 void TextFeed::read_header() {

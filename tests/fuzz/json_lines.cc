@@ -1,11 +1,23 @@
 #include <nlohmann/json.hpp>
 
+#include <infeed/records/detail/json_members.h>
 #include <infeed/records/json_lines.h>
 
 #include "text/json_text.h"
 #include "text_batches.h"
 
 namespace {
+
+/// A line is taken apart exactly if it is an object.
+void check_members(std::string_view text, bool is_object) {
+  try {
+    infeed::detail::JsonMembers().read(text);
+    infeed::fuzz::require(is_object, "only an object has members");
+  } catch (const infeed::Error& error) {
+    const bool is_too_large = error.code() == infeed::ErrorCode::resource_exhausted;
+    infeed::fuzz::require(!is_object || is_too_large, "an object has members");
+  }
+}
 
 /// Our parser takes exactly what another JSON parser takes, apart from depth and numbers that no
 /// double holds.
@@ -15,6 +27,7 @@ void check_grammar(std::string_view text) {
   const std::string padded = std::string(text) + "\n" + std::string(64, '"');
   infeed::detail::JsonCursor cursor(padded.data());
   const bool is_good = cursor.skip_value(0) && cursor.peek() == '\n';
+  check_members(text, is_good && text[text.find_first_not_of(" \t\r")] == '{');
   if (nlohmann::json::accept(text) == is_good) return;
   if (is_good) {
     infeed::fuzz::require(text.find_first_of("eE") != text.npos || text.size() > 300,

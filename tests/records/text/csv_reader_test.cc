@@ -294,5 +294,59 @@ TEST_F(CsvReaderTest, InfersASchema) {
               HasSubstr("comes twice"));
 }
 
+TEST_F(CsvReaderTest, InferredNumbersAreTheWrittenOnes) {
+  const std::string file = folder_.write("t.csv",
+                                         "id,few,big,huge,mixed,signed\n"
+                                         "9007199254740993,7,18446744073709551615,1,-1,-2\n"
+                                         ",,0,18446744073709551616,18446744073709551615,\n"
+                                         "5,9,1,2,3,4\n");
+  const ColumnSchema schema = infer_csv_schema(file);
+  std::vector<DType> found;
+  for (const ColumnType& type : schema.columns()) found.push_back(type.dtype);
+  EXPECT_THAT(found, ElementsAre(DType::bytes, DType::float64, DType::uint64, DType::bytes,
+                                 DType::bytes, DType::float64));
+  const ColumnBatch batch = *CsvReader({file}, schema).read(10);
+  EXPECT_THAT(texts(batch.column("id")), ElementsAre("9007199254740993", "", "5"));
+  EXPECT_THAT(batch.column("big").values<std::uint64_t>(),
+              ElementsAre(18446744073709551615U, 0U, 1U));
+  EXPECT_THAT(texts(batch.column("huge")), ElementsAre("1", "18446744073709551616", "2"));
+  EXPECT_THAT(texts(batch.column("mixed")), ElementsAre("-1", "18446744073709551615", "3"));
+  // Blanks alone are no value, as for the reader.
+  EXPECT_EQ(infer_csv_schema(folder_.write("b.csv", "a,b\n1,x\n \t,y\n")).columns()[0].dtype,
+            DType::float64);
+  // Without a gap int64 holds it.
+  const std::string whole = folder_.write("w.csv", "id\n9007199254740993\n5\n");
+  EXPECT_EQ(infer_csv_schema(whole).columns()[0].dtype, DType::int64);
+}
+
+TEST_F(CsvReaderTest, AHeaderOfNumbersIsNoHeader) {
+  const std::string iris = folder_.write("iris.csv",
+                                         "5.1,3.5,1.4,0.2,Iris-setosa\n"
+                                         "4.9,3.0,1.4,0.2,Iris-setosa\n");
+  EXPECT_THAT(
+      error_of([&] { infer_csv_schema(iris); }).message(),
+      HasSubstr("the first row should name the columns, but has numbers like the rows below "
+                "it (first '5.1'): {.has_header = false} makes it a row"));
+  const CsvOptions options{.has_header = false};
+  CsvReader reader({iris}, infer_csv_schema(iris, options), options);
+  EXPECT_THAT(reader.read(10)->column("column1").values<double>(), ElementsAre(5.1, 4.9));
+  const std::string years = folder_.write("y.csv", "country,1990,1991\nx,1,2\n");
+  EXPECT_EQ(infer_csv_schema(years).columns()[1].name, "1990");
+}
+
+TEST_F(CsvReaderTest, TheLineOfSpreadsheetsIsNoRow) {
+  const std::string file = folder_.write("t.csv", "\xef\xbb\xbfsep=;\r\nid;text\r\n1;a\r\nx;b\r\n");
+  const CsvOptions semicolon{.delimiter = ';', .bad_rows = BadRows::leave_out};
+  const auto schema = ColumnSchema().column("id", DType::int64).bytes("text");
+  const auto batch = CsvReader({file}, schema, semicolon).read(10);
+  EXPECT_THAT(batch->column("id").values<std::int64_t>(), ElementsAre(1));
+  EXPECT_THAT(error_of([&] { CsvReader({file}, schema, {.delimiter = ';'}).read(10); }).message(),
+              HasSubstr("line 4, column 'id'"));
+  const Error error = error_of([&] { infer_csv_schema(file); });
+  EXPECT_THAT(error.message(), HasSubstr("the first line says that the fields are delimited by "
+                                         "';', but ',' is given: {.delimiter = ';'} reads"));
+  EXPECT_THAT(error.file(), HasSubstr("t.csv"));
+}
+
 }  // namespace
 }  // namespace infeed::test

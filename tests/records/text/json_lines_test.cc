@@ -181,6 +181,28 @@ TEST_F(JsonLinesTest, InfersASchema) {
               HasSubstr("the values of 'a' are of several kinds"));
 }
 
+TEST_F(JsonLinesTest, InferredNumbersAreTheWrittenOnes) {
+  const std::string file = folder_.write("t.jsonl",
+                                         "{\"id\": 9007199254740993, \"u\": 18446744073709551615}\n"
+                                         "{\"id\": 1, \"u\": 0, \"few\": 7}\n");
+  const ColumnSchema schema = infer_json_lines_schema(file);
+  const auto batch = JsonLinesReader({file}, schema).read(10);
+  EXPECT_THAT(batch->column("id").values<std::int64_t>(), ElementsAre(9007199254740993, 1));
+  EXPECT_THAT(batch->column("u").values<std::uint64_t>(), ElementsAre(18446744073709551615U, 0U));
+  EXPECT_EQ(batch->column("few").values<double>()[1], 7);
+  const auto refused = [&](const std::string& lines) {
+    return error_of([&] { infer_json_lines_schema(folder_.write("r.jsonl", lines)); }).message();
+  };
+  EXPECT_THAT(refused("{\"id\": 9007199254740993}\n{}\n"),
+              HasSubstr("column 'id' has '9007199254740993', which float64 would change, and no "
+                        "value in some lines; give a schema with int64"));
+  EXPECT_THAT(refused("{\"n\": [18446744073709551616]}\n"),
+              HasSubstr("column 'n' has '18446744073709551616', which float64 would change; write "
+                        "the column's values as texts, in quotes"));
+  EXPECT_THAT(refused("{\"n\": -1}\n{\"n\": 18446744073709551615}\n"),
+              HasSubstr("column 'n' has '18446744073709551615', which float64 would change"));
+}
+
 TEST_F(JsonLinesTest, InferringPassesOverLinesThatAreTooDeep) {
   const std::string deep =
       R"({"a": )" + std::string(400'000, '[') + std::string(400'000, ']') + "}\n";

@@ -1,8 +1,8 @@
-#include "text/row_scan.h"
-
 #include <gtest/gtest.h>
 #include <random>
 #include <string>
+
+#include <infeed/records/detail/row_scan.h>
 
 #include "records/temporary_files.h"
 

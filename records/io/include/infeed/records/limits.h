@@ -28,6 +28,10 @@ inline constexpr int json_depth = 100;
 inline constexpr std::size_t json_columns = std::size_t{1} << 16;
 inline constexpr std::size_t json_names_bytes = std::size_t{16} << 20;
 
+/// Values in a line of JSON that is taken apart without a schema (convert, inferring one). Each
+/// costs tens of bytes meanwhile.
+inline constexpr std::size_t json_line_values = std::size_t{1} << 22;
+
 /// Rows of an NPY array that have no values, as in shape (n, 0). They take no bytes, so the file's
 /// size says nothing of their number.
 inline constexpr std::int64_t npy_empty_rows = std::int64_t{1} << 24;

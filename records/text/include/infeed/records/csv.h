@@ -26,7 +26,9 @@
 ///
 /// (float16 and bfloat16 are made from the nearest float32.) Spaces and tabs around a number don't
 /// count. Rows end with LF or CRLF, the last one perhaps with neither. Empty lines are no rows. A
-/// byte order mark is passed over. Columns that the schema doesn't name are not looked into.
+/// byte order mark is passed over, and so is a first line "sep=;", by which spreadsheets name the
+/// delimiter; it must be the delimiter that is given. Columns that the schema doesn't name are not
+/// looked into.
 ///
 /// Errors: invalid_argument when the schema has other kinds of columns, or a column that the header
 /// lacks and that has no default. A bad row (BadRows) is data_loss with file, line, column, what
@@ -55,9 +57,13 @@ class CsvReader {
 };
 
 /// Guesses the columns from the header and the first rows of a file (up to `rows_max` of them):
-/// int64, float64, bool or bytes. Where some of these rows have no value, whole numbers become
-/// float64; the default of float64 is NaN. Digits with a zero in front ("00501") are bytes. Without
-/// a header, columns are called column1, column2, ...
+/// int64, uint64, float64, bool or bytes, such that none of them changes. Where some rows have no
+/// value, whole numbers up to 2^53 become float64, whose default is NaN, and larger ones bytes, as do
+/// whole numbers beyond uint64. Digits with a zero in front ("00501") are bytes. Without a header,
+/// columns are called column1, column2, ...
+///
+/// Throws invalid_argument when the header has numbers over columns of numbers (other than whole
+/// ones in ascending order, as years are): it seems to be a row, which would be lost.
 ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options = {},
                               std::size_t rows_max = 1000);
 

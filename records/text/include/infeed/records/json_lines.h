@@ -60,11 +60,13 @@ class JsonLinesReader {
   std::unique_ptr<State> state_;
 };
 
-/// Guesses the columns from the first lines of a file (up to `rows_max` of them): int64, float64
-/// (where some aren't whole numbers), bool, bytes; for flat arrays the same types as ragged
+/// Guesses the columns from the first lines of a file (up to `rows_max` of them): int64, uint64,
+/// float64 (where some aren't whole numbers), bool, bytes; for flat arrays the same types as ragged
 /// columns. A member that some of these lines lack gets a default: NaN for numbers (which are then
-/// float64), false for bools, the empty text for text. A member with values of several kinds, or
-/// with arrays of arrays or of objects, is an Error (invalid_argument) that names it.
+/// float64), false for bools, the empty text for text. A member with values of several kinds, with
+/// arrays of arrays or of objects, or with a whole number that its column would change (beyond 2^53
+/// where lines lack the member, beyond uint64 in any case) is an Error (invalid_argument) that names
+/// it.
 ColumnSchema infer_json_lines_schema(const std::string& file, const JsonLinesOptions& options = {},
                                      std::size_t rows_max = 1000);
 

@@ -44,6 +44,7 @@ struct TextRows {
 
 struct TextFeedOptions {
   char delimiter = ',';
+  bool is_table = false;           ///< a first line "sep=;" is none of the rows (csv_row.h)
   bool has_quotes = false;         ///< rows follow RFC 4180; else a row is a line
   bool keeps_empty_lines = false;  ///< an empty line is a row
   std::size_t row_bytes_max = std::size_t{16} << 20;  ///< without the line break
@@ -85,6 +86,7 @@ class TextFeed {
   std::uint64_t pass(std::uint64_t rows_max, Take take);
   bool open_next();
   void begin_file();
+  void pass_separator_line();
   void read_header();
   void pass_empty_lines();
   RowScan scan(std::uint64_t rows_max);

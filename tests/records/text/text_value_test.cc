@@ -1,0 +1,117 @@
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+#include <string>
+
+#include <infeed/records/detail/text_value.h>
+
+#include "records/temporary_files.h"
+
+namespace infeed::testing {
+namespace {
+
+using detail::parse_float32;
+using detail::parse_float64;
+using detail::value_of_cell;
+using detail::ValueForm;
+
+ValueForm form_of(const std::string& text) { return value_of_cell(text).form; }
+
+struct WrittenForm {
+  const char* written;
+  ValueForm form;
+};
+
+TEST(TextValueTest, FormsOfWhatIsWritten) {
+  for (const auto& [written, form] : {
+           WrittenForm{"5", ValueForm::integer},
+           {"-5", ValueForm::integer},
+           {" +5 ", ValueForm::integer},
+           {"0", ValueForm::integer},
+           {"9223372036854775807", ValueForm::integer},
+           {"-9223372036854775808", ValueForm::integer},
+           {"9223372036854775808", ValueForm::wide_integer},
+           {"-9223372036854775809", ValueForm::wide_integer},
+           {"10499958131665514997", ValueForm::wide_integer},
+           {"007", ValueForm::code},
+           {"-01", ValueForm::code},
+           {"00.5", ValueForm::code},
+           {"0.5", ValueForm::decimal},
+           {".5", ValueForm::decimal},
+           {"5.", ValueForm::decimal},
+           {"1e3", ValueForm::decimal},
+           {"1e-400", ValueForm::decimal},
+           {"0e9999999999999999999999", ValueForm::decimal},
+           {"nan", ValueForm::decimal},
+           {"-inf", ValueForm::decimal},
+           {"Infinity", ValueForm::decimal},
+           {"3.4028235e38", ValueForm::decimal},
+           {"3.4028236e38", ValueForm::excessive},
+           {"1e39", ValueForm::excessive},
+           {"-1e400", ValueForm::excessive},
+           {"1e99999999999999999999", ValueForm::excessive},
+           {"true", ValueForm::boolean},
+           {" FALSE ", ValueForm::boolean},
+           {"\t7 ", ValueForm::integer},
+           {"yes", ValueForm::text},
+           {"++5", ValueForm::text},
+           {"", ValueForm::text},
+           {" ", ValueForm::text},
+           {"+", ValueForm::text},
+           {"-", ValueForm::text},
+           {".", ValueForm::text},
+           {"+-5", ValueForm::text},
+           {"0x10", ValueForm::text},
+           {"1,5", ValueForm::text},
+           {"1_000", ValueForm::text},
+           {"nan(1)", ValueForm::text},
+           {"5 apples", ValueForm::text},
+       }) {
+    EXPECT_EQ(value_of_cell(written).form, form) << "'" << written << "'";
+  }
+}
+
+TEST(TextValueTest, NumbersBeyondDoubleAreToldFromThoseBelowIt) {
+  const std::string zeros(400, '0');
+  EXPECT_EQ(form_of("1" + zeros + ".5"), ValueForm::excessive);
+  EXPECT_EQ(form_of("0." + zeros + "1"), ValueForm::decimal);
+  EXPECT_EQ(form_of("0." + zeros + "1e800"), ValueForm::excessive);
+  EXPECT_EQ(form_of("1" + zeros + "e-800"), ValueForm::decimal);
+}
+
+TEST(TextValueTest, WholeNumbersKeepAllDigits) {
+  EXPECT_EQ(value_of_cell(" 9007199254740993").integer, 9007199254740993);
+  EXPECT_EQ(detail::parse_uint64("18446744073709551615"), 18446744073709551615U);
+  EXPECT_FALSE(detail::parse_uint64("18446744073709551616"));
+  EXPECT_FALSE(detail::parse_int64("9223372036854775808"));
+  EXPECT_EQ(detail::value_of_json_number("-7").integer, -7);
+  EXPECT_TRUE(std::signbit(detail::value_of_json_number("-0").number));
+  EXPECT_EQ(detail::value_of_json_number("1e400").number, std::numeric_limits<double>::infinity());
+}
+
+/// The middle between two float32, and a little more, rounds up; its float64 is the middle itself.
+TEST(TextValueTest, AFloatIsRoundedOnce) {
+  const std::string above = "1.000000059604644775390625000000000000001";
+  EXPECT_EQ(parse_float32(above, *parse_float64(above)), std::nextafter(1.0F, 2.0F));
+  const std::string middle = "1.000000059604644775390625";
+  EXPECT_EQ(parse_float32(middle, *parse_float64(middle)), 1.0F);
+  std::mt19937_64 random(test_seed());
+  for (int i = 0; i < 20'000; ++i) {
+    const auto bits = static_cast<std::uint32_t>(random());
+    const float value = std::bit_cast<float>(bits);
+    if (!std::isfinite(value)) continue;
+    const double exact = static_cast<double>(value) +
+                         (static_cast<double>(std::nextafter(value, INFINITY)) - value) / 2;
+    std::string text(900, '\0');
+    text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.800f", exact)));
+    EXPECT_EQ(parse_float32(text, *parse_float64(text)), std::strtof(text.c_str(), nullptr))
+        << text;
+  }
+}
+
+}  // namespace
+}  // namespace infeed::testing
