@@ -1,8 +1,10 @@
 #include "convert/inputs/npy_features.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,7 +24,8 @@ T value_at(const char* at) {
   return value;
 }
 
-float float_at(DType dtype, const char* at) {
+/// Returns the nearest float32; nothing for a finite number beyond it, as of text.
+std::optional<float> float_at(DType dtype, const char* at) {
   switch (dtype) {
     case DType::float16:
       return static_cast<float>(value_at<float16>(at));
@@ -31,8 +34,29 @@ float float_at(DType dtype, const char* at) {
     case DType::float32:
       return value_at<float>(at);
     default:
-      return static_cast<float>(value_at<double>(at));
+      break;
   }
+  const auto value = value_at<double>(at);
+  const auto nearest = static_cast<float>(value);
+  if (std::isinf(nearest) && std::isfinite(value)) return std::nullopt;
+  return nearest;
+}
+
+float required_float_at(const NpyArray& array, std::uint64_t row, const char* at) {
+  const auto value = float_at(array.layout().dtype, at);
+  if (value) return *value;
+  fail(array, ErrorCode::invalid_argument,
+       fmt::format(
+           "row {} has {}, which is beyond float32 (3.4e38), which an Example holds; correct "
+           "it, or save the array in another unit",
+           row, value_at<double>(at)));
+}
+
+/// True for values of which a row has several, as images have pixels. A row of one, as of shape
+/// (N, 1), is a number.
+bool has_pixels(const NpyLayout& layout) {
+  return layout.dtype == DType::uint8 && layout.row_shape.rank() > 0 &&
+         layout.row_shape.items() != 1;
 }
 
 bool is_signed(DType dtype) { return dtype >= DType::int8 && dtype <= DType::int64; }
@@ -72,13 +96,13 @@ void add_npy_row(const NpyArray& array, std::uint64_t row, std::string& bytes,
   if (is_float(layout.dtype)) {
     std::vector<float> values;
     for (std::size_t at = 0; at < bytes.size(); at += step) {
-      values.push_back(float_at(layout.dtype, bytes.data() + at));
+      values.push_back(required_float_at(array, row, bytes.data() + at));
     }
     builder.floats(array.name(), values);
     return;
   }
-  if (layout.dtype == DType::uint8 && layout.row_shape.rank() > 0) {
-    builder.bytes(array.name(), bytes);  // pixels
+  if (has_pixels(layout)) {
+    builder.bytes(array.name(), bytes);
     return;
   }
   std::vector<std::int64_t> values;
@@ -92,7 +116,9 @@ void add_npy_row(const NpyArray& array, std::uint64_t row, std::string& bytes,
       values.push_back(static_cast<std::int64_t>(value));
     } else {
       fail(array, ErrorCode::invalid_argument,
-           fmt::format("the value {} is larger than a feature's integers (2^63 - 1)", value));
+           fmt::format("row {} has {}, which is larger than a feature's integers (2^63 - 1); save "
+                       "the array as texts (astype('S20'))",
+                       row, value));
     }
   }
   builder.integers(array.name(), values);

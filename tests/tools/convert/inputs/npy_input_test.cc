@@ -2,6 +2,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include <infeed/records/files.h>
@@ -54,6 +55,29 @@ TEST_F(NpyInput, HalvesAndBigEndianNumbers) {
                                 HasSubstr("array 'd': float64 is narrowed to float32")));
   EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord"))),
               ElementsAre("d=[1f] h=[1f, -2f] i=[258]", "d=[-2f] h=[5.96046e-08f, inff] i=[-2]"));
+}
+
+TEST_F(NpyInput, NumbersBeyondFloat32AreRefusedAsOfText) {
+  std::string doubles;
+  for (const double value : {0.5, 1e39, -1e300, std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN()}) {
+    doubles.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+  const std::string file = write("big.npy", npy("<f8", "(5,)", doubles));
+  expect_failure({file}, {"array 'big': row 1 has 1e+39, which is beyond float32 (3.4e38)",
+                          "big.npy", "--quarantine-max"});
+  ASSERT_EQ(convert({file, "--quarantine-max", "2"}).status, 0);
+  EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord"))),
+              ElementsAre("big=[0.5f]", "big=[inff]", "big=[nanf]"));
+}
+
+TEST_F(NpyInput, LabelsInAColumnOfTheirOwnAreNumbers) {
+  const std::string labels = write("label.npy", npy("|u1", "(3, 1)", std::string("\3\0\377", 3)));
+  const std::string pixels = write("image.npy", npy("|u1", "(3, 1, 2)", "aabbcc"));
+  ASSERT_EQ(convert({labels, pixels}).status, 0);
+  EXPECT_THAT(
+      example_texts(match_files(folder_.file("out/data-*.tfrecord"))),
+      ElementsAre("image=['aa'] label=[3]", "image=['bb'] label=[0]", "image=['cc'] label=[255]"));
 }
 
 TEST_F(NpyInput, ShapesAreKeptInTheManifest) {
