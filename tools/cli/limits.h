@@ -12,9 +12,6 @@ namespace infeed::tools::limits {
 /// thousandfold; without a limit its endless row would be unpacked into memory.
 inline constexpr std::uint64_t text_row_bytes = std::uint64_t{64} << 20;
 
-/// Values in a line of JSON; each takes about 60 bytes while the line is parsed.
-inline constexpr std::size_t json_line_values = std::size_t{1} << 22;
-
 /// Stages of a recorded run, each of which may be compared with every other; and bytes of a
 /// recording's line, which covers a tenth of a second.
 inline constexpr int recorded_stages = 10'000;

@@ -25,6 +25,7 @@
 #include "convert/convert_report.h"
 #include "convert/images/class_list.h"
 #include "convert/images/image_command_options.h"
+#include "convert/inputs/delimiter.h"
 #include "convert/inputs/fashion_mnist.h"
 #include "convert/inputs/open_input.h"
 
@@ -239,6 +240,12 @@ void add_kind_options(CLI::App& command, ConvertCommandOptions& options) {
       .add_option("--delimiter", options.delimiter,
                   "csv and tsv: what stands between the columns: one character, or tab")
       ->type_name("CHAR");
+  command
+      .add_option("--nulls", options.input.nulls,
+                  "csv and tsv: cells that hold no value besides empty ones, as in --nulls NA,null")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("WORDS");
   command.add_flag("--no-header", options.has_no_header,
                    "csv and tsv: the first row is an example, too; the columns are column1...");
 }

@@ -72,7 +72,7 @@ bool ExampleSplit::takes_example(std::string_view name, std::string_view example
 
 void require_split_column(const ExampleInput& input, const ConvertOptions& options) {
   if (options.part == SplitPart::all || options.split_column.empty()) return;
-  const std::vector<std::string> columns = known_columns(input);
+  const std::vector<std::string> columns = known_columns(input, {options.split_column});
   if (std::find(columns.begin(), columns.end(), options.split_column) != columns.end()) return;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("--split-by names a column '{}', but there are {}", options.split_column,

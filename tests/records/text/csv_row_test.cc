@@ -5,7 +5,7 @@
 
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using detail::CsvRow;
@@ -74,4 +74,4 @@ TEST(CsvRowTest, AHeaderOfNumbersOverNumbersIsARow) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

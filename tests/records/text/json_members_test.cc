@@ -8,7 +8,7 @@
 
 #include "thrown_error.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using detail::JsonMember;
@@ -130,4 +130,4 @@ TEST(JsonMembersTest, ALineHasSoManyColumns) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

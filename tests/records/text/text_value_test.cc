@@ -11,7 +11,7 @@
 
 #include "records/temporary_files.h"
 
-namespace infeed::testing {
+namespace infeed::test {
 namespace {
 
 using detail::parse_float32;
@@ -114,4 +114,4 @@ TEST(TextValueTest, AFloatIsRoundedOnce) {
 }
 
 }  // namespace
-}  // namespace infeed::testing
+}  // namespace infeed::test

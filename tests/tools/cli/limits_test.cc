@@ -12,12 +12,12 @@
 
 #include "cli/terminal.h"
 #include "convert/column_statistics.h"
+#include "convert/conversion_plan.h"
 #include "convert/convert.h"
-#include "convert/inputs/field_splitter.h"
-#include "convert/inputs/json_features.h"
 #include "convert/inputs/open_input.h"
 #include "convert/inputs/text_rows.h"
 #include "convert/inputs/text_value.h"
+#include "convert/manifest.h"
 #include "dataset/picture.h"
 #include "temporary_folder.h"
 #include "thrown_error.h"
@@ -34,8 +34,9 @@ TEST(ToolLimits, ARowOfTextHasAnEnd) {
   const std::string file = folder.file("t.csv");
   std::ofstream(file) << "a,b\n1,2\n";
   std::filesystem::resize_file(file, tools::limits::text_row_bytes + 100);  // zeros, no line feed
-  for (const tools::Quotes quotes : {tools::Quotes::none, tools::Quotes::csv}) {
-    const Error error = error_of([&] { tools::TextRows(file, quotes, ','); });
+  for (const bool has_quotes : {false, true}) {
+    const Error error =
+        error_of([&] { tools::TextRows(file, {.rows = {.has_quotes = has_quotes}}); });
     EXPECT_EQ(error.code(), ErrorCode::data_loss);
     EXPECT_THAT(error.message(),
                 HasSubstr("the row that begins in line 3 is longer than 67108864 bytes, which is "
@@ -43,32 +44,10 @@ TEST(ToolLimits, ARowOfTextHasAnEnd) {
   }
 }
 
-/// 33 KB of gzip took 577 MB.
-TEST(ToolLimits, ARowHasSoManyFields) {
-  tools::FieldSplitter splitter({.separator = ',', .quotes = tools::Quotes::csv});
-  EXPECT_EQ(splitter.split(std::string(1'048'575, ',')).size(), 1'048'576U);
-  EXPECT_EQ(
-      error_of([&] { splitter.split(std::string(1'048'576, ',')); }).message(),
-      "the row has more than 1048576 fields, which is the limit; is --delimiter another one?");
-}
-
-TEST(ToolLimits, ALineOfJsonHasSoManyValues) {
-  std::string line = R"({"a": [0)";
-  for (std::size_t i = 0; i < tools::limits::json_line_values; ++i) line += ",0";
-  EXPECT_THAT(error_of([&] { tools::parse_json_features(line + "]}"); }).message(),
-              HasSubstr(": it has more than 4194304 values, which is the limit"));
-}
-
-/// 200,000 keys ended as out of memory.
-TEST(ToolLimits, ALineOfJsonHasSoManyColumns) {
-  std::string line = R"({"0": 0)";
-  for (int i = 1; i < 65'536; ++i) line += fmt::format(R"(,"{}":0)", i);
-  EXPECT_EQ(tools::parse_json_features(line + "}").size(), 65'536U);
-  EXPECT_THAT(error_of([&] { tools::parse_json_features(line + R"(,"more":null})"); }).message(),
-              HasSubstr("there are 65537 columns with "));
-  std::string nested = "{\"" + std::string(1 << 20, 'x') + "\":" + line + "}}";
-  EXPECT_THAT(error_of([&] { tools::parse_json_features(nested); }).message(),
-              HasSubstr("there are 16 columns with 16777254 bytes of names"));
+TEST(ToolLimits, JournalsAndPlansThatAreTooDeepSayNothing) {
+  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
+  EXPECT_FALSE(tools::parse_shard_entry(R"({"shard": )" + deep + "}"));
+  EXPECT_EQ(tools::describe_difference(deep, "{}"), "its plan can't be read");
 }
 
 /// 300,000 lines, each with its own name, took 1.6 GB.

@@ -1,5 +1,6 @@
 #include "convert/inputs/column_choice.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -30,6 +31,22 @@ std::string_view trouble(ValueForm form, FeatureKind kind) {
   return "";
 }
 
+/// True for words that often stand for no value.
+bool is_null_word(std::string_view text) {
+  constexpr std::array<std::string_view, 12> kWords{"NA",   "N/A",  "n/a",  "#N/A", "null", "NULL",
+                                                    "Null", "None", "none", "-",    "?",    "\\N"};
+  return std::find(kWords.begin(), kWords.end(), text) != kWords.end();
+}
+
+/// Returns the advice to name a null word; empty for any other text.
+std::string as_null_word(std::string_view written) {
+  return is_null_word(written) ? fmt::format("; --nulls '{}' takes it as no value", written) : "";
+}
+
+std::string_view taken_by(const ColumnChoice& choice) {
+  return choice.is_boolean ? "true and false" : to_string(choice.kind);
+}
+
 std::string kept_as_text(std::string_view column) {
   return fmt::format(R"(--schema with {{"columns": {{"{}": "bytes"}}}} keeps it as text)",
                      printable(column, kShownWidth));
@@ -53,21 +70,28 @@ void KindGuess::see(ValueForm form, std::string_view written, std::uint64_t exam
   }
   ++seen.count;
   ++total_;
+  if (form == ValueForm::text && is_null_word(written)) ++null_words_;
+}
+
+const KindGuess::Seen& KindGuess::first_text() const {
+  const Seen& text = seen(ValueForm::text);
+  const Seen& boolean = seen(ValueForm::boolean);
+  if (has_booleans_only() || boolean.count == 0) return text;
+  return text.count == 0 || boolean.first_example < text.first_example ? boolean : text;
 }
 
 FeatureKind KindGuess::kind() const {
   if (total_ == 0 || count(ValueForm::code) > 0 || has_too_much_text()) return FeatureKind::bytes;
-  const bool has_integers = count(ValueForm::integer) + count(ValueForm::boolean) > 0;
+  const bool has_integers = count(ValueForm::integer) > 0 || is_boolean();
   if (count(ValueForm::decimal) > 0) return FeatureKind::floats;
   if (count(ValueForm::wide_integer) > 0) return FeatureKind::bytes;
   return has_integers ? FeatureKind::integers : FeatureKind::floats;
 }
 
 ColumnChoice KindGuess::choose(const LocationOf& location_of) const {
-  ColumnChoice choice{.kind = kind()};
-  const auto first = [&](ValueForm form) {
-    return fmt::format("'{}' in {}", seen(form).first_written,
-                       location_of(seen(form).first_example));
+  ColumnChoice choice = this->choice();
+  const auto first = [&](const Seen& seen) {
+    return fmt::format("'{}' in {}", seen.first_written, location_of(seen.first_example));
   };
   const auto warn = [&](std::string note) {
     choice.note = std::move(note);
@@ -78,35 +102,36 @@ ColumnChoice KindGuess::choose(const LocationOf& location_of) const {
   } else if (choice.kind == FeatureKind::bytes) {
     if (is_mostly_text()) return choice;
     if (count(ValueForm::code) > 0) {
-      choice.note = "text, for leading zeros: " + first(ValueForm::code);
-    } else if (count(ValueForm::text) > 0 && has_too_much_text()) {
-      warn(fmt::format("text, though most values are numbers: {} of {} aren't, first {}",
-                       with_commas(count(ValueForm::text)), with_commas(total_),
-                       first(ValueForm::text)));
+      choice.note = "text, for leading zeros: " + first(seen(ValueForm::code));
+    } else if (has_too_much_text()) {
+      warn(fmt::format("text, though most values are {}: {} of {} aren't, first {}{}",
+                       has_booleans_only() ? "true or false" : "numbers", with_commas(texts()),
+                       with_commas(total_), first(first_text()),
+                       as_null_word(first_text().first_written)));
     } else {
-      warn("text, for a number beyond int64: " + first(ValueForm::wide_integer));
+      warn("text, for a number beyond int64: " + first(seen(ValueForm::wide_integer)));
     }
   } else {
-    const std::uint64_t refused = count(ValueForm::text) + count(ValueForm::excessive);
+    const std::uint64_t refused = texts() + count(ValueForm::excessive);
     if (refused == 0) return choice;
-    const bool is_text = count(ValueForm::text) > 0;
-    warn(fmt::format("{} of {} values looked at can't be {} and are refused, first {}",
-                     with_commas(refused), with_commas(total_), to_string(choice.kind),
-                     first(is_text ? ValueForm::text : ValueForm::excessive)));
+    const Seen& shown = texts() > 0 ? first_text() : seen(ValueForm::excessive);
+    warn(fmt::format("{} of {} values looked at can't be {} and are refused, first {}{}",
+                     with_commas(refused), with_commas(total_), taken_by(choice), first(shown),
+                     as_null_word(shown.first_written)));
   }
   return choice;
 }
 
 void refuse_value(std::string_view column, std::string_view written, ValueForm form,
                   const ColumnChoice& choice) {
-  const std::string_view kind = to_string(choice.kind);
+  const std::string_view kind = taken_by(choice);
   const std::string why =
       choice.is_from_schema
           ? fmt::format("but --schema says {}; correct it, or change the schema", kind)
           : fmt::format(
                 "but takes {} as other rows have them; correct it, or give the column "
-                "another kind: {}",
-                kind, kept_as_text(column));
+                "another kind: {}{}",
+                kind, kept_as_text(column), as_null_word(written));
   throw Error(ErrorCode::invalid_argument,
               fmt::format("column '{}' has '{}'{}, {}", printable(column, kShownWidth),
                           printable(written, kShownWidth), trouble(form, choice.kind), why));

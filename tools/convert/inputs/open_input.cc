@@ -70,20 +70,25 @@ const InputKind* find_kind(const std::vector<InputKind>& own_kinds, const std::s
   return found == own_kinds.end() ? nullptr : &*found;
 }
 
-TableFormat table_format(const std::string& kind, const InputOptions& options) {
-  if (kind == "tsv") return {options.delimiter.value_or('\t'), Quotes::none};
-  return {options.delimiter.value_or(','), Quotes::csv};
+TextFormat table_format(const std::string& kind, const InputOptions& options) {
+  const bool is_csv = kind == "csv";
+  return {
+      .rows = {.delimiter = options.delimiter.value_or(is_csv ? ',' : '\t'), .has_quotes = is_csv},
+      .is_table = true,
+      .is_delimiter_given = options.delimiter.has_value()};
 }
 
-void require_table_for_delimiter(const std::string& kind, const InputOptions& options) {
-  if (!options.delimiter || kind == "csv" || kind == "tsv") return;
+void require_table_for_its_options(const std::string& kind, const InputOptions& options) {
+  const bool is_table = kind == "csv" || kind == "tsv";
+  if (is_table || (!options.delimiter && options.nulls.empty())) return;
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("--delimiter is for csv and tsv, but the input is {}", kind));
+              fmt::format("{} is for csv and tsv, but the input is {}",
+                          options.delimiter ? "--delimiter" : "--nulls", kind));
 }
 
 std::unique_ptr<ExampleInput> open_files(const Files& files, const std::string& kind,
                                          const InputOptions& options) {
-  require_table_for_delimiter(kind, options);
+  require_table_for_its_options(kind, options);
   if (!options.classes_file.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("--classes is for folders of images, but the input is {}", kind));

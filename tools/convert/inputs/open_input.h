@@ -10,17 +10,19 @@
 #include <infeed/convert/command.h>
 
 #include "convert/images/image_options.h"
-#include "convert/inputs/field_splitter.h"
+#include "convert/inputs/text_rows.h"
 #include "convert/inputs/text_value.h"
 
 /// Opens the data that `infeed convert` is given as an ExampleInput. The kinds and their features:
 ///
 /// csv     a header with the columns' names, then rows; quotes as RFC 4180 has them. A feature a
-///         column; an empty field is no feature. Kinds are chosen by column_choice.h
+///         column; an empty field is no feature. Kinds are chosen by column_choice.h. A first line
+///         "sep=;" (Excel's) names the delimiter
 /// tsv     the same with tabs, without quotes
-/// jsonl   an object a line; nested objects as "outer.inner", lists of numbers or texts as lists
+/// jsonl   an object a line; nested objects as "outer.inner", lists of numbers or texts as lists.
+///         Lists of lists must have the same shape in every line, which the manifest keeps
 /// npy     a column a file, named by it, or an array of an .npz file; a row along the first
-///         dimension. Rows of uint8 are bytes
+///         dimension. Rows of several uint8 are bytes
 /// images  a folder a class: {image: the file's bytes, label: number of the class, class, filename}.
 ///         The labels number the folders, or a given list of classes
 ///         Decoded: the pixels, upright, with one number of channels for all, and height, width,
@@ -37,6 +39,7 @@ struct InputOptions {
   std::string kind = "auto";                        ///< auto: by the names of the files
   bool has_header = true;                           ///< csv and tsv; false: they are column1...
   std::optional<char> delimiter = {};               ///< csv and tsv; otherwise a comma and a tab
+  std::vector<std::string> nulls = {};              ///< csv and tsv: cells that hold no value
   ColumnKinds kinds = {};                           ///< csv, tsv, jsonl; others: inferred from rows
   ImageOptions images = {};                         ///< for images and tar
   std::string classes_file = {};                    ///< for images; see read_class_list()
@@ -55,7 +58,7 @@ std::unique_ptr<ExampleInput> open_input(const std::vector<std::string>& names,
 
 // One function a kind, each in a file of its name.
 using Files = std::vector<std::string>;
-std::unique_ptr<ExampleInput> open_table(const Files& files, TableFormat format,
+std::unique_ptr<ExampleInput> open_table(const Files& files, const TextFormat& format,
                                          const InputOptions& options);
 std::unique_ptr<ExampleInput> open_json_lines(const Files& files, const InputOptions& options);
 std::unique_ptr<ExampleInput> open_npy(const Files& files, const InputOptions& options);
@@ -69,8 +72,10 @@ std::unique_ptr<ExampleInput> open_plain_files(const Files& files);
 /// int64}. Throws the errors of read_idx(); data_loss if the two don't belong together.
 std::unique_ptr<ExampleInput> open_idx_pair(const std::string& images_file,
                                             const std::string& labels_file);
-/// Returns the columns that the input names, or if only the examples know, those of some examples.
-std::vector<std::string> known_columns(const ExampleInput& input);
+/// Returns the columns that the input names or, if only the examples know, those of some examples.
+/// Columns of `wanted` that are not among these are looked for in all examples.
+std::vector<std::string> known_columns(const ExampleInput& input,
+                                       const std::vector<std::string>& wanted);
 /// Passes on some of the features of `input`, under other names.
 std::unique_ptr<ExampleInput> choose_columns(std::unique_ptr<ExampleInput> input,
                                              const InputOptions& options);

@@ -5,13 +5,13 @@
 
 namespace infeed::tools {
 
-RowFiles::RowFiles(const std::vector<std::string>& files, Quotes quotes, char separator,
-                   std::uint64_t skipped)
+RowFiles::RowFiles(const std::vector<std::string>& files, TextFormat format, std::uint64_t skipped)
     : skipped_(skipped) {
   begins_.push_back(0);
   for (const std::string& file : files) {
     files_.push_back(examine_input_file(file));
-    rows_.emplace_back(file, quotes, separator);
+    rows_.emplace_back(file, format);
+    format.rows = rows_.front().format();
     begins_.push_back(begins_.back() + std::max(rows_.back().size(), skipped) - skipped);
   }
 }

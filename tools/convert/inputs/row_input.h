@@ -15,8 +15,7 @@ namespace infeed::tools {
 class RowFiles {
  public:
   /// `skipped`: rows at the beginning of each file that are no examples.
-  RowFiles(const std::vector<std::string>& files, Quotes quotes, char separator,
-           std::uint64_t skipped);
+  RowFiles(const std::vector<std::string>& files, TextFormat format, std::uint64_t skipped);
 
   std::uint64_t size() const { return begins_.back(); }
   std::size_t file_count() const { return rows_.size(); }

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <span>
+#include <utility>
 
 #include <infeed/error.h>
+#include <infeed/records/detail/csv_row.h>
 #include <infeed/records/detail/data_front.h>
-#include <infeed/records/page_buffer.h>
 
 #include "cli/limits.h"
+#include "convert/inputs/delimiter.h"
 
 namespace infeed::tools {
 namespace {
@@ -22,47 +25,46 @@ std::string_view without_line_break(std::string_view row) {
   return row;
 }
 
-}  // namespace
-
-std::size_t TextRows::Splitter::find_end(std::string_view bytes, std::size_t from) {
-  if (quotes_ == Quotes::none) {
-    const std::size_t end = bytes.find('\n', from);
-    if (end == std::string_view::npos) return end;
-    ++lines_;
-    return end + 1;
+/// Returns the bytes of the empty lines at the front, and counts their line breaks.
+std::size_t empty_lines(std::string_view text, std::uint64_t& lines) {
+  std::size_t at = 0;
+  while (true) {
+    const std::string_view rest = text.substr(at);
+    const std::size_t size = rest.starts_with('\n') ? 1 : rest.starts_with("\r\n") ? 2 : 0;
+    if (size == 0) return at;
+    at += size;
+    ++lines;
   }
-  if (place_ == Place::field_begin || place_ == Place::in_field) {
-    // Most rows have no quote: two calls of memchr replace a step a byte.
-    const std::size_t end = bytes.find('\n', from);
-    const std::string_view row = bytes.substr(from, end - from);
-    if (end != std::string_view::npos && row.find('"') == std::string_view::npos) {
-      place_ = Place::field_begin;
-      ++lines_;
-      return end + 1;
-    }
-  }
-  for (std::size_t i = from; i < bytes.size(); ++i) {
-    const char c = bytes[i];
-    if (c == '\n') ++lines_;
-    if (place_ == Place::in_quotes) {
-      if (c == '"') place_ = Place::behind_quote;
-    } else if (c == '\n') {
-      place_ = Place::field_begin;
-      return i + 1;
-    } else if (c == separator_) {
-      place_ = Place::field_begin;
-    } else if (c == '"' && place_ != Place::in_field) {
-      place_ = Place::in_quotes;  // opens a field, or is the second of a pair
-    } else {
-      place_ = Place::in_field;
-    }
-  }
-  return std::string_view::npos;
 }
 
-TextRows::TextRows(const std::string& file, Quotes quotes, char separator)
-    : file_(file), quotes_(quotes), separator_(separator) {
-  find_rows();
+}  // namespace
+
+struct TextRows::Window {
+  std::vector<char> bytes = {};
+  std::size_t begin = 0;     ///< place of the next row
+  std::size_t end = 0;       ///< end of the bytes that were read
+  std::uint64_t offset = 0;  ///< place of bytes[0] in the file
+
+  std::string_view text() const { return {bytes.data() + begin, end - begin}; }
+  /// Reads on behind the bytes that are left, which move to the front. Returns false at the end.
+  bool fill(const SeekableFile& file) {
+    constexpr std::size_t kStepBytes = std::size_t{1} << 20;
+    constexpr std::size_t kStepBytesMax = std::size_t{16} << 20;
+    offset += begin;
+    std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+              bytes.begin() + static_cast<std::ptrdiff_t>(end), bytes.begin());
+    end -= std::exchange(begin, 0);
+    // A long row is looked at again from its begin, so more bytes come each time.
+    const std::size_t step = std::clamp(end, kStepBytes, kStepBytesMax);
+    bytes.resize(std::max(bytes.size(), end + step + 1 + detail::kTextPaddingBytes));
+    const std::size_t got = file.read_at(offset + end, std::span(bytes).subspan(end, step));
+    end += got;
+    return got != 0;
+  }
+};
+
+TextRows::TextRows(const std::string& file, TextFormat format) : file_(file), format_(format.rows) {
+  find_rows(format);
 }
 
 void TextRows::count_row(std::uint64_t begin, std::uint64_t lines) {
@@ -73,67 +75,83 @@ void TextRows::count_row(std::uint64_t begin, std::uint64_t lines) {
   ++rows_;
 }
 
-void TextRows::require_utf8(std::string_view begin) const {
-  if (!begin.starts_with("\xff\xfe") && !begin.starts_with("\xfe\xff")) return;
-  throw Error(ErrorCode::data_loss,
-              "this is UTF-16 text, but UTF-8 is read: 'iconv -f UTF-16 -t UTF-8' converts it")
-      .at_file(file());
+std::size_t TextRows::begin_file(std::string_view begin, bool is_table, bool is_delimiter_given) {
+  if (begin.starts_with("\xff\xfe") || begin.starts_with("\xfe\xff")) {
+    throw Error(ErrorCode::data_loss,
+                "this is UTF-16 text, but UTF-8 is read: 'iconv -f UTF-16 -t UTF-8' converts it")
+        .at_file(file());
+  }
+  detail::refuse_foreign_format(begin.substr(0, detail::kDataFrontBytes), file());
+  const std::size_t mark = begin.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  const auto line = detail::find_separator_line(begin.substr(mark));
+  if (!is_table || !line) return mark;
+  if (is_delimiter_given && line->delimiter != format_.delimiter) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("its first line says that {} stands between the columns, but "
+                            "--delimiter says {}; leave --delimiter out",
+                            delimiter_name(line->delimiter), delimiter_name(format_.delimiter)))
+        .at_file(file());
+  }
+  format_.delimiter = line->delimiter;
+  ++lines_;
+  return mark + line->bytes;
 }
 
-void TextRows::require_row_fits(std::uint64_t begin, std::uint64_t end, std::uint64_t line) const {
-  if (end - begin <= limits::text_row_bytes) return;
+void TextRows::require_row_fits(std::uint64_t begin, std::uint64_t bytes,
+                                std::uint64_t line) const {
+  if (bytes <= limits::text_row_bytes) return;
   throw Error(ErrorCode::data_loss,
               fmt::format("the row that begins in line {} is longer than {} bytes, which is the "
                           "limit{}",
                           line, limits::text_row_bytes,
-                          quotes_ == Quotes::none ? "" : "; perhaps a quote in it is not closed"))
+                          format_.has_quotes ? "; perhaps a quote in it is not closed" : ""))
       .at_file(file())
       .at_offset(begin);
 }
 
-void TextRows::find_rows() {
-  Splitter splitter(quotes_, separator_);
-  constexpr std::size_t kStepBytes = std::size_t{1} << 20;
-  const PageBuffer step(kStepBytes);
-  std::uint64_t row_begin = 0;
-  std::uint64_t lines_before = 0;
-  // Pieces of the row so far that hold more than line breaks; 0: the row is empty.
-  std::uint64_t visible = 0;
-  std::uint64_t offset = 0;
-  const auto end_row = [&](std::uint64_t end) {
-    if (visible > 0) count_row(row_begin, lines_before);
-    row_begin = end;
-    lines_before = splitter.lines();
-    visible = 0;
-  };
-  while (const std::size_t got = file_.read_at(offset, step)) {
-    const std::string_view bytes(step.data(), got);
-    if (offset == 0) {
-      require_utf8(bytes);
-      detail::refuse_foreign_format(bytes.substr(0, detail::kDataFrontBytes), file());
+/// Counts the whole rows of the window.
+void TextRows::count_rows(Window& window) {
+  while (true) {
+    window.begin += empty_lines(window.text(), lines_);
+    const char* const begin = window.bytes.data() + window.begin;
+    const detail::RowScan found =
+        detail::scan_rows(begin, window.bytes.data() + window.end, 1, format_);
+    const std::uint64_t offset = window.offset + window.begin;
+    if (found.rows == 0) {
+      require_row_fits(offset, window.text().size(), lines_ + 1);
+      return;
     }
-    std::size_t at = offset == 0 && bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-    if (at != 0) row_begin = at;
-    while (at < got) {
-      const std::size_t end = splitter.find_end(bytes, at);
-      const std::size_t piece_end = end == std::string_view::npos ? got : end;
-      const std::string_view piece = bytes.substr(at, piece_end - at);
-      if (piece.find_first_not_of("\r\n") != std::string_view::npos) ++visible;
-      require_row_fits(row_begin, offset + piece_end, lines_before + 1);
-      if (end != std::string_view::npos) end_row(offset + end);
-      at = piece_end;
-    }
-    offset += got;
+    const auto bytes = static_cast<std::size_t>(found.end - begin);
+    require_row_fits(offset, bytes, lines_ + 1);
+    count_row(offset, lines_);
+    lines_ += found.lines;
+    window.begin += bytes;
   }
-  if (offset < file_.size_bytes()) {
+}
+
+void TextRows::find_rows(const TextFormat& given) {
+  Window window;
+  bool is_begin = true;
+  while (window.fill(file_)) {
+    if (std::exchange(is_begin, false)) {
+      window.begin = begin_file(window.text(), given.is_table, given.is_delimiter_given);
+    }
+    count_rows(window);
+  }
+  if (window.offset + window.end < file_.size_bytes()) {
     throw Error(
         ErrorCode::data_loss,
         fmt::format("the file became shorter while it was read: nothing is left at {} of the "
                     "{} bytes that it had",
-                    offset, file_.size_bytes()))
+                    window.offset + window.end, file_.size_bytes()))
         .at_file(file());
   }
-  end_row(offset);
+  // The last row need not end with a line break. One whose quote isn't closed is a row, too, since
+  // reading it says so.
+  if (window.text().empty()) return;
+  window.bytes[window.end++] = '\n';
+  count_rows(window);
+  if (!window.text().empty()) count_row(window.offset + window.begin, lines_);
 }
 
 void TextRowReader::load(std::size_t mark) {
@@ -144,14 +162,21 @@ void TextRowReader::load(std::size_t mark) {
   mark_ = ~std::size_t{0};
   bytes_.resize(end - begin);
   rows_.file_.read_exactly(begin, bytes_);
+  bytes_ += '\n';  // the last row need not end with one
+  const std::size_t size = bytes_.size();
+  bytes_.append(detail::kTextPaddingBytes, '\0');
   found_.clear();
-  TextRows::Splitter splitter(rows_.quotes_, rows_.separator_);
-  for (std::size_t at = 0; at < bytes_.size();) {
-    const std::uint64_t line = marks[mark].lines + splitter.lines() + 1;
-    const std::size_t row_end = std::min(splitter.find_end(bytes_, at), bytes_.size());
-    const auto row = without_line_break(std::string_view(bytes_).substr(at, row_end - at));
-    if (row.find_first_not_of("\r\n") != std::string_view::npos) found_.push_back({row, line});
-    at = row_end;
+  std::uint64_t lines = marks[mark].lines;
+  for (std::size_t at = 0; at < size;) {
+    at += empty_lines(std::string_view(bytes_).substr(at, size - at), lines);
+    const char* const row = bytes_.data() + at;
+    const detail::RowScan found = detail::scan_rows(row, bytes_.data() + size, 1, rows_.format_);
+    const char* const row_end = found.rows == 0 ? bytes_.data() + size : found.end;
+    if (row_end == row) break;
+    const auto bytes = static_cast<std::size_t>(row_end - row);
+    found_.push_back({without_line_break({row, bytes}), lines + 1});
+    lines += found.lines;
+    at += bytes;
   }
   mark_ = mark;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <infeed/records/detail/row_scan.h>
 #include <infeed/records/seekable_file.h>
 
 /// Why: rows of text have no fixed places, and a list of all of them would not fit into memory for
@@ -12,19 +13,23 @@
 /// finds the others from there.
 namespace infeed::tools {
 
-enum class Quotes {
-  none,  ///< a row ends at a line break
-  csv,   ///< a field that begins with a quote may hold line breaks
+/// The rules by which a text is cut into rows.
+struct TextFormat {
+  detail::RowFormat rows = {};
+  bool is_table = false;            ///< its first line may be "sep=;", which names the delimiter
+  bool is_delimiter_given = false;  ///< by the user; such a line must then agree
 };
 
 /// The non-empty rows of one file. Thread-safety: const access from any number of threads at once.
 class TextRows {
  public:
-  /// Reads the file once. `separator` matters only with quotes.
-  TextRows(const std::string& file, Quotes quotes, char separator);
+  /// Reads the file once.
+  TextRows(const std::string& file, TextFormat format);
 
   std::uint64_t size() const { return rows_; }
   const std::string& file() const { return file_.name(); }
+  /// Returns the rules by which the rows were cut: a table's delimiter may stand in its first line.
+  const detail::RowFormat& format() const { return format_; }
 
  private:
   friend class TextRowReader;
@@ -33,34 +38,20 @@ class TextRows {
     std::uint64_t offset;
     std::uint64_t lines;  ///< line breaks before it
   };
-  /// Follows rows through bytes that come in pieces.
-  class Splitter {
-   public:
-    Splitter(Quotes quotes, char separator) : quotes_(quotes), separator_(separator) {}
-    /// Returns the end of the row that goes on at `bytes[from]`: just behind its line break. npos:
-    /// it goes on in the next piece.
-    std::size_t find_end(std::string_view bytes, std::size_t from);
-    /// Line breaks passed so far, those inside quotes too.
-    std::uint64_t lines() const { return lines_; }
-
-   private:
-    enum class Place { field_begin, in_field, in_quotes, behind_quote };
-    const Quotes quotes_;
-    const char separator_;
-    Place place_ = Place::field_begin;
-    std::uint64_t lines_ = 0;
-  };
-  /// Throws if the file begins like one of another encoding.
-  void require_utf8(std::string_view begin) const;
+  /// The bytes of the file that are looked at, from the begin of a row on.
+  struct Window;
+  /// Passes over what may stand before the first row, and returns its bytes.
+  std::size_t begin_file(std::string_view begin, bool is_table, bool is_delimiter_given);
   /// Throws if the row is too long; `line` is the line in which it begins.
-  void require_row_fits(std::uint64_t begin, std::uint64_t end, std::uint64_t line) const;
-  void find_rows();
+  void require_row_fits(std::uint64_t begin, std::uint64_t bytes, std::uint64_t line) const;
+  void find_rows(const TextFormat& given);
+  void count_rows(Window& window);
   void count_row(std::uint64_t begin, std::uint64_t lines);
 
   const SeekableFile file_;
-  const Quotes quotes_;
-  const char separator_;
+  detail::RowFormat format_;
   std::uint64_t rows_ = 0;
+  std::uint64_t lines_ = 0;  ///< line breaks passed so far
   std::vector<Mark> marks_;
 };
 
@@ -83,7 +74,7 @@ class TextRowReader {
 
   const TextRows& rows_;
   std::size_t mark_ = ~std::size_t{0};
-  std::string bytes_;
+  std::string bytes_;  ///< with the bytes behind them that scan_rows() looks at
   std::vector<Found> found_;
 };
 

@@ -6,25 +6,15 @@
 #include <string>
 #include <string_view>
 
+#include <infeed/records/detail/text_value.h>
 #include <infeed/records/example.h>
 
-/// Conversion of text into numbers, the same for all text inputs. The caller is told of any value
-/// that changes.
+/// Conversion of text into an Example's numbers, the same for all text inputs. The caller is told
+/// of any value that changes.
 namespace infeed::tools {
 
-/// The form of a value as written, whatever its column takes.
-enum class ValueForm : std::uint8_t {
-  text,
-  code,          ///< digits with leading zeros, which a number would lose: a postcode
-  boolean,       ///< only JSON has them
-  integer,       ///< int64 holds it
-  wide_integer,  ///< whole, but beyond int64
-  decimal,       ///< with a point or an exponent, nan, inf
-  excessive,     ///< a finite number beyond float32
-};
-
-/// Returns the form. Spaces around a number and a plus before it are allowed.
-ValueForm value_form(std::string_view text);
+using detail::TextValue;
+using detail::ValueForm;
 
 enum class LeadingZeros { refused, dropped };
 
@@ -44,7 +34,7 @@ struct Float32 {
 /// Also parses "1e-3", "nan", "inf"; nothing if it is no number, or a finite one beyond float32.
 std::optional<Float32> parse_float(std::string_view text,
                                    LeadingZeros zeros = LeadingZeros::refused);
-/// The same for a number that was already read as `value`; `written` is its text.
+/// The same for a number that was already read as float64; `written` is its text.
 std::optional<Float32> to_float32(double value, std::string_view written);
 
 /// Kinds of columns given by the user.

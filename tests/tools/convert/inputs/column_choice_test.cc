@@ -121,9 +121,9 @@ TEST_F(ColumnChoices, ColumnsWithoutValuesAreTold) {
   EXPECT_THAT(read_bytes(folder_.file("out/data.manifest.json")), HasSubstr("\"name\": \"c\""));
   EXPECT_THAT(said({csv, "--schema", schema("b", "floats")}),
               HasSubstr("  b         floats    2 empty, by --schema, no example has it"));
-  EXPECT_THAT(said({write("t.jsonl", "{\"a\":1,\"b\":null}\n{\"a\":true}\n")}),
+  EXPECT_THAT(said({write("t.jsonl", "{\"a\":false,\"b\":null}\n{\"a\":true}\n")}),
               AllOf(HasSubstr("  b         bytes     1 empty, 1 missing, no value was seen"),
-                    HasSubstr("  a         integers  1 booleans as 1 and 0")));
+                    HasSubstr("  a         integers  2 booleans as 1 and 0")));
 }
 
 TEST_F(ColumnChoices, NumbersAmongWhichAreOthersAreSaidOrRefused) {
