@@ -193,24 +193,33 @@ const char* infeed_read_arrays(const char* file, int is_archive, ArrowSchema* sc
   }
 }
 
-/// Reads all rows of a table or of JSON lines (delimiter 0) as one batch. Returns null, or the
-/// message of the error, valid until the next call.
+/// Reads all rows of a table or of JSON lines (delimiter 0) as one batch. Leaves out bad rows if
+/// asked to; a batch without a good row is then an empty one. Returns null, or the message of the
+/// error, valid until the next call.
 const char* infeed_read_text(const char* file, const char* schema_json, char delimiter,
-                             int has_quotes, ArrowSchema* schema, ArrowArray* array) {
+                             int has_quotes, int leaves_out, ArrowSchema* schema,
+                             ArrowArray* array) {
   static std::string message;
   try {
     const auto columns = ColumnSchema::from_json(schema_json);
+    const BadRows bad_rows = leaves_out != 0 ? BadRows::leave_out : BadRows::fail;
     std::unique_ptr<ColumnBatch> batch;
     // An error that ends the file comes behind the rows before it.
     const auto read_all = [&batch](auto reader) {
       batch = reader.read(1'000'000);
       if (batch != nullptr) reader.read(1);
     };
-    if (delimiter == 0) {
-      read_all(JsonLinesReader({file}, columns));
-    } else {
-      const Quotes quotes = has_quotes != 0 ? Quotes::rfc4180 : Quotes::none;
-      read_all(CsvReader({file}, columns, {.delimiter = delimiter, .quotes = quotes}));
+    try {
+      if (delimiter == 0) {
+        read_all(JsonLinesReader({file}, columns, {.bad_rows = bad_rows}));
+      } else {
+        const Quotes quotes = has_quotes != 0 ? Quotes::rfc4180 : Quotes::none;
+        read_all(CsvReader({file}, columns,
+                           {.delimiter = delimiter, .quotes = quotes, .bad_rows = bad_rows}));
+      }
+    } catch (const Error& error) {
+      const bool has_no_row = error.message().find("none of the ") != std::string::npos;
+      if (leaves_out == 0 || !has_no_row) throw;
     }
     export_arrow(batch == nullptr ? ColumnBatch() : *batch, schema, array);
     return nullptr;

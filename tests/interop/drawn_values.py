@@ -44,6 +44,8 @@ PROFILES = {
     "odd": [(1, lambda draw: draw.choice(NUMBERS_ODD))],
     "ids": [(3, draw_integer), (1, lambda draw: draw.choice(INTEGERS_WIDE))],
     "codes": [(3, draw_integer), (1, lambda draw: draw.choice(CODES))],
+    "flags": [(1, lambda draw: draw.choice(["true", "false", "True", "FALSE"]))],
+    "almost flags": [(30, lambda draw: draw.choice(["true", "false"])), (1, draw_text), (1, lambda draw: "1")],
     "almost": [(30, draw_integer), (1, draw_text), (1, lambda draw: draw.choice(NUMBERS_ODD))],
     "texts": [(1, draw_text)],
     "all": [(1, draw_integer), (1, draw_decimal), (1, draw_text), (1, lambda draw: draw.choice(NUMBERS_ODD)),
@@ -83,6 +85,11 @@ class Table:
     def bytes(self):
         return self.text.encode("utf-8", "surrogateescape")
 
+    def bytes_of_rows(self, rows):
+        """A file of some of the rows, which count from 0."""
+        lines = [self.lines[0], *(self.lines[1 + row] for row in rows)]
+        return (self.line_break.join(lines) + self.line_break).encode("utf-8", "surrogateescape")
+
     def _add_hard_cells(self, draw):
         for cells in self.cells:
             for row in range(len(cells)):
@@ -97,17 +104,21 @@ class Table:
 
     def _field(self, draw, text, is_first):
         must = any(c in text for c in (self.delimiter, "\n", "\r")) or text.startswith('"')
-        if self.has_quotes and (must or draw.random() < 0.05 or (is_first and text.startswith("\ufeff"))):
+        # Blanks in quotes are text where the kind of a column is guessed, and pandas doesn't tell of quotes.
+        may = draw.random() < 0.05 and text.strip(" \t") != ""
+        if self.has_quotes and (must or may or (is_first and text.startswith("\ufeff"))):
             return '"' + text.replace('"', '""') + '"'
         return text
 
     def _write(self, draw):
         rows = [self.columns, *zip(*self.cells)]
+        self.lines = []  # as they are written; the header first
         text = "\ufeff" if draw.random() < 0.1 else ""
         for number, row in enumerate(rows):
             fields = [self._field(draw, cell, i == 0) for i, cell in enumerate(row)]
             is_last = number == len(rows) - 1
-            text += self.delimiter.join(fields)
+            self.lines.append(self.delimiter.join(fields))
+            text += self.lines[-1]
             text += "" if is_last and draw.random() < 0.2 else self.line_break
             if draw.random() < 0.02:
                 text += self.line_break
@@ -142,8 +153,12 @@ def draw_json_value(draw, profile):
         return "{" + inner + "}"
     if profile == "lists":
         return "[" + ", ".join(draw_integer(draw) for _ in range(draw.randrange(4))) + "]"
+    if profile == "matrices":
+        return f"[[{draw_decimal(draw)}, {draw_integer(draw)}], [{draw_integer(draw)}, {draw_integer(draw)}]]"
     if profile == "deep":
         return "[" + ", ".join(f"[{draw_decimal(draw)}, {draw_integer(draw)}]" for _ in range(draw.randrange(3))) + "]"
+    if profile == "flags":
+        return draw.choice(["true", "false"])
     if profile == "integers":
         return draw_integer(draw)
     if profile == "ids":
@@ -159,10 +174,10 @@ def draw_json_value(draw, profile):
     if profile == "numbers":
         return draw_json_number(draw)
     return draw.choice([draw_json_number(draw), draw_json_string(draw), "true", "[]", "[1, \"a\"]",
-                        "[null]", "[{}]", "NaN" if draw.random() < 0.2 else "0.5"])
+                        "[null]", "[{}]", "[[1], 2]", "NaN" if draw.random() < 0.2 else "0.5"])
 
 
-JSON_PROFILES = ["nested", "lists", "deep", "integers", "ids", "almost", "booleans", "texts", "nulls",
+JSON_PROFILES = ["nested", "lists", "deep", "matrices", "flags", "integers", "ids", "almost", "booleans", "texts", "nulls",
                  "numbers", "numbers", "any"]
 
 
@@ -191,6 +206,10 @@ class JsonLines:
 
     def bytes(self):
         return self.text.encode("utf-8", "surrogateescape")
+
+    def bytes_of_rows(self, rows):
+        """A file of some of the rows, which count from 0."""
+        return "".join(self.lines[row] + "\n" for row in rows).encode("utf-8", "surrogateescape")
 
 
 def draw_file(seed):

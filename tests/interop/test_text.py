@@ -2,7 +2,6 @@
 pyarrow and pandas read, or refuses the file and says why."""
 
 import csv
-import ctypes
 import io
 import json
 import math
@@ -16,10 +15,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 
-LIBRARY = ctypes.CDLL(os.environ["INFEED_COLUMNS_LIBRARY"])
-LIBRARY.infeed_read_text.restype = ctypes.c_char_p
-LIBRARY.infeed_read_text.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char, ctypes.c_int,
-                                     ctypes.c_void_p, ctypes.c_void_p]
+from text_reader import read_text
+
 
 FILES = int(os.environ.get("INFEED_DRAWN_TEXTS", "1000"))
 SEED = int(os.environ.get("INFEED_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
@@ -39,13 +36,7 @@ def infeed_read(text, schema, delimiter=b"\0", has_quotes=True):
     with tempfile.NamedTemporaryFile(suffix=".txt") as file:
         file.write(text)
         file.flush()
-        schema_at, array_at = (ctypes.c_void_p * 9)(), (ctypes.c_void_p * 10)()
-        refusal = LIBRARY.infeed_read_text(
-            file.name.encode(), json.dumps({"columns": schema}).encode(), delimiter, int(has_quotes),
-            ctypes.byref(schema_at), ctypes.byref(array_at))
-    if refusal is not None:
-        return None, refusal.decode()
-    return pa.RecordBatch._import_from_c(ctypes.addressof(array_at), ctypes.addressof(schema_at)), None
+        return read_text(file.name, schema, delimiter, has_quotes)
 
 
 def values_of(batch, name):

@@ -1,4 +1,5 @@
-"""What `infeed convert` makes of text: each value equal to what pandas, pyarrow and Python's json read, or refused.
+"""What `infeed convert` and the pipeline's csv and json_lines make of text: each value equal to what pandas, pyarrow
+and Python's json read, and the same for both, or refused by both.
 
     INFEED_TEST_SEED=7 INFEED_VALUE_FILES=10000 tests/interop/run.sh test_values.py
 
@@ -25,167 +26,16 @@ import pyarrow.json
 
 from drawn_values import JsonLines, draw_file
 from example_records import read_examples
+from written_values import (arrow_format, expected_kind, expected_shape, float32_of, pipeline_type, read_json,
+                            read_table, same, same_number)
+
+# An interpreter without sanitizers can't load a library with them.
+if "INFEED_WITHOUT_LIBRARY" not in os.environ:
+    from text_reader import read_text
 
 SEED = int(os.environ.get("INFEED_TEST_SEED", "20261122"))
 FILES = int(os.environ.get("INFEED_VALUE_FILES", "300"))
 QUARANTINE_MAX = 1000
-
-Number = collections.namedtuple("Number", "written")  # as in JSON; of a table every cell is a str
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
-FLOAT32_LIMIT = 2 ** 128 - 2 ** 103  # from here on it rounds to infinity
-
-
-def float32_of(value):
-    """numpy's float32, which says what is beyond it by becoming infinite."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.float32(value)
-
-
-# Its usual strings can't hold what is no UTF-8.
-pd.set_option("future.infer_string", False)
-pd.set_option("mode.string_storage", "python")
-
-
-class Written:
-    """A value as it is written, and what kinds can hold it."""
-
-    def __init__(self, value, is_json):
-        self.is_boolean = isinstance(value, bool)
-        self.text = ("true" if value else "false") if self.is_boolean else getattr(value, "written", value)
-        number = self.text.strip(" ") if not self.is_boolean else str(int(value))
-        may_be_number = self.is_boolean or isinstance(value, Number) or not is_json
-        self.number = number if may_be_number and NUMBER.fullmatch(number) else None
-        digits = number.lstrip("+-")
-        self.is_whole = self.number is not None and digits.isascii() and digits.isdigit()
-        self.is_code = self.number is not None and not is_json and re.match(r"0\d", digits) is not None
-
-    def integer(self):
-        if not self.is_whole or self.is_code or not -2 ** 63 <= int(self.number) < 2 ** 63:
-            return None
-        return int(self.number)
-
-    def float32(self):
-        if self.number is None or self.is_code:
-            return None
-        rounded = float32_of(float(self.number))
-        is_infinite = "inf" in self.number.lower()
-        return None if np.isinf(rounded) and not is_infinite else rounded
-
-    def is_rounded(self):
-        rounded = self.float32()
-        if self.is_boolean or not np.isfinite(rounded):
-            return False
-        if self.is_whole:
-            return int(rounded) != int(self.number)
-        if rounded == 0:
-            return re.search("[1-9]", re.split("[eE]", self.number)[0]) is not None
-        return float(str(rounded)) != float(self.number)
-
-    def holds(self, kind):
-        """As the record should have it; None when the kind can't hold it."""
-        if kind == "bytes":
-            return self.text.encode("utf-8", "surrogateescape")
-        return self.integer() if kind == "integers" else self.float32()
-
-
-def same(ours, theirs, kind):
-    if kind != "floats":
-        return ours == theirs
-    ours = np.frombuffer(ours, "<f4")[0]
-    return ours.tobytes() == theirs.tobytes() or (np.isnan(ours) and np.isnan(theirs))
-
-
-def same_number(ours, theirs, kind):
-    """Whatever type they chose: an integer column may have become float64, -0 is their integer 0."""
-    if kind == "integers":
-        return ours == theirs or (isinstance(theirs, float) and float(ours) == theirs)
-    return float32_of(theirs) == np.frombuffer(ours, "<f4")[0]
-
-
-def expected_kind(values):
-    """What column_choice.h promises; `values`: all of a column."""
-    codes = [value for value in values if value.is_code]
-    texts = [value for value in values if value.number is None]
-    if not values or codes or 10 * len(texts) > len(values):
-        return "bytes"
-    integers = [value for value in values if value.integer() is not None]
-    wide = [value for value in values if value.is_whole and value.integer() is None]
-    if any(not value.is_whole and value.float32() is not None for value in values if value.number):
-        return "floats"
-    return "bytes" if wide else "integers" if integers else "floats"
-
-
-class Refused(Exception):
-    """The file can't be taken as it is."""
-
-
-def read_table(drawn, content):
-    """Rows of Written by column, as pandas and pyarrow both read the cells; an empty cell is None."""
-    quoting = csv.QUOTE_MINIMAL if drawn.has_quotes else csv.QUOTE_NONE
-    frame = pd.read_csv(io.BytesIO(content), sep=drawn.delimiter, quoting=quoting, dtype=object, keep_default_na=False,
-                        encoding="utf-8", encoding_errors="surrogateescape", index_col=False)
-    names = list(frame.columns)
-    # pyarrow reads no header that no line break ends.
-    table = pa.csv.read_csv(
-        io.BytesIO(content if len(frame) else content + b"\n"), parse_options=arrow_format(drawn),
-        convert_options=pa.csv.ConvertOptions(column_types={name: pa.binary() for name in names}))
-    cells = {name: [cell.encode("utf-8", "surrogateescape") for cell in frame[name]] for name in names}
-    if {name: table[name].to_pylist() for name in table.column_names} != cells:
-        raise AssertionError("pandas and pyarrow differ: the drawn file isn't clear")
-    return names, [{name: [Written(cell, False)] if cell else None for name, cell in zip(names, row)}
-                   for row in zip(*(frame[name] for name in names))]
-
-
-def arrow_format(drawn):
-    return pa.csv.ParseOptions(delimiter=drawn.delimiter, quote_char='"' if drawn.has_quotes else False,
-                               newlines_in_values=drawn.has_quotes)
-
-
-class Twice(Exception):
-    pass
-
-
-def flatten(prefix, pairs, row):
-    for key, value in pairs:
-        name = f"{prefix}.{key}" if prefix else key
-        if isinstance(value, tuple) and not isinstance(value, Number):
-            flatten(name, value, row)
-        elif name in row:
-            raise Twice
-        elif isinstance(value, list):
-            row[name] = [Written(item, True) for item in leaves(value)]
-        else:
-            row[name] = None if value is None else [Written(value, True)]
-
-
-def leaves(values):
-    for value in values:
-        if isinstance(value, list):
-            yield from leaves(value)
-        elif value is None or (isinstance(value, tuple) and not isinstance(value, Number)):
-            raise Twice
-        else:
-            yield value
-
-
-def refuse_constant(name):
-    raise Twice
-
-
-def read_json(line):
-    """A row as of read_table(), or None when nobody may take the line."""
-    row = {}
-    try:
-        pairs = json.loads(line, parse_int=Number, parse_float=Number, object_pairs_hook=tuple,
-                           parse_constant=refuse_constant)
-        flatten("", pairs, row)
-    except Twice:
-        return None
-    for values in row.values():
-        if any(value.number and math.isinf(float(value.number)) for value in values or []):
-            return None  # beyond float64
-    return row
-
 
 class Conversion:
     """One drawn file, converted."""
@@ -221,7 +71,10 @@ class ConvertedValues(unittest.TestCase):
                     with self.subTest(file=os.path.basename(conversion.file)):
                         self.check(conversion)
         print(", ".join(f"{count} {what}" for what, count in sorted(self.counts.items())))
-        for what in ("values equal", "rows refused", "values rounded", "columns of pandas", "columns of pyarrow"):
+        expected = ["values equal", "rows refused", "values rounded", "columns of pandas", "columns of pyarrow"]
+        if "INFEED_WITHOUT_LIBRARY" not in os.environ:
+            expected += ["values equal in the pipeline", "rows refused by the pipeline"]
+        for what in expected:
             self.assertGreater(self.counts[what], 0, what)
 
     def check(self, conversion):
@@ -249,27 +102,94 @@ class ConvertedValues(unittest.TestCase):
         self.assertRegex(names[0], "[;|,\t]")
 
     def check_kinds(self, kinds, rows, conversion):
+        """Finds the columns of booleans, which an Example has as integers."""
         for name, kind in kinds.items():
             values = [value for row in rows if row for value in row.get(name) or []]
-            self.assertEqual(kind, expected_kind(values), f"{name}: {[value.text for value in values]}")
+            expected = expected_kind(values)
+            self.assertEqual(kind, "integers" if expected == "booleans" else expected,
+                             f"{name}: {[value.text for value in values]}")
             self.assertIn(kind, conversion.said)
+            kinds[name] = expected
+        for row in rows:
+            for name, values in (row or {}).items():
+                if kinds[name] != "bytes" and values and values[0].is_blank:
+                    row[name] = None  # blanks alone are no number, as an empty cell
 
     def check_rows(self, kinds, rows, conversion):
         refused = self.refused_rows(conversion)
         examples = iter(conversion.examples)
-        rounded = collections.Counter()
+        rounded, booleans = collections.Counter(), collections.Counter()
+        shapes = {name: expected_shape([row[name] for row in rows if row and row.get(name) is not None])
+                  for name in kinds}
         for number, row in enumerate(rows, start=1):
             must_be_refused = row is None or any(
-                value.holds(kinds[name]) is None for name, values in row.items() for value in values or [])
+                values is not None and values.shape != shapes[name] or
+                any(value.holds(kinds[name]) is None for value in values or []) for name, values in row.items())
             self.assertEqual(number in refused, must_be_refused, f"row {number}: {refused.get(number)}")
             self.counts["rows refused" if must_be_refused else "rows"] += 1
             if not must_be_refused:
                 self.check_row(kinds, row, next(examples), rounded)
+                booleans.update(name for name, values in row.items() if kinds[name] == "booleans"
+                                for value in values or [] if value.is_boolean)
         self.assertIsNone(next(examples, None), "more examples than rows")
         for column in conversion.manifest["columns"]:
-            self.assertEqual(column.get("rounded", 0), rounded[column["name"]], column["name"])
+            name = column["name"]
+            self.assertEqual(column.get("rounded", 0), rounded[name], name)
+            self.assertEqual(column.get("booleans", 0), booleans[name], name)
+            self.assertEqual(tuple(column.get("shape", ())), shapes[name], name)
         if refused == {}:
             self.check_typed(kinds, conversion)
+        if "INFEED_WITHOUT_LIBRARY" not in os.environ:
+            self.check_pipeline(kinds, rows, refused, conversion)
+
+    def check_pipeline(self, kinds, rows, refused, conversion):
+        """The pipeline takes the rows that convert took, with the same values, and no others."""
+        is_json = isinstance(conversion.drawn, JsonLines)
+        types = {name: pipeline_type(name, kind, rows, is_json) for name, kind in kinds.items()}
+        types = {name: kind for name, kind in types.items() if kind is not None}
+        self.counts["columns not of the pipeline"] += len(kinds) - len(types)
+        if not types:
+            return
+        taken = [number for number in range(len(rows)) if number + 1 not in refused]
+        content = conversion.content if not refused else conversion.drawn.bytes_of_rows(taken)
+        batch, refusal = self.read_by_pipeline(conversion, content, types, leaves_out=False)
+        self.assertIsNone(refusal)
+        for name in types if taken else ():
+            found = batch.column(batch.schema.names.index(name)).to_pylist()
+            self.assertEqual(len(found), len(taken))
+            for number, example, theirs in zip(taken, conversion.examples, found):
+                self.check_pipeline_value(kinds[name], example.get(name.encode("utf-8", "surrogateescape")), theirs,
+                                          types[name], f"{name} of row {number + 1}")
+        bad = [number for number, row in enumerate(rows) if row and any(
+            value.holds(kinds[name]) is None and not value.is_code
+            for name in types for value in row.get(name) or [])]
+        if bad:
+            batch, refusal = self.read_by_pipeline(conversion, conversion.drawn.bytes_of_rows(bad), types,
+                                                   leaves_out=True)
+            self.assertIsNone(refusal)
+            self.assertEqual(batch.num_rows, 0, "rows that convert refused")
+            self.counts["rows refused by the pipeline"] += len(bad)
+
+    def read_by_pipeline(self, conversion, content, types, leaves_out):
+        with tempfile.NamedTemporaryFile(suffix=".txt") as file:
+            file.write(content)
+            file.flush()
+            is_json = isinstance(conversion.drawn, JsonLines)
+            return read_text(file.name, list(types.values()), b"\0" if is_json else conversion.drawn.delimiter.encode(),
+                             not is_json and conversion.drawn.has_quotes, leaves_out)
+
+    def check_pipeline_value(self, kind, feature, theirs, column, where):
+        if feature is None:
+            default = column["default"]
+            self.assertEqual(theirs, default.encode() if isinstance(default, str) else default, where)
+            return
+        values = theirs if isinstance(theirs, list) else [theirs]
+        self.assertEqual(len(values), len(feature[1]), where)
+        for ours, value in zip(feature[1], values):
+            if kind == "floats":
+                value = np.float32(value)
+            self.assertTrue(same(ours, value, kind), f"{where}: {ours!r} and {value!r}")
+            self.counts["values equal in the pipeline"] += 1
 
     def refused_rows(self, conversion):
         """By their number, as the manifest names them: FILE line L (row R)."""
@@ -292,10 +212,10 @@ class ConvertedValues(unittest.TestCase):
         self.assertEqual(set(example), set(expected))
         for encoded, (name, values) in expected.items():
             kind, ours = example[encoded]
-            self.assertEqual(kind, kinds[name])
+            self.assertEqual(kind, "integers" if kinds[name] == "booleans" else kinds[name])
             self.assertEqual(len(ours), len(values))
             for value, theirs in zip(ours, values):
-                self.assertTrue(same(value, theirs.holds(kind), kind), f"{name}: {value!r} of {theirs.text!r}")
+                self.assertTrue(same(value, theirs.holds(kinds[name]), kind), f"{name}: {value!r} of {theirs.text!r}")
                 self.counts["values equal"] += 1
                 if kind == "floats" and theirs.is_rounded():
                     rounded[name] += 1
