@@ -78,7 +78,7 @@ Record TarStream::read(const TarMember& member, std::uint64_t number) {
     content = Record::adopt(block, {window_.data(), bytes}, number);
     window_.consume(bytes);
   }
-  pass(padded_tar_bytes(bytes) - bytes, bytes);
+  pass(padded_tar_bytes(bytes) - bytes, 0);
   return content;
 }
 
@@ -102,7 +102,7 @@ std::optional<TarHeaders::Next> TarStream::next_header() {
     switch (found.kind) {
       case TarHeaders::Next::Kind::text:
         take_text(static_cast<std::size_t>(found.bytes), at);
-        pass(padded_tar_bytes(found.bytes) - found.bytes, found.bytes);
+        pass(padded_tar_bytes(found.bytes) - found.bytes, 0);
         break;
       case TarHeaders::Next::Kind::passed_over:
         pass(padded_tar_bytes(found.bytes), found.bytes);
@@ -147,9 +147,13 @@ void TarStream::take_text(std::size_t bytes, std::uint64_t at) {
   window_.consume(bytes);
 }
 
-void TarStream::pass(std::uint64_t bytes, std::uint64_t member_bytes) {
+/// Passes over bytes, of which the first `content_bytes` aren't padding.
+void TarStream::pass(std::uint64_t bytes, std::uint64_t content_bytes) {
   const std::uint64_t begin = window_.offset();
-  if (!window_.discard(bytes)) fail(cut_member(member_bytes, window_.offset() - begin), begin);
+  if (window_.discard(bytes)) return;
+  const std::uint64_t left = window_.offset() - begin;
+  if (left < content_bytes) fail(cut_member(content_bytes, left), begin);
+  fail(std::string(kTarEndMissing), window_.offset());
 }
 
 }  // namespace infeed::detail

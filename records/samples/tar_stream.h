@@ -47,7 +47,7 @@ class TarStream {
   std::optional<TarHeaders::Next> next_header();
   [[noreturn]] void fail(const std::string& message, std::uint64_t offset) const;
   void take_text(std::size_t bytes, std::uint64_t at);
-  void pass(std::uint64_t bytes, std::uint64_t member_bytes);
+  void pass(std::uint64_t bytes, std::uint64_t content_bytes);
 
   const std::string shown_;
   StreamWindow window_;

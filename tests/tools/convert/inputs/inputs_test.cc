@@ -256,7 +256,7 @@ TEST_F(Inputs, DamagedTars) {
   EXPECT_THAT(converted({folder_.file("t.tar"), "--quarantine-max", "1"}),
               ElementsAre("__key__=['0'] txt=['zero']"));
   expect_failure({write("c.tar", whole.substr(0, 700))},
-                 {"cut", "without its end mark", "offset 1024"});
+                 {"cut", "without its end mark", "offset 700"});
   std::string damaged = whole;
   damaged[1024 + 5] = '!';
   expect_failure({write("c.tar", damaged)}, {"header is damaged", "offset 1024"});

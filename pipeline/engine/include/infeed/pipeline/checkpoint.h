@@ -26,6 +26,18 @@
 /// The position counts the elements that the consumer took, not those that were read ahead. The
 /// checksum covers the lines before it. To edit a checkpoint, delete the checksum line: a text
 /// without one is accepted.
+///
+/// A source's line has checksums of its files' names, without their folders, and of their content.
+/// So data that was copied or moved resumes, and other data is refused. They are made once a
+/// dataset, at the first checkpoint, resume, cache in files or snapshot:
+/// | a source's files                | read for the checksum                                      |
+/// |---------------------------------|------------------------------------------------------------|
+/// | up to 1 GiB                     | all                                                        |
+/// | more                            | 1 GiB, at least 64 KiB a file, evenly spread over each     |
+/// | more than 10,000                | 10,000 of them as above; names and sizes of the others     |
+/// | by URL                          | nothing: size and ETag, else the date, of up to 64 of them |
+/// A change elsewhere that keeps the sizes isn't seen: start anew after it, or give a cache
+/// another `version`.
 namespace infeed {
 
 struct Checkpoint {
