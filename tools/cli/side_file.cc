@@ -137,6 +137,7 @@ std::string_view shard_extension(Compression compression) {
     case Compression::automatic:
     case Compression::none:
     case Compression::zlib:
+    case Compression::zstd:  // read, never written
       break;
   }
   return "tfrecord";
