@@ -15,11 +15,11 @@
 /// files without their folders, to their sizes, and to their content, but not to their times: a copy
 /// has others.
 ///
-/// Files of up to 1 GiB together are read whole, which one core does in 0.3 s from the page cache. Of
-/// more, each file's part of that GiB is read, at least 64 KiB, in 4 to 256 blocks from its begin to
-/// its end. A change elsewhere in such a file isn't seen. Of more than 10,000 files, so many are
-/// read, evenly chosen, and of the others names and sizes count. An object by URL counts with its
-/// size and ETag (or date); of more than 64 so many are asked, evenly chosen.
+/// Files of up to 1 GiB together are read whole, which one core does in 0.3 s from the page cache. In
+/// larger data each file has a part of that GiB, at least 64 KiB, which is read in 4 to 256 blocks
+/// from its begin to its end. A change elsewhere in such a file isn't seen. At most 10,000 files are
+/// read, evenly chosen; the others count with their names and sizes. An object by URL counts with
+/// its size and ETag (or date); at most 64 are asked, evenly chosen.
 namespace infeed::detail {
 
 class DataIdentity {
@@ -29,10 +29,10 @@ class DataIdentity {
   /// Notes nothing, so describing millions of files takes no longer.
   DataIdentity(std::size_t count, std::function<std::string(std::size_t index)> path_of);
 
-  /// Returns "16 files, 47040192 bytes, names=1a2b3c4d, content=5e6f7a8b". The first call reads the files, since most
-  /// pipelines are never asked. A file that changed between the constructor and that call counts as
-  /// one that no other run has. Any thread may call. A file that is missing or can.t be read has 0
-  /// bytes. Throws unavailable if a server can't tell now.
+  /// Returns "16 files, 47040192 bytes, names=1a2b3c4d, content=5e6f7a8b". The first call reads the
+  /// files, since most pipelines are never asked. A file that changed between the constructor and
+  /// that call counts as one that no other run has. Any thread may call. A file that is missing or
+  /// can't be read has 0 bytes. Throws unavailable if a server can't tell now.
   const std::string& text() const;
 
  private:
