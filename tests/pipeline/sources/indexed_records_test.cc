@@ -176,7 +176,7 @@ TEST_F(IndexedRows, ACheckpointIsBoundToFilesAndChoice) {
   };
   const Error error = resume(indexed_records(all.select({1, 2, 4})));
   EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
-  EXPECT_THAT(error.message(), HasSubstr("indexed_records(2 files, 480 bytes, crc32c="));
+  EXPECT_THAT(error.message(), HasSubstr("indexed_records(2 files, 480 bytes, names="));
   EXPECT_THAT(error.message(), HasSubstr("records=3, selected crc32c="));
   EXPECT_EQ(resume(indexed_records(all)).code(), ErrorCode::failed_precondition);
 }
