@@ -289,8 +289,8 @@ def limit():
 
 def run(command, settings):
     """Its exit status, and what it said."""
-    environment = {**os.environ, "AWS_ACCESS_KEY_ID": "AKIDTEST", "AWS_SECRET_ACCESS_KEY": "hidden",
-                   "AWS_SESSION_TOKEN": "hidden-token", "MALLOC_ARENA_MAX": "2",
+    environment = {**os.environ, "AWS_ACCESS_KEY_ID": "AKIDTEST", "AWS_SECRET_ACCESS_KEY": "swordfish",
+                   "AWS_SESSION_TOKEN": "swordfish-token", "MALLOC_ARENA_MAX": "2",
                    **settings}
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS_MAX, check=False,
@@ -314,7 +314,7 @@ def faults(status, wanted, said, folder):
         yield f"it took more than {CPU_SECONDS_MAX} s of CPU"
     elif status not in (0, 1) or wanted not in (None, status):
         yield f"exit status {status}"
-    for secret in (b"hidden", b"root:x:0", b"Internal error", b"internal:"):
+    for secret in (b"swordfish", b"root:x:0", b"Internal error", b"internal:"):
         if secret in said:
             yield f"it said {secret!r}"
     if any(byte < 0x20 and byte not in b"\n\r\t" for byte in said):
@@ -341,7 +341,7 @@ def main():
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, folder)
         servers = stack.enter_context(two_servers())
-        write(folder, ".netrc", "machine 127.0.0.1 login me password hidden\n")
+        write(folder, ".netrc", "machine 127.0.0.1 login me password swordfish\n")
         settings = {"HOME": folder, "AWS_REGION": "nowhere",
                     "AWS_ENDPOINT_URL": f"http://127.0.0.1:{servers[0].server_port}"}
         for command, wanted in itertools.chain(

@@ -34,7 +34,7 @@ class Harm(http.server.BaseHTTPRequestHandler):
             self.claim()
         elif self.path.startswith("/elsewhere/"):
             # With a user in it, for whom a password is asked or given.
-            self.answer(302, {"Location": f"http://user:hidden@{self.server.other}/taken/x"})
+            self.answer(302, {"Location": f"http://user:swordfish@{self.server.other}/taken/x"})
         elif self.path.startswith("/circle/"):
             self.answer(302, {"Location": self.path})
         elif self.path.startswith("/file/"):
