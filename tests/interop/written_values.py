@@ -14,7 +14,8 @@ import pyarrow.csv
 
 Number = collections.namedtuple("Number", "written")  # as in JSON; of a table every cell is a str
 BOOLEANS = {"true": 1, "True": 1, "TRUE": 1, "false": 0, "False": 0, "FALSE": 0}  # of a table
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)",
+                    re.IGNORECASE | re.ASCII)
 FLOAT32_LIMIT = 2 ** 128 - 2 ** 103  # from here on it rounds to infinity
 
 
