@@ -44,12 +44,9 @@ void check_source(const ColumnType& type) {
 
 std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
   auto plan = std::make_shared<detail::ColumnPlan>();
-  std::vector<std::string> names;
   for (const ColumnType& type : schema.columns()) {
     check_source(type);
-    auto column = std::make_unique<detail::PlannedColumn>();
-    column->type = type;
-    detail::plan_column(*column);
+    auto column = detail::plan_column(type);
     if (column->is_of_steps()) {
       plan->lists.want_list(type.name);
       plan->list_columns.push_back(plan->columns.size());
@@ -62,10 +59,9 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
       plan->feature_columns.push_back(plan->columns.size());
     }
     plan->parse_lists.push_back(column->is_of_steps() ? nullptr : detail::plan_usual_form(type));
-    names.push_back(type.name);
     detail::add_column(*plan, std::move(column));
   }
-  plan->names = detail::column_names(std::move(names));
+  plan->names = detail::column_names(schema);
   plan->schema = std::move(schema);
   return plan;
 }

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "columns/column_values.h"
 #include "columns/feature_reading.h"
@@ -120,9 +122,8 @@ Shape row_shape(const ColumnType& type) {
   return type.width ? Shape(*type.width, type.shape) : type.shape;
 }
 
-}  // namespace
-
-void plan_column(PlannedColumn& column) {
+/// Sets the members that follow from `column.type`.
+void plan(PlannedColumn& column) {
   const ColumnType& type = column.type;
   column.item_values = static_cast<std::size_t>(type.shape.items());
   column.item_bytes = type.dtype == DType::bytes ? 1 : checked_tensor_bytes(type.dtype, type.shape);
@@ -158,6 +159,15 @@ void plan_column(PlannedColumn& column) {
   if (column.has_fixed_rows) {
     column.row_bytes = checked_tensor_bytes(type.dtype, row_shape(type));
   }
+}
+
+}  // namespace
+
+std::unique_ptr<PlannedColumn> plan_column(ColumnType type) {
+  auto column = std::make_unique<PlannedColumn>();
+  column->type = std::move(type);
+  plan(*column);
+  return column;
 }
 
 void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t row,
@@ -299,6 +309,12 @@ void add_column(ColumnPlan& plan, std::unique_ptr<const PlannedColumn> column) {
     plan.first_growing = plan.columns.size();
   }
   plan.columns.push_back(std::move(column));
+}
+
+std::shared_ptr<const ColumnNames> column_names(const ColumnSchema& schema) {
+  std::vector<std::string> names;
+  for (const ColumnType& type : schema.columns()) names.push_back(type.name);
+  return column_names(std::move(names));
 }
 
 }  // namespace infeed::detail

@@ -77,8 +77,8 @@ struct PlannedColumn {
   bool is_of_steps() const { return type.source == ColumnSource::feature_list; }
 };
 
-/// Plans how to decode a column of `column.type`, and sets the other members.
-void plan_column(PlannedColumn& column);
+/// Plans how to decode a column of the type.
+std::unique_ptr<PlannedColumn> plan_column(ColumnType type);
 /// Returns null where a column of the type has no quicker way.
 ParseList plan_usual_form(const ColumnType& type);
 /// Sets row `row` to the default of the type.
@@ -109,5 +109,6 @@ struct ColumnPlan {
 };
 
 void add_column(ColumnPlan& plan, std::unique_ptr<const PlannedColumn> column);
+std::shared_ptr<const ColumnNames> column_names(const ColumnSchema& schema);
 
 }  // namespace infeed::detail

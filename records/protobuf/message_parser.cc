@@ -20,15 +20,8 @@ namespace {
 
 std::shared_ptr<const ColumnPlan> plan_columns(ColumnSchema schema) {
   auto plan = std::make_shared<ColumnPlan>();
-  std::vector<std::string> names;
-  for (const ColumnType& type : schema.columns()) {
-    auto column = std::make_unique<PlannedColumn>();
-    column->type = type;
-    plan_column(*column);
-    names.push_back(type.name);
-    add_column(*plan, std::move(column));
-  }
-  plan->names = column_names(std::move(names));
+  for (const ColumnType& type : schema.columns()) add_column(*plan, plan_column(type));
+  plan->names = column_names(schema);
   plan->schema = std::move(schema);
   return plan;
 }

@@ -13,15 +13,8 @@ namespace {
 
 std::shared_ptr<const TextPlan> make_text_plan(ColumnSchema schema) {
   auto plan = std::make_shared<TextPlan>();
-  std::vector<std::string> names;
-  for (const ColumnType& type : schema.columns()) {
-    auto column = std::make_unique<PlannedColumn>();
-    column->type = type;
-    plan_column(*column);
-    names.push_back(type.name);
-    plan->columns.push_back(std::move(column));
-  }
-  plan->names = column_names(std::move(names));
+  for (const ColumnType& type : schema.columns()) plan->columns.push_back(plan_column(type));
+  plan->names = column_names(schema);
   plan->schema = std::move(schema);
   return plan;
 }
