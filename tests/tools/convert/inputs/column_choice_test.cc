@@ -1,16 +1,11 @@
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <infeed/records/files.h>
-
-#include "temporary_folder.h"
-#include "tools/convert/inputs/example_text.h"
+#include "tools/convert/inputs/conversion_test.h"
 #include "tools/folder_content.h"
-#include "tools/run_program.h"
 
 /// No value of a text format is changed or dropped without notice, by the real program.
 namespace infeed::test {
@@ -22,37 +17,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
 
-class ColumnChoices : public ::testing::Test {
+class ColumnChoices : public ConversionTest {
  protected:
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_.file(name), std::ios::binary) << text;
-    return folder_.file(name);
-  }
   std::string schema(const std::string& column, const std::string& kind) const {
     return write("schema.json", Json{{"columns", {{column, kind}}}}.dump());
   }
-  ProgramResult convert(std::vector<std::string> words) const {
-    words.insert(words.begin(), "convert");
-    words.insert(words.end(), {"-o", folder_.file("out"), "--shards", "1", "--overwrite"});
-    return run_infeed(words);
-  }
-  /// Returns the program's output.
-  std::string said(const std::vector<std::string>& words) const {
-    const ProgramResult result = convert(words);
-    EXPECT_EQ(result.status, 0) << result.err;
-    return result.out;
-  }
-  std::vector<std::string> examples() const {
-    return example_texts(match_files(folder_.file("out/data-*.tfrecord")));
-  }
-  std::string refused(const std::vector<std::string>& words) const {
-    const ProgramResult result = convert(words);
-    EXPECT_EQ(result.status, 1) << result.out;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    return result.err;
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(ColumnChoices, WholeNumbersBeyondInt64BecomeTextAndThatIsSaid) {

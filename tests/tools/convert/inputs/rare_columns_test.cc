@@ -1,16 +1,11 @@
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <infeed/records/files.h>
-
-#include "temporary_folder.h"
-#include "tools/convert/inputs/example_text.h"
+#include "tools/convert/inputs/conversion_test.h"
 #include "tools/folder_content.h"
-#include "tools/run_program.h"
 
 /// Columns that few rows have, and lists of lists.
 namespace infeed::test {
@@ -24,12 +19,8 @@ using ::testing::Not;
 
 constexpr int kLines = 20'000;
 
-class RareColumns : public ::testing::Test {
+class RareColumns : public ConversionTest {
  protected:
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_.file(name), std::ios::binary) << text;
-    return folder_.file(name);
-  }
   /// Three lines have a bonus; none of them is in the samples, which begin every tenth or 20th line.
   std::string lines() const {
     std::string text;
@@ -40,57 +31,39 @@ class RareColumns : public ::testing::Test {
     }
     return write("t.jsonl", text);
   }
-  ProgramResult run(std::vector<std::string> words) const {
-    words.insert(words.end(), {"-o", folder_.file("out"), "--shards", "1", "--overwrite"});
-    return run_infeed(words);
-  }
-  std::string said(const std::vector<std::string>& words) const {
-    const ProgramResult result = run(words);
-    EXPECT_EQ(result.status, 0) << result.err;
-    return result.out;
-  }
-  std::string refused(const std::vector<std::string>& words) const {
-    const ProgramResult result = run(words);
-    EXPECT_EQ(result.status, 1) << result.out;
-    return result.err;
-  }
-  std::vector<std::string> examples() const {
-    return example_texts(match_files(folder_.file("out/data-*.tfrecord")));
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(RareColumns, CanBeChosenRenamedTypedAndSplitBy) {
   const std::string file = lines();
-  EXPECT_THAT(said({"convert", file, "--columns", "id,bonus"}), HasSubstr("bonus"));
+  EXPECT_THAT(said({file, "--columns", "id,bonus"}), HasSubstr("bonus"));
   EXPECT_EQ(examples()[7013], "bonus=[0.5f] id=[7013]");
   EXPECT_EQ(examples()[7014], "id=[7014]");
-  said({"convert", file, "--rename", "bonus=more"});
+  said({file, "--rename", "bonus=more"});
   EXPECT_EQ(examples()[19'999], "id=[19999] more=[0.5f]");
   // A column that nobody names isn't lost by another one's new name.
-  said({"convert", file, "--rename", "id=number", "--threads", "3"});
+  said({file, "--rename", "id=number", "--threads", "3"});
   EXPECT_EQ(examples()[7017], "bonus=[0.5f] number=[7017]");
-  EXPECT_THAT(refused({"convert", file, "--rename", "id=bonus"}),
+  EXPECT_THAT(refused({file, "--rename", "id=bonus"}),
               AllOf(HasSubstr("the example has a column 'bonus', and --rename gives that name to "
                               "'id'"),
                     HasSubstr("t.jsonl line 7014 (row 7014)")));
   const std::string schema = write("schema.json", R"({"columns": {"bonus": "bytes"}})");
-  said({"convert", file, "--schema", schema, "--columns", "bonus"});
+  said({file, "--schema", schema, "--columns", "bonus"});
   EXPECT_EQ(examples()[7013], "bonus=['0.5']");
-  EXPECT_EQ(run({"convert", file, "--validation", "0.1", "--split-by", "bonus"}).status, 0);
-  EXPECT_THAT(refused({"convert", file, "--columns", "id,bonsu"}),
+  EXPECT_EQ(convert({file, "--validation", "0.1", "--split-by", "bonus"}).status, 0);
+  EXPECT_THAT(refused({file, "--columns", "id,bonsu"}),
               HasSubstr("there is no column 'bonsu'; there are id"));
 }
 
 TEST_F(RareColumns, CanBeChosenOfRecords) {
   const std::string folder = folder_.file("set");
   ASSERT_EQ(run_infeed({"convert", lines(), "-o", folder, "--shards", "2"}).status, 0);
-  said({"reshard", folder, "--columns", "id,bonus"});
+  output_of(run({"reshard", folder, "--columns", "id,bonus"}));
   EXPECT_EQ(examples()[7013], "bonus=[0.5f] id=[7013]");
-  said({"reshard", folder, "--rename", "bonus=more"});
+  output_of(run({"reshard", folder, "--rename", "bonus=more"}));
   EXPECT_EQ(examples()[7017], "id=[7017] more=[0.5f]");
-  EXPECT_THAT(refused({"reshard", folder, "--columns", "x"}), HasSubstr("there is no column 'x'"));
+  EXPECT_THAT(refusal_of(run({"reshard", folder, "--columns", "x"})),
+              HasSubstr("there is no column 'x'"));
 }
 
 TEST_F(RareColumns, AColumnThatTheSampleHasEmptyGetsItsKindFromLaterRows) {
@@ -102,20 +75,20 @@ TEST_F(RareColumns, AColumnThatTheSampleHasEmptyGetsItsKindFromLaterRows) {
     json += fmt::format("{{\"a\": {}, \"b\": {}, \"c\": null}}\n", i, is_rare ? "0.5" : "null");
   }
   for (const std::string& file : {write("t.csv", csv), write("t.jsonl", json)}) {
-    const std::string report = said({"convert", file});
+    const std::string report = said({file});
     EXPECT_THAT(report,
                 AllOf(HasSubstr("  b         floats    19,998 empty\n"),
                       HasSubstr("  c         bytes     20,000 empty, no value was seen, no")));
     EXPECT_THAT(examples(), Contains("a=[7013] b=[0.5f]"));
   }
-  said({"convert", folder_.file("t.csv")});
+  said({folder_.file("t.csv")});
   EXPECT_EQ(examples().back(), "a=[19999] d=['x']");
 }
 
 TEST_F(RareColumns, ListsOfListsKeepTheirShapeOrAreRefused) {
   const std::string matrix =
       write("m.jsonl", "{\"m\": [[1,2],[3,4]]}\n{}\n{\"m\": [[5,6],[7,8]]}\n");
-  said({"convert", matrix});
+  said({matrix});
   EXPECT_THAT(examples(), ElementsAre("m=[1, 2, 3, 4]", "", "m=[5, 6, 7, 8]"));
   const auto manifest = nlohmann::json::parse(read_bytes(folder_.file("out/data.manifest.json")));
   EXPECT_EQ(manifest.at("columns").at(0).at("shape"), nlohmann::json({2, 2}));
@@ -123,18 +96,18 @@ TEST_F(RareColumns, ListsOfListsKeepTheirShapeOrAreRefused) {
        {"{\"s\": [[\"a\",\"b\"],[\"c\"]]}\n{\"s\": [[\"a\"],[\"b\",\"c\"]]}\n",
         "{\"s\": [1, [2, 3]]}\n{\"s\": [[1,2],3]}\n"}) {
     EXPECT_THAT(
-        refused({"convert", write("r.jsonl", text)}),
+        refused({write("r.jsonl", text)}),
         AllOf(HasSubstr("column 's' is a list of lists of different lengths here; a feature "
                         "is one flat list"),
               HasSubstr("write a flat list, with the lengths of the inner ones in a column "
                         "of their own"),
               HasSubstr("r.jsonl line 1 (row 1)")));
   }
-  EXPECT_THAT(refused({"convert", write("o.jsonl", "{\"m\": [[1,2]]}\n{\"m\": [[1],[2]]}\n")}),
+  EXPECT_THAT(refused({write("o.jsonl", "{\"m\": [[1,2]]}\n{\"m\": [[1],[2]]}\n")}),
               AllOf(HasSubstr("column 'm' is a list of lists of shape [2, 1] here, but a list of "
                               "lists of shape [1, 2] in the rows looked at"),
                     HasSubstr("o.jsonl line 2 (row 2)")));
-  EXPECT_THAT(refused({"convert", write("o.jsonl", "{\"m\": [1,2]}\n{\"m\": [[1,2]]}\n")}),
+  EXPECT_THAT(refused({write("o.jsonl", "{\"m\": [1,2]}\n{\"m\": [[1,2]]}\n")}),
               HasSubstr("shape [1, 2] here, but no list of lists in the rows looked at"));
 }
 

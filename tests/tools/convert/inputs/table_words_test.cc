@@ -1,14 +1,9 @@
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <infeed/records/files.h>
-
-#include "temporary_folder.h"
-#include "tools/convert/inputs/example_text.h"
-#include "tools/run_program.h"
+#include "tools/convert/inputs/conversion_test.h"
 
 /// Words that mean something in tables: true and false, those for no value, the names of columns,
 /// the line by which spreadsheets name the delimiter.
@@ -20,33 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class TableWords : public ::testing::Test {
- protected:
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_.file(name), std::ios::binary) << text;
-    return folder_.file(name);
-  }
-  ProgramResult convert(std::vector<std::string> words) const {
-    words.insert(words.begin(), "convert");
-    words.insert(words.end(), {"-o", folder_.file("out"), "--shards", "1", "--overwrite"});
-    return run_infeed(words);
-  }
-  std::string said(const std::vector<std::string>& words) const {
-    const ProgramResult result = convert(words);
-    EXPECT_EQ(result.status, 0) << result.err;
-    return result.out;
-  }
-  std::string refused(const std::vector<std::string>& words) const {
-    const ProgramResult result = convert(words);
-    EXPECT_EQ(result.status, 1) << result.out;
-    return result.err;
-  }
-  std::vector<std::string> examples() const {
-    return example_texts(match_files(folder_.file("out/data-*.tfrecord")));
-  }
-
-  TemporaryFolder folder_;
-};
+class TableWords : public ConversionTest {};
 
 TEST_F(TableWords, TrueAndFalseAreOneAndZeroInTablesAndInJson) {
   EXPECT_THAT(said({write("t.csv", "x,y\ntrue,True\nfalse,FALSE\n")}),
