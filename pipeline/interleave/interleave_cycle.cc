@@ -39,12 +39,49 @@ void InterleaveCycle::close(Slot& slot) {
   advance();
 }
 
+/// Returns how many rounds, a block of each slot, can be taken before a slot is empty or `room` full.
+std::size_t InterleaveCycle::rounds_at_hand(std::size_t room) const {
+  const bool is_whole = slots_.size() == cycle_length_ || outer_ended_;
+  if (at_ != 0 || block_left_ != block_length_ || !is_whole) return 0;
+  std::uint64_t values = room / slots_.size();
+  for (const Slot& slot : slots_) values = std::min<std::uint64_t>(values, slot.in.size());
+  return static_cast<std::size_t>(values / block_length_);
+}
+
+template <std::size_t kSize>
+void InterleaveCycle::take_rounds(std::byte* to, std::size_t rounds) {
+  const std::size_t size = kSize == 0 ? type_.size : kSize;
+  const std::size_t block = static_cast<std::size_t>(block_length_);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Chunk& in = slots_[i].in;
+    auto* from = static_cast<std::byte*>(in.front());
+    std::byte* at = to + i * block * size;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      if (block == 1) {
+        move_one<kSize>(type_, at, from);
+      } else {
+        type_.relocate(at, from, block);
+      }
+      from += block * size;
+      at += slots_.size() * block * size;
+    }
+    in.drop_front(rounds * block);
+  }
+}
+
 template <std::size_t kSize>
 void InterleaveCycle::take_values(Chunk& out, std::size_t want) {
   const std::size_t size = kSize == 0 ? type_.size : kSize;
   auto* to = static_cast<std::byte*>(out.back());
   std::size_t room = want;
   while (room > 0 && at_ < slots_.size()) {
+    if (const std::size_t rounds = rounds_at_hand(room); rounds > 0) {
+      take_rounds<kSize>(to, rounds);
+      const std::size_t taken = rounds * slots_.size() * static_cast<std::size_t>(block_length_);
+      to += taken * size;
+      room -= taken;
+      continue;
+    }
     Chunk& in = slots_[at_].in;
     const std::size_t count =
         static_cast<std::size_t>(std::min<std::uint64_t>({in.size(), block_left_, room}));

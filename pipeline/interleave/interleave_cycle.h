@@ -107,6 +107,9 @@ class InterleaveCycle {
   void close(Slot& slot);
   void note_places(InnerSupplier& supplier, Slot& slot);
   Supply fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& error);
+  std::size_t rounds_at_hand(std::size_t room) const;
+  template <std::size_t kSize>
+  void take_rounds(std::byte* to, std::size_t rounds);
   template <std::size_t kSize>
   void take_values(Chunk& out, std::size_t want);
   std::uint64_t drop_buffered(Slot& slot, std::uint64_t count);
