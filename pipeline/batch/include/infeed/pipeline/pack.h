@@ -152,7 +152,8 @@ struct PackStageFactory {
 }  // namespace detail
 
 inline auto pack(Count rows, PackOptions options) {
-  return named_stage(options.name, detail::PackStageFactory{rows.value(), std::move(options)});
+  StageName name = options.name;  // the options move in the same call
+  return named_stage(std::move(name), detail::PackStageFactory{rows.value(), std::move(options)});
 }
 
 }  // namespace infeed

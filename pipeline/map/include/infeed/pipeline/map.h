@@ -11,7 +11,7 @@ namespace infeed {
 
 struct MapOptions {
   /// The most calls at the same time; with 1 the pulling thread makes them. autotune takes as many
-  /// as there are usable cores, and up to 16 if the function blocks (sleeps, reads) rather than
+  /// as there are usable cores, and up to 64 if the function blocks (sleeps, reads) rather than
   /// computes.
   Count parallelism = 1;
   /// If true, parallel results come in the input's order; if false, as they are ready.
