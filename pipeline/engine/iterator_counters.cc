@@ -44,6 +44,8 @@ IteratorCounters::Entry& IteratorCounters::add_tree(const Node& node, StageCount
   entry.counters.name = node.name();
   entry.counters.given_name = node.given_name();
   entry.counters.traits = node.traits();
+  const std::optional<Seeds> seeds = node.seeds();
+  entry.counters.traits.is_random |= seeds && !seeds->inner;
   entry.counters.own = std::vector<std::atomic<std::uint64_t>>(entry.counters.traits.counts.size());
   entry.counters.consumer = consumer;
   entry.counters.outer = outer;

@@ -177,6 +177,15 @@ std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", with_commas(count), noun, count == 1 ? "" : "s");
 }
 
+std::string duration_text(std::uint64_t ns) {
+  const auto value = static_cast<double>(ns);
+  if (ns < 1'000) return fmt::format("{} ns", ns);
+  if (ns < 999'500) return fmt::format("{:.3g} us", value / 1e3);
+  if (ns < 999'500'000) return fmt::format("{:.3g} ms", value / 1e6);
+  if (ns < 600'000'000'000) return fmt::format("{:.1f} s", value / 1e9);
+  return fmt::format("{:.0f} min", value / 60e9);
+}
+
 std::string as_megabytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }

@@ -66,6 +66,8 @@ std::string with_commas(std::string digits);
 std::string with_commas(std::integral auto value) { return with_commas(std::to_string(value)); }
 /// Returns "1 file", "60,000 files".
 std::string counted(std::uint64_t count, std::string_view noun);
+/// Returns "12.4 ms", with three digits up to a second.
+std::string duration_text(std::uint64_t ns);
 /// Returns "12.3 MB".
 std::string as_megabytes(std::uint64_t bytes);
 

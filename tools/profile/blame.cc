@@ -9,6 +9,7 @@
 
 #include "cli/limits.h"
 #include "cli/stop_on_signal.h"
+#include "cli/terminal.h"
 #include "profile/busy_stages.h"
 #include "profile/unusual_calls.h"
 
@@ -32,10 +33,6 @@ std::uint64_t middle_of(std::vector<std::uint64_t> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-
-std::string milliseconds(std::uint64_t ns) {
-  return fmt::format("{:.3g} ms", static_cast<double>(ns) / 1e6);
 }
 
 /// How much of an interval others cover, of which there may be many: added up by their borders.
@@ -129,22 +126,23 @@ class Blame {
     if (!step.name.empty()) {
       late.cause = Cause::recompilation;
       late.sentence =
-          fmt::format("the step itself took {}: {}", milliseconds(own_ns), shortened(step.name));
+          fmt::format("the step itself took {}: {}", duration_text(own_ns), shortened(step.name));
     } else if (held_back_ns({step.begin_ns, step.end_ns()}) >
                kHeldBackShare * static_cast<double>(late.late_ns)) {
       late.cause = Cause::quota;
-      late.sentence = fmt::format(
-          "the CPU quota held the process back, and the step itself took {}", milliseconds(own_ns));
+      late.sentence =
+          fmt::format("the CPU quota held the process back, and the step itself took {}",
+                      duration_text(own_ns));
     } else if (static_cast<double>(step.idle_ns) > kMostOf * static_cast<double>(late.late_ns)) {
       late.cause = Cause::paused_consumer;
       late.sentence = fmt::format(
           "the training loop did something else for {} before the step; its input was "
           "there",
-          milliseconds(step.idle_ns));
+          duration_text(step.idle_ns));
     } else {
       late.cause = Cause::slow_step;
       late.sentence =
-          fmt::format("the step itself took {}; its input was there", milliseconds(own_ns));
+          fmt::format("the step itself took {}; its input was there", duration_text(own_ns));
     }
   }
 
@@ -157,7 +155,7 @@ class Blame {
     } else if (held_back_ns(wait) > kHeldBackShare * static_cast<double>(waited_ns)) {
       late.cause = Cause::quota;
       late.sentence = fmt::format("the CPU quota held the process back while the step waited {}",
-                                  milliseconds(step.infeed_wait_ns));
+                                  duration_text(step.infeed_wait_ns));
     } else if (const RecordedTuning* const change = change_in(wait)) {
       late.cause = Cause::tuner_change;
       late.sentence = "the tuner changed a setting: " + shortened(change->text);
@@ -216,13 +214,14 @@ class Blame {
   }
 
   static std::string sentence_of(Cause cause, const SlowCall& call, const RecordedStage& stage) {
-    const std::string took = milliseconds(call.took_ns);
+    const std::string took = duration_text(call.took_ns);
     const std::string label = shortened(stage.label);
     switch (cause) {
       case Cause::slow_read:
         return fmt::format("{} took {} for a read", label, took);
       case Cause::slow_element:
-        return fmt::format("{} computed {}{} on an element", label, milliseconds(computed_ns(call)),
+        return fmt::format("{} computed {}{} on an element", label,
+                           duration_text(computed_ns(call)),
                            computed_ns(call) < call.took_ns ? " of " + took : "");
       case Cause::waiting_function:
         return fmt::format("the function of {} waited {}{}", label, took,

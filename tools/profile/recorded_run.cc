@@ -100,7 +100,8 @@ class Reading {
                          .path = name_of(entry.at("path")),
                          .consumer = detail::json_integer<int>(entry, "consumer"),
                          .inside = detail::json_integer<int>(entry, "inside"),
-                         .runs_ahead = entry.at("runs_ahead").get<bool>()};
+                         .runs_ahead = entry.at("runs_ahead").get<bool>(),
+                         .is_random = entry.value("is_random", false)};
     }
   }
 

@@ -25,6 +25,7 @@ struct RecordedStage {
   int consumer = -1;        ///< the stage that pulls it; -1 next to the training step
   int inside = -1;          ///< the flat_map or interleave in whose inner datasets it is
   bool runs_ahead = false;  ///< its input runs in other threads than its consumer
+  bool is_random = false;   ///< it draws numbers, so its elements differ from pass to pass
 };
 
 /// A stage's work in a window, and how full it was at its end. Times are sums over threads.

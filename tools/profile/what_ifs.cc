@@ -95,12 +95,16 @@ class WhatIfs {
         {.kind = ChangeKind::storage,
          .change = "storage that is twice as fast",
          .how = "a faster disk, or files nearby"});
+    const bool has_slice = !run_.device.empty();
+    if (!has_slice && !run_.has_steps) return;
     changed = costs_;
     changed.step_s /= 2;
     add(changed, 0,
         {.kind = ChangeKind::slice,
-         .change = "a slice that is twice as fast",
-         .how = "another --slice; --replay SLICE:MODEL says how long that one would wait"});
+         .change = has_slice ? "a slice that is twice as fast" : "a step of half the time",
+         .how = has_slice
+                    ? "another --slice; --replay SLICE:MODEL says how long that one would wait"
+                    : "a quicker accelerator or model"});
   }
 
   void add_stages() {
@@ -151,13 +155,20 @@ class WhatIfs {
            .change = "half the time for what " + stage.label + " waits for",
            .how = "faster storage or a server nearby, where its function asks one"});
     }
-    // A random stage stays random only when the cache lies before it.
-    if (!has_any(stage.name, kCacheable)) return;
+    if (!has_any(stage.name, kCacheable) || is_random_up_to(stage.id)) return;
     add(with_cache_behind(stage.id), stalls_ns,
         {.kind = ChangeKind::cache,
          .stage = stage.id,
          .change = "a cache behind " + stage.label,
          .how = "infeed::cache(), from the second epoch on"});
+  }
+
+  /// Returns true if the stage or one before it draws numbers: behind a cache each pass would have
+  /// those of the first.
+  bool is_random_up_to(int stage) const {
+    return std::any_of(run_.stages.begin(), run_.stages.end(), [&](const RecordedStage& other) {
+      return other.is_random && model_.is_before(other.id, stage);
+    });
   }
 
   Costs with_cache_behind(int stage) const {

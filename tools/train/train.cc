@@ -322,8 +322,18 @@ class Job {
         learned.resumed_at == 0 ? std::string()
                                 : fmt::format("; it went on from step {}", learned.resumed_at)));
     print_account(learned.fit, terminal_);
-    for (const std::string& note : learned.fit.tuning.notes) terminal_.line("  autotune: " + note);
+    print_notes(learned.fit.tuning.notes);
     if (learned.resumed_at == 0) train_pairs();
+  }
+
+  /// Prints each note once, with how often it was given.
+  void print_notes(const std::vector<std::string>& notes) {
+    for (auto note = notes.begin(); note != notes.end(); ++note) {
+      if (std::find(notes.begin(), note, *note) != note) continue;
+      const auto times = std::count(note, notes.end(), *note);
+      terminal_.line(fmt::format("  autotune: {}{}", *note,
+                                 times == 1 ? std::string() : fmt::format(" ({} times)", times)));
+    }
   }
 
   void train_pairs() {

@@ -69,9 +69,10 @@ std::string line_of_stages(const std::vector<StageStatistics>& stages,
     const StageStatistics& stage = stages[i];
     line += fmt::format(
         "{}{{\"id\": {}, \"name\": {}, \"label\": {}, \"path\": {}, \"consumer\": {}, \"inside\": "
-        "{}, \"runs_ahead\": {}}}",
+        "{}, \"runs_ahead\": {}, \"is_random\": {}}}",
         i == 0 ? "" : ", ", ids.at(counters[i]), json_text(stage.name), json_text(stage.label),
-        json_text(stage.path), id_at(stage.consumer), id_at(stage.inside), stage.runs_ahead);
+        json_text(stage.path), id_at(stage.consumer), id_at(stage.inside), stage.runs_ahead,
+        stage.traits.is_random);
   }
   return line + "]}\n";
 }

@@ -48,10 +48,11 @@ std::string StepTimer::summary() const {
   const auto percent = [all](std::chrono::nanoseconds part) {
     return 100.0 * static_cast<double>(part.count()) / static_cast<double>(all.count());
   };
+  const double each_ms = static_cast<double>(all.count()) / 1e6 / static_cast<double>(steps_);
   return fmt::format(
-      "{} steps, {:.3g} ms each: {:.1f} % computing, {:.1f} % waiting for input, "
+      "{} steps, {} ms each: {:.1f} % computing, {:.1f} % waiting for input, "
       "{:.1f} % idle",
-      steps_, static_cast<double>(all.count()) / 1e6 / static_cast<double>(steps_),
+      steps_, each_ms < 1000 ? fmt::format("{:.3g}", each_ms) : fmt::format("{:.0f}", each_ms),
       percent(compute_), percent(infeed_wait_), percent(idle_));
 }
 

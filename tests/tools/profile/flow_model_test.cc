@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <string>
 #include <vector>
 
@@ -189,6 +189,30 @@ TEST(FlowModel, TheFirstWindowIsTheStart) {
   // Two windows don't suffice to tell.
   run.windows.resize(2);
   EXPECT_NE(what_ifs_of(run), steady);
+}
+
+TEST(FlowModel, NoCacheFreezesRandomNumbers) {
+  const std::vector<StageWork> stages = {{.name = "batch_into", .cpu_ns = 20'000},
+                                         {.name = "map", .cpu_ns = 60'000},
+                                         {.name = "parse", .cpu_ns = 20'000},
+                                         {.name = "records"}};
+  RecordedRun run = recorded_flow(stages, {.element_ns = 100'000, .process_cpu_ns = 100'000});
+  EXPECT_GT(gain_of(run, ChangeKind::cache, 1), 1);
+  run.stages[1].is_random = true;
+  EXPECT_EQ(gain_of(run, ChangeKind::cache, 1), -1) << "behind the stage that draws";
+  EXPECT_GT(gain_of(run, ChangeKind::cache, 2), 0) << "before it";
+  run.stages[3].is_random = true;
+  EXPECT_EQ(gain_of(run, ChangeKind::cache, 2), -1) << "behind a source that draws";
+}
+
+TEST(FlowModel, WhoHasNoSliceHearsOfNone) {
+  const std::vector<StageWork> stages = {{.name = "range"}};
+  RecordedRun run = recorded_flow(stages, {.element_ns = 100'000, .step_ns = 90'000});
+  EXPECT_THAT(what_ifs_of(run), ::testing::Not(::testing::HasSubstr("slice")));
+  run.has_steps = true;
+  EXPECT_THAT(what_ifs_of(run), ::testing::HasSubstr("a step of half the time"));
+  run.device = "v3-8";
+  EXPECT_THAT(what_ifs_of(run), ::testing::HasSubstr("a slice that is twice as fast"));
 }
 
 TEST(FlowModel, ACacheTakesTimeAndHandOversDoNot) {

@@ -138,15 +138,6 @@ std::vector<int> late_index_by_step(const RecordedRun& run, const ProfileReport&
   return indices;
 }
 
-std::string duration_text(std::uint64_t ns) {
-  const auto value = static_cast<double>(ns);
-  if (ns < 1'000) return fmt::format("{} ns", ns);
-  if (ns < 1'000'000) return fmt::format("{:.3g} us", value / 1e3);
-  if (ns < 999'500'000) return fmt::format("{:.3g} ms", value / 1e6);
-  if (ns < 600'000'000'000) return fmt::format("{:.1f} s", value / 1e9);
-  return fmt::format("{:.0f} min", value / 60e9);
-}
-
 std::string place_text(const RecordedPlace& place) {
   std::string text = place.file + ", ";
   if (place.count > 1) {

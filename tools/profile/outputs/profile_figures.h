@@ -72,8 +72,6 @@ std::vector<std::size_t> steps_in_line(const RecordedRun& run);
 /// index of their step in RecordedRun::steps; -1 for those that are not late.
 std::vector<int> late_index_by_step(const RecordedRun& run, const ProfileReport& report);
 
-/// "12.4 ms"
-std::string duration_text(std::uint64_t ns);
 /// "train-00003.tfrecord, record 61 at byte 48,210"
 std::string place_text(const RecordedPlace& place);
 /// Says where a call's element came from, or why that isn't known; "": nothing.

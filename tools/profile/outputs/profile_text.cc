@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/printable.h"
+#include "cli/terminal.h"
 #include "profile/outputs/profile_figures.h"
 
 namespace infeed::tools {
