@@ -154,6 +154,9 @@ class BatchNode final : public Node {
     return input().cardinality().transform(
         [this](std::uint64_t n) { return batch_count(n, size_, options_.drop_remainder); });
   }
+  std::optional<std::uint64_t> input_taken(std::uint64_t given) const override {
+    return elements_of_batches(given, size_);
+  }
   std::uint64_t buffer_bytes_min() const override { return size_ * layout_.row->size; }
   /// The last batch may have fewer rows, but it has the memory of a whole one.
   std::uint64_t element_bytes_min() const override { return type().size + buffer_bytes_min(); }

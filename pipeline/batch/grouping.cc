@@ -75,7 +75,7 @@ class GroupingStage final : public Stage {
       if (ended_) return next_left_over(full) ? Pull::values : Pull::end;
       if (in_.empty()) {
         if (!may_pull) return std::nullopt;
-        const Pull pulled = input_->pull(in_, in_.capacity());
+        const Pull pulled = input_->pull(in_, pull_count());
         if (pulled == Pull::cancelled) return pulled;
         ended_ = pulled == Pull::end;
         if (ended_) left_over_ = groups_.begin();
@@ -93,6 +93,17 @@ class GroupingStage final : public Stage {
       }
       if (add_to(*full.group)) return Pull::values;
     }
+  }
+
+  /// Returns how many elements to pull at once. Elements with memory of their own are pulled no
+  /// sooner than the group takes them: with more of them alive than the allocator keeps in its
+  /// lists of a thread, each takes twice as long to make and to free.
+  std::size_t pull_count() const {
+    const bool has_payload = in_.type().payload_bytes_run != nullptr;
+    if (spec_.key != nullptr || !has_payload || last_ == nullptr) return in_.capacity();
+    const Group& group = last_->second;
+    const std::size_t rows = group.rows ? group.rows->size() : 0;
+    return std::min(in_.capacity(), static_cast<std::size_t>(group.size) - rows);
   }
 
   /// Finds the group of the element in front of in_, or the error that takes its place.
@@ -239,6 +250,11 @@ class GroupingNode final : public Node {
     const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
     return upstream.transform(
         [&](std::uint64_t n) { return batch_count(n, size, spec_.drop_remainder); });
+  }
+  std::optional<std::uint64_t> input_taken(std::uint64_t given) const override {
+    if (spec_.key != nullptr) return {};
+    return elements_of_batches(given,
+                               static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0)));
   }
   std::uint64_t buffer_bytes_min() const override {
     const std::uint64_t each = input().element_bytes_min();

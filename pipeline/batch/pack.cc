@@ -269,7 +269,10 @@ class PackNode final : public Node {
                        options.drop_remainder ? "drop_remainder" : "");
   }
   StageTraits traits() const override { return {.counts = kPackCounts, .text = &pack_text}; }
-  Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
+  Cardinality cardinality() const override {
+    const Cardinality documents = input().cardinality();
+    return documents.is_infinite() ? documents : documents.unknown_unless_empty();
+  }
   /// As many batches as the window may touch.
   std::uint64_t buffer_bytes_min() const override {
     if (spec_.input.values == nullptr) return 0;

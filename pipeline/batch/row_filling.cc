@@ -19,8 +19,9 @@ class RowFillingStage final : public Stage {
       : Stage(context),
         spec_(spec_for_run(spec, memory())),
         input_(std::move(input)),
-        filler_(run(), counters(), spec_, *input_, in_type,
-                {0, epoch(), {context.seeds.seed, spec.key.positions}, &run()}),
+        filler_(
+            run(), counters(), spec_, *input_, in_type,
+            {0, epoch(), {context.seeds.seed, context.in_this_run(spec.key.positions)}, &run()}),
         waker_(run(), [this] { filler_.stop(); }) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override { return filler_.take(out, want); }
@@ -68,6 +69,9 @@ class RowFillingNode final : public Node {
   Cardinality cardinality() const override {
     return input().cardinality().transform(
         [this](std::uint64_t n) { return batch_count(n, spec_.size, spec_.drop_remainder); });
+  }
+  std::optional<std::uint64_t> input_taken(std::uint64_t given) const override {
+    return elements_of_batches(given, spec_.size);
   }
   std::uint64_t buffer_bytes_min() const override { return spec_.batch_bytes_min; }
   std::uint64_t element_bytes_min() const override { return type().size + spec_.batch_bytes_min; }

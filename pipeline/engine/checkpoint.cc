@@ -28,6 +28,14 @@ std::uint64_t parse_number(std::size_t line_number, std::string_view line, std::
   return number;
 }
 
+TakenBefore parse_taken(std::size_t line_number, std::string_view line, std::string_view value) {
+  constexpr std::string_view kBy = " by ";
+  const std::size_t by = value.find(kBy);
+  if (by == value.npos) refuse(line_number, line, "'taken ELEMENTS by SHARDS'");
+  return {.elements = parse_number(line_number, line, value.substr(0, by)),
+          .shards = parse_number(line_number, line, value.substr(by + kBy.size()))};
+}
+
 /// Throws unless `value` is the checksum of the lines `before`. Old checkpoints have no checksum.
 void check_sum(std::size_t line_number, std::string_view line, std::string_view value,
                std::string_view before) {
@@ -44,6 +52,7 @@ void check_sum(std::size_t line_number, std::string_view line, std::string_view 
 std::string Checkpoint::to_text() const {
   std::string text =
       fmt::format("{}\nposition {}\nepoch {}\nerrors {}\n", kHeader, position, epoch, errors);
+  if (taken.shards != 0) text += fmt::format("taken {} by {}\n", taken.elements, taken.shards);
   if (order_hash != 0) text += fmt::format("order {:016x}\n", order_hash);
   for (const std::string& stage : signature) text += fmt::format("stage {}\n", stage);
   return text + fmt::format("checksum {:08x}\n", crc32c(text));
@@ -75,6 +84,8 @@ Checkpoint Checkpoint::from_text(std::string_view text) {
       checkpoint.epoch = parse_number(line_number, line, value);
     } else if (name == "errors") {
       checkpoint.errors = parse_number(line_number, line, value);
+    } else if (name == "taken") {
+      checkpoint.taken = parse_taken(line_number, line, value);
     } else if (name == "order") {
       checkpoint.order_hash = parse_number(line_number, line, value, 16);
     } else if (name == "stage") {
@@ -83,7 +94,7 @@ Checkpoint Checkpoint::from_text(std::string_view text) {
       check_sum(line_number, line, value, before);
       is_over = true;
     } else {
-      refuse(line_number, line, "position, epoch, errors, order, stage or checksum");
+      refuse(line_number, line, "position, epoch, errors, taken, order, stage or checksum");
     }
   }
   // If the line break before the checksum is lost, the last stage's line ends with the checksum.

@@ -85,6 +85,11 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
   if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
   StageContext context{.run = *run_, .counters = nullptr};
   context.set_pass(epoch_);
+  if (options.resume) {
+    context.taken = before_.taken = options.resume->taken;
+    // After an error each of the elements must be looked at, as if no shard had read them.
+    if (options.resume->errors > 0) context.taken.shards = context.taken.elements;
+  }
   root_ = node_->open(context);
   check_bounds(*run_);
   if (options.resume) resume(options);
@@ -124,7 +129,7 @@ void IteratorCore::resume(const IterateOptions& options) {
                     checkpoint.position, skipped)));
   }
   advance(skipped);
-  errors_before_ = checkpoint.errors;
+  before_.errors = checkpoint.errors;
 }
 
 bool IteratorCore::refill() {
@@ -294,7 +299,8 @@ void IteratorCore::end_stages() {
 Checkpoint IteratorCore::checkpoint() const {
   return Checkpoint{.position = position(),
                     .epoch = epoch_,
-                    .errors = errors_before_ + run_->counters().errors_seen(),
+                    .errors = before_.errors + run_->counters().errors_seen(),
+                    .taken = before_.taken,
                     .order_hash = order_hash_.value(),
                     .signature = signature_of(*node_, run_->seeds_for_checkpoint())};
 }

@@ -1,7 +1,9 @@
 #include "infeed/pipeline/reshard_checkpoint.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
+#include <limits>
 #include <string_view>
 
 #include "engine/seeds/signature.h"
@@ -9,95 +11,186 @@
 namespace infeed::detail {
 namespace {
 
-constexpr auto kCountMax = std::uint64_t{INT64_MAX};
-
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(ErrorCode::failed_precondition, "reshard_checkpoint: " + why);
 }
 
-/// Returns "shard" for "shard(count=4, index=0)". Only shard and batch may change their numbers.
-std::string_view without_shares(std::string_view signature) {
-  for (const std::string_view name : {"shard(", "batch("}) {
-    if (signature.find(name) != signature.npos) return signature.substr(0, signature.find('('));
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || failure != std::errc() || end != text.data() + text.size()) return {};
+  return number;
+}
+
+/// A stage's line: "batch(128, drop_remainder)" is batch, 128 rows, and "batch(?, drop_remainder)".
+struct StageLine {
+  std::string_view name;
+  std::optional<std::uint64_t> rows = std::nullopt;  ///< the option that is a bare number
+  std::uint64_t shards = 0;                          ///< the option count=, if it is a shard's
+  std::string but_for_numbers = {};                  ///< the line without the numbers above
+};
+
+StageLine parse_line(std::string_view line) {
+  StageLine parsed{.name = line.substr(0, line.find('('))};
+  if (parsed.name == "shard") {
+    constexpr std::string_view kCount = "shard(count=";
+    const std::string_view rest = line.substr(std::min(line.size(), kCount.size()));
+    parsed.shards = parse_number(rest.substr(0, rest.find(','))).value_or(0);
+    parsed.but_for_numbers = parsed.name;
+    return parsed;
   }
-  return signature;
+  parsed.but_for_numbers = line;
+  for (std::size_t begin = parsed.name.size() + 1; begin < line.size();) {
+    const std::size_t end = std::min(line.find_first_of(",)", begin), line.size());
+    parsed.rows = parse_number(line.substr(begin, end - begin));
+    if (parsed.rows) {
+      parsed.but_for_numbers.replace(begin, end - begin, "?");
+      break;
+    }
+    begin = end + 2;
+  }
+  return parsed;
+}
+
+/// The stages behind shard, the last one first, and shard.
+struct BehindShard {
+  std::vector<const Node*> stages = {};
+  const Node* shard = nullptr;
+  const Node* repeat = nullptr;  ///< among the stages, if there is one
+};
+
+BehindShard behind_shard(const Node& last) {
+  BehindShard found;
+  for (const Node* node = &last; found.shard == nullptr; node = &node->input()) {
+    if (node->name() == "shard") {
+      found.shard = node;
+    } else if (node->inputs().empty()) {
+      refuse("the pipeline has no shard; one host is shard({.count = 1, .index = 0})");
+    } else if (node->name() == "repeat" && found.repeat == nullptr) {
+      found.repeat = node;
+      found.stages.push_back(node);
+    } else if (!node->input_taken(0)) {
+      refuse(fmt::format(
+          "{} stands behind shard, and which elements of the shared stream it has used doesn't "
+          "follow from their number alone; put it before shard, or resume with as many shards as "
+          "before",
+          node->described()));
+    } else {
+      found.stages.push_back(node);
+    }
+  }
+  return found;
 }
 
 /// Returns the pipeline's signature, in which the checkpoint's seeds replace drawn ones. Throws if
-/// the pipeline is another one.
+/// the pipeline differs in more than the shards and the rows of the batches behind them.
 std::vector<std::string> check_same_but_for_shares(const Checkpoint& checkpoint, const Node& node) {
-  SignatureMatch match = match_signature(checkpoint.signature, node,
-                                         [](const std::string& before, const std::string& now) {
-                                           return without_shares(before) == without_shares(now);
-                                         });
+  SignatureMatch match = match_signature(
+      checkpoint.signature, node, [](const std::string& before, const std::string& now) {
+        return parse_line(before).but_for_numbers == parse_line(now).but_for_numbers;
+      });
   if (match.is_whole) return std::move(match.ours);
   const auto line = [&](const std::vector<std::string>& lines) {
     return match.matched < lines.size() ? lines[match.matched] : "(none)";
   };
   refuse(
       fmt::format("the checkpoint belongs to another pipeline: its stage {} is '{}', this one's "
-                  "is '{}'; only the numbers of shard and batch may change",
+                  "is '{}'; only shards and the rows of batches behind them may change",
                   match.matched, line(checkpoint.signature), line(match.ours)));
 }
 
-/// Returns true if each stage after shard gives a number of elements that follows from its input's,
-/// so that it is the same on all hosts. A stage's promise (assert_cardinality) isn't enough: the
-/// stages before it are asked, too.
-bool is_counted_down_to_shard(const Node& node) {
-  if (node.cardinality().is_unknown()) return false;
-  if (node.name() == "shard") return true;
-  return std::all_of(node.inputs().begin(), node.inputs().end(),
-                     [](const NodePointer& input) { return is_counted_down_to_shard(*input); });
+[[noreturn]] void refuse_number(std::uint64_t position, const std::string& line) {
+  refuse(
+      fmt::format("position {} with the stage '{}' is beyond all that can be counted, so the "
+                  "checkpoint is damaged",
+                  position, line));
+}
+
+/// The elements that a shard of the checkpoint's own pipeline had given.
+struct Given {
+  std::uint64_t elements;
+  std::uint64_t rows_in_pass = 1;  ///< rows of the batches between shard and repeat
+};
+
+Given given_by_shard(const Checkpoint& checkpoint, const std::vector<std::string>& ours,
+                     const BehindShard& found) {
+  std::uint64_t given = checkpoint.position;
+  std::uint64_t given_to_repeat = 0;
+  std::size_t line = ours.size();
+  for (const Node* stage : found.stages) {
+    const bool has_line = !stage->signature().empty();
+    if (has_line) --line;
+    if (stage == found.repeat) {
+      given_to_repeat = given;
+      continue;
+    }
+    std::optional<std::uint64_t> taken = stage->input_taken(given);
+    if (has_line && checkpoint.signature[line] != ours[line]) {
+      const std::uint64_t rows = parse_line(checkpoint.signature[line]).rows.value_or(1);
+      std::uint64_t product = 0;
+      taken = __builtin_mul_overflow(given, rows, &product) ? std::nullopt : std::optional(product);
+    }
+    if (!taken) refuse_number(checkpoint.position, checkpoint.signature[line]);
+    given = *taken;
+  }
+  return {given, given_to_repeat == 0 ? 1 : given / given_to_repeat};
+}
+
+/// Throws unless the passes of all hosts ended together.
+void check_passes(const Node& shard, const TakenBefore& taken, std::uint64_t shards,
+                  std::uint64_t rows) {
+  const Cardinality length = shard.input().cardinality();
+  std::uint64_t together = 0;
+  if (__builtin_mul_overflow(shards, rows, &together)) together = 0;
+  const bool is_even = length.is_finite() && length.count() > 0 && together > 0 &&
+                       length.count() % together == 0 &&
+                       taken.elements % length.count() % together == 0;
+  if (is_even) return;
+  refuse(fmt::format(
+      "repeat stands behind shard, and a pass of {} elements doesn't end at the "
+      "same step on all of {} hosts with {} rows; put it before shard",
+      length.is_finite() ? std::to_string(length.count()) : "unknown many", shards, rows));
+}
+
+/// Throws if a line before shard differs: its numbers are no share of anything.
+void check_same_before_shard(const std::vector<std::string>& before,
+                             const std::vector<std::string>& now, std::size_t shard_line) {
+  for (std::size_t i = 0; i < shard_line; ++i) {
+    if (before[i] == now[i]) continue;
+    refuse(
+        fmt::format("the checkpoint's stage {} is '{}', this one's is '{}', and it stands before "
+                    "shard, where all hosts must have the same",
+                    i, before[i], now[i]));
+  }
 }
 
 }  // namespace
 
-Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
-                          const ReshardOptions& options) {
-  const auto [before, now, rows_before, rows_now] = options;
-  if (before == 0 || now == 0 || rows_before == 0 || rows_now == 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("reshard_checkpoint: shards are {} and {}, rows {} and {}; each must "
-                            "be at least 1",
-                            before, now, rows_before, rows_now));
+Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node) {
+  const BehindShard found = behind_shard(node);
+  std::vector<std::string> ours = check_same_but_for_shares(checkpoint, node);
+  const auto lines_behind =
+      std::count_if(found.stages.begin(), found.stages.end(),
+                    [](const Node* stage) { return !stage->signature().empty(); });
+  const std::size_t shard_line = ours.size() - static_cast<std::size_t>(lines_behind) - 1;
+  check_same_before_shard(checkpoint.signature, ours, shard_line);
+  const std::string& shard_before = checkpoint.signature[shard_line];
+  const std::uint64_t shards = parse_line(shard_before).shards;
+  if (shards == 0) refuse(fmt::format("the checkpoint's stage '{}' is damaged", shard_before));
+  const auto [given, rows_in_pass] = given_by_shard(checkpoint, ours, found);
+  if (found.repeat != nullptr) check_passes(*found.shard, checkpoint.taken, shards, rows_in_pass);
+  std::uint64_t together = 0;
+  if (__builtin_mul_overflow(given, shards, &together) ||
+      __builtin_add_overflow(together, checkpoint.taken.elements, &together) ||
+      together > std::numeric_limits<std::int64_t>::max()) {
+    refuse_number(checkpoint.position, shard_before);
   }
-  std::vector<std::string> signature = check_same_but_for_shares(checkpoint, node);
-  if (!is_counted_down_to_shard(node)) {
-    refuse(
-        "the pipeline has a stage that gives an unknown number of elements, so the hosts needn't "
-        "stand at the same place of the shared stream; put such stages before shard");
-  }
-  if (checkpoint.errors > 0) {
-    refuse(
-        fmt::format("{} errors were seen before the checkpoint, so the hosts needn't stand at "
-                    "the same place; resume with {} shards",
-                    checkpoint.errors, before));
-  }
-  // Each number may be any of 64 bits, since somebody may have written the text by hand.
-  __extension__ using Wide = unsigned __int128;
-  const Wide together = Wide{rows_before} * before;
-  const Wide share = Wide{rows_now} * now;
-  const bool is_countable =
-      together <= kCountMax && share <= kCountMax && checkpoint.position <= kCountMax / together;
-  if (!is_countable) {
-    refuse(
-        fmt::format("position {} of {} hosts with {} rows each, for {} hosts with {} rows each, is "
-                    "beyond {} elements, so it is damaged or a number is wrong",
-                    checkpoint.position, before, rows_before, now, rows_now, kCountMax));
-  }
-  const auto elements = static_cast<std::uint64_t>(checkpoint.position * together);
-  const auto elements_a_position = static_cast<std::uint64_t>(share);
-  if (elements % elements_a_position != 0) {
-    refuse(
-        fmt::format("{} hosts took {} elements together, which is no whole number of positions "
-                    "of {} hosts with {} rows each; take the checkpoint where it is",
-                    before, elements, now, rows_now));
-  }
-  return Checkpoint{.position = elements / elements_a_position,
+  return Checkpoint{.position = 0,
                     .epoch = checkpoint.epoch,
-                    .errors = 0,
+                    .errors = checkpoint.errors,
+                    .taken = {.elements = together, .shards = shards},
                     .order_hash = 0,
-                    .signature = std::move(signature)};
+                    .signature = std::move(ours)};
 }
 
 }  // namespace infeed::detail

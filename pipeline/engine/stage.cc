@@ -235,6 +235,8 @@ void Stage::note_count(std::size_t own, std::uint64_t amount) const {
   detail::StageCounters::add(counters_->own.at(own), amount);
 }
 
+std::optional<std::uint64_t> Node::input_taken(std::uint64_t) const { return std::nullopt; }
+
 bool Node::rests_on_a_promise() const {
   return std::any_of(inputs_.begin(), inputs_.end(),
                      [](const NodePointer& input) { return input->rests_on_a_promise(); });

@@ -169,6 +169,10 @@ class ElementwiseNode final : public Node {
     return with_seed(spec_->signature, seeds.seed);
   }
   StageTraits traits() const override { return {.has_parallelism = spec_->has_parallelism}; }
+  std::optional<std::uint64_t> input_taken(std::uint64_t given) const override {
+    if (!spec_->one_to_one || spec_->make_state != nullptr || spec_->shows_position) return {};
+    return given;
+  }
   Cardinality cardinality() const override {
     const Cardinality upstream = input().cardinality();
     return spec_->one_to_one ? upstream : upstream.unknown_unless_empty();
@@ -193,11 +197,11 @@ class ElementwiseNode final : public Node {
   }
 
  private:
-  /// Returns the spec with the run's seed, which may differ from the node's own.
+  /// Returns the spec with the run's seed and place, which may differ from the node's own.
   std::shared_ptr<const ElementwiseSpec> spec_of(const StageContext& context) const {
-    if (context.seeds.seed == spec_->key.seed) return spec_;
+    if (context.seeds.seed == spec_->key.seed && context.taken.elements == 0) return spec_;
     ElementwiseSpec spec = *spec_;
-    spec.key.seed = context.seeds.seed;
+    spec.key = {context.seeds.seed, context.in_this_run(spec.key.positions)};
     return std::make_shared<const ElementwiseSpec>(std::move(spec));
   }
 

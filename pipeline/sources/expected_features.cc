@@ -237,6 +237,7 @@ class ExpectFeaturesNode final : public Node {
   std::string signature() const override { return {}; }
   bool has_counters() const override { return false; }
   Cardinality cardinality() const override { return input().cardinality(); }
+  std::optional<std::uint64_t> input_taken(std::uint64_t given) const override { return given; }
   bool is_indexable() const override { return input().is_indexable(); }
   std::unique_ptr<Stage> open(const StageContext& consumer) const override {
     return std::make_unique<ExpectFeaturesStage>(consumer, spec_, inputs().front());

@@ -111,6 +111,7 @@ class PrefetchNode final : public Node {
 
   std::string signature() const override { return {}; }
   Cardinality cardinality() const override { return input().cardinality(); }
+  std::optional<std::uint64_t> input_taken(std::uint64_t given) const override { return given; }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:

@@ -16,8 +16,15 @@ constexpr std::uint64_t kForever = std::numeric_limits<std::uint64_t>::max();
 
 class RepeatStage final : public Stage, private RecordBlockSource {
  public:
-  RepeatStage(const StageContext& context, std::uint64_t count, const Node& input)
-      : Stage(context), context_(context), count_(count), node_(input) {}
+  /// `taken` and `pass` say where the first pass begins.
+  RepeatStage(const StageContext& context, std::uint64_t count, const Node& input,
+              const TakenBefore& taken, std::uint64_t pass)
+      : Stage(context),
+        context_(context),
+        count_(count),
+        node_(input),
+        taken_(taken),
+        pass_(std::min(pass, count)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (open_pass()) {
@@ -66,7 +73,7 @@ class RepeatStage final : public Stage, private RecordBlockSource {
   std::uint64_t jump_over_passes(std::uint64_t count, Known known) {
     const Cardinality length = node_.cardinality();
     const bool exact = known == Known::no_errors && length.is_finite() && length.count() > 0;
-    if (input_ != nullptr || !exact) return 0;
+    if (input_ != nullptr || !exact || taken_.elements > 0) return 0;
     const std::uint64_t whole = node_.rests_on_a_promise() ? count - 1 : count;
     const std::uint64_t passes = std::min(whole / length.count(), count_ - pass_);
     pass_ += passes;
@@ -102,6 +109,7 @@ class RepeatStage final : public Stage, private RecordBlockSource {
   /// was read.
   StageContext context_of_pass() const {
     StageContext below = context_;
+    below.taken = taken_;
     if (count_ == kForever) {
       below.set_pass((epoch() << 32) + pass_);
     } else {
@@ -118,21 +126,33 @@ class RepeatStage final : public Stage, private RecordBlockSource {
       input_ = nullptr;
     }
     ++pass_;
-    if (given_in_pass_ == 0 && count_ == kForever) pass_ = count_;
+    const bool was_whole = taken_.elements == 0;
+    taken_ = {};
+    if (given_in_pass_ == 0 && was_whole && count_ == kForever) pass_ = count_;
   }
 
   const StageContext context_;
   const std::uint64_t count_;
   const Node& node_;
+  TakenBefore taken_;  ///< elements before the current pass's first
   // Other threads trace through input_, so it is written with pass_mutex_ held.
   mutable std::mutex pass_mutex_;
   std::unique_ptr<Stage> input_;
   std::uint64_t pass_begin_ = 0;         ///< elements of the passes before the current one
   std::uint64_t given_ = 0;              ///< elements of finished passes
   RecordBlockSource* blocks_ = nullptr;  ///< the blocks of input_
-  std::uint64_t pass_ = 0;
+  std::uint64_t pass_;
   std::uint64_t given_in_pass_ = 0;
 };
+
+/// Returns the number of elements of a pass that all shards share; nothing if it isn't known.
+std::optional<std::uint64_t> elements_before_shard(const Node& last) {
+  const Node* node = &last;
+  while (node->name() != "shard" && !node->inputs().empty()) node = &node->input();
+  if (node->inputs().empty()) return std::nullopt;
+  const Cardinality length = node->input().cardinality();
+  return length.is_finite() && length.count() > 0 ? std::optional(length.count()) : std::nullopt;
+}
 
 class RepeatNode final : public Node {
  public:
@@ -155,7 +175,14 @@ class RepeatNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    return std::make_unique<RepeatStage>(context, count_, input());
+    TakenBefore taken = context.taken;
+    std::uint64_t pass = 0;
+    if (taken.elements > 0) {
+      const std::uint64_t length = elements_before_shard(input()).value_or(taken.elements + 1);
+      pass = taken.elements / length;
+      taken.elements %= length;
+    }
+    return std::make_unique<RepeatStage>(context, count_, input(), taken, pass);
   }
 
  private:

@@ -14,11 +14,14 @@ class ShardStage final : public Stage {
   ShardStage(const StageContext& context, const ShardOptions& options, std::unique_ptr<Stage> input)
       : Stage(context),
         options_(options),
+        begin_(context.taken.elements),
+        begin_read_(begin_ - std::min(begin_, context.taken.shards)),
         input_(std::move(input)),
         in_(type()),
         before_(options.index) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
+    if (!pass_to_begin()) return cancelled() ? Pull::cancelled : Pull::end;
     // Elements far apart are better skipped: the stages before may do that cheaply.
     if (options_.count > kSkipFrom) return pull_by_skipping(out);
     while (true) {
@@ -33,6 +36,7 @@ class ShardStage final : public Stage {
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    if (!pass_to_begin()) return 0;
     if (!in_.empty() || count > std::numeric_limits<std::uint64_t>::max() / options_.count) {
       return Stage::do_skip(count, known);
     }
@@ -45,11 +49,19 @@ class ShardStage final : public Stage {
     return (passed + options_.count - 1) / options_.count;
   }
   TracedPlace do_trace(std::uint64_t position) const override {
-    return input_->trace(options_.index + position * options_.count);
+    return input_->trace(begin_ + options_.index + position * options_.count);
   }
 
  private:
   static constexpr std::uint64_t kSkipFrom = 64;
+
+  /// Passes over what other shards took together before this run. Returns false if the input ends
+  /// before that, or at a cancellation.
+  bool pass_to_begin() {
+    if (passed_ < begin_read_) passed_ += input_->skip(begin_read_ - passed_, Known::no_errors);
+    if (passed_ >= begin_read_ && passed_ < begin_) passed_ += input_->skip(begin_ - passed_);
+    return passed_ == begin_;
+  }
 
   Pull pull_by_skipping(Chunk& out) {
     if (input_->skip(before_) < before_) return Pull::end;
@@ -84,6 +96,9 @@ class ShardStage final : public Stage {
   }
 
   const ShardOptions options_;
+  const std::uint64_t begin_;       ///< elements of the input that earlier shards took
+  const std::uint64_t begin_read_;  ///< how many of them a shard read that saw no error in them
+  std::uint64_t passed_ = 0;        ///< those of begin_ that it has passed over
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   std::uint64_t before_;  ///< other shards' elements before this one's next
@@ -110,7 +125,9 @@ class ShardNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    return std::make_unique<ShardStage>(context, options_, input().open(context));
+    StageContext before = context;
+    before.taken = {};
+    return std::make_unique<ShardStage>(context, options_, input().open(before));
   }
 
  private:

@@ -265,7 +265,7 @@ def program_commands(program, folder):
     write(folder, "outside", b"".join(record(b"abc") for _ in range(3)))
     for words, status in (("8 4 32 8 16", 0), (f"{2**43} {2**20} 2 1 1", None),
                           (f"{2**63} 2 1 1 1", 1), (f"{2**64 - 1} 4 1 2 1", 1),
-                          (f"{2**60} 16 16 4096 1", None), ("7 3 5 11 13", 1)):
+                          (f"{2**60} 16 16 4096 1", None), ("7 3 5 11 13", 0)):
         yield [program, "reshard", *words.split()], status
     whole = "tensor {:08x} float32 2 w\ntext 00000000 0 t\n".format(crc32c(bytes(8)))
     for number, (lines, status) in enumerate((

@@ -193,9 +193,7 @@ TEST(DrawnSeeds, StayInAReshardedCheckpoint) {
   std::vector<std::string> rows;
   for (std::uint64_t host = 0; host < 3; ++host) {
     const auto dataset = share(3, host);
-    const Checkpoint resharded =
-        reshard_checkpoint(iterator.checkpoint(), dataset,
-                           {.shards_before = 1, .shards_now = 3, .rows_before = 2, .rows_now = 2});
+    const Checkpoint resharded = reshard_checkpoint(iterator.checkpoint(), dataset);
     auto resumed = dataset.iterate({.resume = resharded});
     while (const auto rows_of_host = resumed.next()) {
       for (const std::int64_t row : rows_of_host->values()) rows.push_back(std::to_string(row));

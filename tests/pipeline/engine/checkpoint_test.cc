@@ -121,6 +121,17 @@ TEST(Checkpoint, ThoseOfBeforeHaveNoChecksum) {
             (Checkpoint{.position = 3, .signature = {"range"}}));
 }
 
+TEST(Checkpoint, SaysWhatOtherShardsTookBefore) {
+  const Checkpoint checkpoint{.position = 3, .taken = {60, 4}, .signature = {"range"}};
+  EXPECT_EQ(Checkpoint::from_text(checkpoint.to_text()), checkpoint);
+  for (const char* const bad : {"taken 60", "taken 60 by", "taken by 4", "taken -1 by 4"}) {
+    EXPECT_EQ(
+        error_of([&] { Checkpoint::from_text(std::string("infeed-checkpoint 1\n") + bad); }).code(),
+        ErrorCode::invalid_argument)
+        << bad;
+  }
+}
+
 TEST(Checkpoint, RandomTextNeverDoesHarm) {
   RandomSource random;
   const std::string good = (range(10) | batch(3)).iterate().checkpoint().to_text();

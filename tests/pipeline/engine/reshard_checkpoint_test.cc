@@ -1,15 +1,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/assert_cardinality.h>
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/global_shuffle.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/reshard_checkpoint.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/shuffle.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/random_seed.h"
 #include "thrown_error.h"
@@ -17,113 +9,248 @@
 namespace infeed::test {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
 struct Hosts {
   std::uint64_t count;
   std::int64_t rows;
 };
 
-auto share(std::int64_t elements, Hosts hosts, std::uint64_t index) {
-  return range(elements) | global_shuffle({.seed = 7}) | shuffle({.buffer = 20, .seed = 3}) |
-         shard({.count = hosts.count, .index = index}) | batch(hosts.rows);
+std::int64_t same(std::int64_t x) { return x; }
+std::int64_t fails_on_sevens(std::int64_t x) {
+  if (x % 7 == 3) throw std::runtime_error("a seven");
+  return x;
 }
 
-/// Takes `steps` batches; adds their rows to `taken`.
+/// Adds the rows of at most `steps` batches to `taken`; an error is a step without rows.
 template <class T>
 void take_rows(Iterator<T>& iterator, std::uint64_t steps, std::vector<std::int64_t>& taken) {
   for (std::uint64_t step = 0; step < steps; ++step) {
-    const auto batch = iterator.next();
-    if (!batch) return;
-    taken.insert(taken.end(), batch->values().begin(), batch->values().end());
+    try {
+      const auto batch = iterator.next();
+      if (!batch) return;
+      taken.insert(taken.end(), batch->values().begin(), batch->values().end());
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::user_function) throw;
+    }
   }
 }
 
-TEST(ReshardCheckpoint, OtherHostsGoOnWithNothingTwiceAndNothingLeftOut) {
+/// Runs jobs of other numbers of hosts one after the other, each for some steps and the last one to
+/// its end, and returns the rows of all. `share(hosts, index)` describes a host's part of a stream
+/// of `elements`.
+template <class Share>
+std::vector<std::int64_t> rows_of_jobs(Share share, std::uint64_t elements, int jobs,
+                                       RandomSource& random) {
+  std::vector<std::int64_t> taken;
+  std::optional<Checkpoint> saved;
+  for (int job = 0; job < jobs; ++job) {
+    const Hosts hosts{1 + random.below(6), random.between(1, 8)};
+    const std::uint64_t left = elements - (saved ? saved->taken.elements : 0);
+    const std::uint64_t together = hosts.count * static_cast<std::uint64_t>(hosts.rows);
+    const bool is_last = job == jobs - 1;
+    const std::uint64_t steps = is_last ? elements : random.below(left / 2 / together + 1);
+    std::optional<Checkpoint> at_end;
+    for (std::uint64_t host = 0; host < hosts.count; ++host) {
+      const auto dataset = share(hosts, host);
+      IterateOptions options;
+      if (saved) options.resume = reshard_checkpoint(*saved, dataset);
+      auto iterator = dataset.iterate(options);
+      take_rows(iterator, steps, taken);
+      // Any host's will do.
+      if (!at_end || random.below(2) == 0)
+        at_end = Checkpoint::from_text(iterator.checkpoint().to_text());
+    }
+    saved = reshard_checkpoint(*at_end, share(hosts, 0));
+  }
+  std::sort(taken.begin(), taken.end());
+  return taken;
+}
+
+std::vector<std::int64_t> sorted_rows(const Dataset<std::int64_t>& dataset) {
+  std::vector<std::int64_t> rows;
+  for (const std::int64_t row : dataset.iterate()) rows.push_back(row);
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+TEST(ReshardCheckpoint, AnyHostsGoOnWithNothingTwiceAndNothingLeftOut) {
   constexpr std::int64_t kElements = 4321;
   RandomSource random;
-  for (int round = 0; round < 60; ++round) {
-    const Hosts before{1 + random.below(6), random.between(1, 8)};
-    const Hosts now{1 + random.below(6), random.between(1, 8)};
-    // A step of both: a multiple of what the new ones take at once.
-    const std::uint64_t steps = now.count * static_cast<std::uint64_t>(now.rows) * random.below(3);
-    std::vector<std::int64_t> taken;
-    Checkpoint saved;
-    for (std::uint64_t host = 0; host < before.count; ++host) {
-      auto iterator = share(kElements, before, host).iterate();
-      take_rows(iterator, steps, taken);
-      saved = Checkpoint::from_text(iterator.checkpoint().to_text());
-    }
-    for (std::uint64_t host = 0; host < now.count; ++host) {
-      const auto dataset = share(kElements, now, host);
-      auto iterator = dataset.iterate(
-          {.resume = reshard_checkpoint(saved, dataset,
-                                        {.shards_before = before.count,
-                                         .shards_now = now.count,
-                                         .rows_before = static_cast<std::uint64_t>(before.rows),
-                                         .rows_now = static_cast<std::uint64_t>(now.rows)})});
-      take_rows(iterator, kElements, taken);
-    }
-    std::sort(taken.begin(), taken.end());
-    ASSERT_EQ(taken.size(), kElements);
-    for (std::int64_t i = 0; i < kElements; ++i) ASSERT_EQ(taken[static_cast<std::size_t>(i)], i);
+  const auto share = [](Hosts hosts, std::uint64_t index) {
+    return range(kElements) | global_shuffle({.seed = 7}) | shuffle({.buffer = 20, .seed = 3}) |
+           shard({.count = hosts.count, .index = index}) | map(same) | batch(hosts.rows) |
+           prefetch();
+  };
+  for (int round = 0; round < 30; ++round)
+    ASSERT_EQ(rows_of_jobs(share, kElements, 4, random), sorted_rows(range(kElements)));
+}
+
+TEST(ReshardCheckpoint, FiltersAndLeftOutErrorsMayStandBeforeShard) {
+  RandomSource random;
+  const auto stream = range(3000) | map(fails_on_sevens) | skip_errors() |
+                      filter([](std::int64_t x) { return x % 5 != 0; });
+  const auto share = [&](Hosts hosts, std::uint64_t index) {
+    return stream | shard({.count = hosts.count, .index = index}) | batch(hosts.rows);
+  };
+  const std::vector<std::int64_t> all = sorted_rows(stream);
+  for (int round = 0; round < 20; ++round)
+    ASSERT_EQ(rows_of_jobs(share, all.size(), 3, random), all);
+}
+
+TEST(ReshardCheckpoint, ErrorsAreElements) {
+  RandomSource random;
+  // Batches of one row: an error takes no good row with it.
+  const auto share = [&](Hosts hosts, std::uint64_t index) {
+    return range(2000) | map(fails_on_sevens) | shard({.count = hosts.count, .index = index}) |
+           batch(1);
+  };
+  const auto good = range(2000) | filter([](std::int64_t x) { return x % 7 != 3; });
+  for (int round = 0; round < 20; ++round) {
+    const auto of_one_row = [&](Hosts hosts, std::uint64_t index) {
+      return share({hosts.count, 1}, index);
+    };
+    ASSERT_EQ(rows_of_jobs(of_one_row, 2000, 3, random), sorted_rows(good));
   }
 }
 
-TEST(ReshardCheckpoint, RefusesWhatHasNoSuchPlace) {
-  Checkpoint checkpoint = share(1000, {4, 5}, 1).iterate().checkpoint();
-  checkpoint.position = 3;
-  const auto message = [&](const auto& dataset, ReshardOptions options) {
-    return error_of([&] { reshard_checkpoint(checkpoint, dataset, options); }).message();
+TEST(ReshardCheckpoint, ManyShardsSkipToTheirPlace) {
+  RandomSource random;
+  const auto share = [](std::uint64_t count, std::uint64_t index) {
+    return range(100'000) | shard({.count = count, .index = index});
   };
-  const ReshardOptions to_two{.shards_before = 4, .shards_now = 2, .rows_before = 5, .rows_now = 7};
-  EXPECT_EQ(message(share(1000, {2, 7}, 0), to_two),
-            "reshard_checkpoint: 4 hosts took 60 elements together, which is no whole number of "
-            "positions of 2 hosts with 7 rows each; take the checkpoint where it is");
-  EXPECT_EQ(message(share(999, {2, 7}, 0), to_two),
-            "reshard_checkpoint: the checkpoint belongs to another pipeline: its stage 0 is "
-            "'range(start=0, step=1, count=1000)', this one's is 'range(start=0, step=1, "
-            "count=999)'; only the numbers of shard and batch may change");
-  EXPECT_EQ(message(share(1000, {2, 7}, 0), {.shards_before = 4, .shards_now = 0}),
-            "reshard_checkpoint: shards are 4 and 0, rows 1 and 1; each must be at least 1");
-  // 2^43 x 2^20 x 2 would be 0 in 64 bits.
-  checkpoint.position = std::uint64_t{1} << 43;
-  EXPECT_EQ(message(share(1000, {2, 7}, 0), {.shards_before = std::uint64_t{1} << 20,
-                                             .shards_now = 2,
-                                             .rows_before = 2,
-                                             .rows_now = 7}),
-            "reshard_checkpoint: position 8796093022208 of 1048576 hosts with 2 rows each, for 2 "
-            "hosts with 7 rows each, is beyond 9223372036854775807 elements, so it is damaged or a "
-            "number is wrong");
-  EXPECT_THAT(message(share(1000, {2, 7}, 0), {.shards_before = 2,
-                                               .shards_now = std::uint64_t{1} << 40,
-                                               .rows_before = 2,
-                                               .rows_now = std::uint64_t{1} << 24}),
-              ::testing::HasSubstr("so it is damaged or a number is wrong"));
-  checkpoint.position = 3;
-  checkpoint.errors = 2;
-  EXPECT_EQ(message(share(1000, {2, 7}, 0), to_two),
-            "reshard_checkpoint: 2 errors were seen before the checkpoint, so the hosts needn't "
-            "stand at the same place; resume with 4 shards");
-  const auto filtered =
-      range(10) | shard({.count = 2, .index = 0}) | filter([](std::int64_t x) { return x > 3; });
-  checkpoint = filtered.iterate().checkpoint();
-  EXPECT_EQ(
-      message(filtered, {.shards_before = 2, .shards_now = 2}),
-      "reshard_checkpoint: the pipeline has a stage that gives an unknown number of elements, "
-      "so the hosts needn't stand at the same place of the shared stream; put such stages "
-      "before shard");
+  auto iterator = share(3, 1).iterate();
+  for (int i = 0; i < 100; ++i) iterator.next();
+  const auto many = share(200, 7);
+  auto resumed = many.iterate({.resume = reshard_checkpoint(iterator.checkpoint(), many)});
+  EXPECT_EQ(resumed.next(), 307);
+  EXPECT_EQ(resumed.next(), 507);
+  auto again = many.iterate({.resume = resumed.checkpoint()});
+  EXPECT_EQ(again.next(), 707) << "a checkpoint of the new run resumes without resharding";
 }
 
-TEST(ReshardCheckpoint, APromisedNumberIsNoCountOfTheSharedStream) {
-  const auto make = [](std::uint64_t count) {
-    return range(12) | shard({.count = count, .index = 0}) |
-           filter([](std::int64_t x) { return x % 4 == 0; }) | assert_cardinality(3);
+TEST(ReshardCheckpoint, SaysWhatWasTaken) {
+  const auto share = [](std::uint64_t count, std::int64_t rows) {
+    return range(1000) | shard({.count = count, .index = 0}) | batch(rows);
   };
-  auto iterator = make(2).iterate();
-  iterator.next();
-  const Checkpoint checkpoint = iterator.checkpoint();
-  const Error error = error_of(
-      [&] { reshard_checkpoint(checkpoint, make(4), {.shards_before = 2, .shards_now = 4}); });
+  auto iterator = share(4, 5).iterate();
+  for (int step = 0; step < 3; ++step) iterator.next();
+  const auto now = share(3, 7);
+  const Checkpoint resharded = reshard_checkpoint(iterator.checkpoint(), now);
+  EXPECT_THAT(resharded.to_text(), HasSubstr("position 0\nepoch 0\nerrors 0\ntaken 60 by 4\n"));
+  auto resumed = now.iterate({.resume = resharded});
+  EXPECT_THAT(resumed.next()->values(), ElementsAre(60, 63, 66, 69, 72, 75, 78));
+  EXPECT_EQ(resumed.checkpoint().taken, (TakenBefore{.elements = 60, .shards = 4}));
+  const Checkpoint next = reshard_checkpoint(resumed.checkpoint(), share(2, 1));
+  EXPECT_EQ(next.taken, (TakenBefore{.elements = 60 + 3 * 7, .shards = 3}));
+}
+
+TEST(ReshardCheckpoint, OfEachKindOfBatch) {
+  const auto row_of = [](std::int64_t x) { return std::vector<std::int64_t>{x}; };
+  const auto expect = [&](auto share) {
+    auto iterator = share(2, 3).iterate();
+    for (int step = 0; step < 5; ++step) iterator.next();
+    const Checkpoint there = reshard_checkpoint(iterator.checkpoint(), share(5, 4));
+    EXPECT_EQ(there.taken, (TakenBefore{.elements = 5 * 3 * 2, .shards = 2}));
+  };
+  const auto rows = [&](std::uint64_t count) {
+    return range(600) | map(row_of) | shard({.count = count, .index = 0});
+  };
+  expect([&](std::uint64_t count, std::int64_t size) { return rows(count) | padded_batch(size); });
+  expect([&](std::uint64_t count, std::int64_t size) { return rows(count) | ragged_batch(size); });
+  expect([&](std::uint64_t count, std::int64_t size) {
+    return rows(count) | batch(size, {.drop_remainder = true});
+  });
+}
+
+TEST(ReshardCheckpoint, ARepeatBehindShardWhosePassesEndTogether) {
+  const auto share = [](std::uint64_t count, std::uint64_t index) {
+    return range(60) | shard({.count = count, .index = index}) | repeat(3) | batch(2);
+  };
+  std::vector<std::int64_t> expected = sorted_rows(range(60) | repeat(3));
+  for (const std::uint64_t steps :
+       {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{15}, std::uint64_t{31}}) {
+    for (const std::uint64_t hosts : {1, 3, 4, 7}) {
+      std::vector<std::int64_t> taken;
+      Checkpoint saved;
+      for (std::uint64_t host = 0; host < 2; ++host) {
+        auto iterator = share(2, host).iterate();
+        take_rows(iterator, steps, taken);
+        saved = iterator.checkpoint();
+      }
+      for (std::uint64_t host = 0; host < hosts; ++host) {
+        const auto dataset = share(hosts, host);
+        auto iterator = dataset.iterate({.resume = reshard_checkpoint(saved, dataset)});
+        take_rows(iterator, 1000, taken);
+      }
+      std::sort(taken.begin(), taken.end());
+      EXPECT_EQ(taken, expected) << steps << " steps, then " << hosts << " hosts";
+    }
+  }
+}
+
+TEST(ReshardCheckpoint, AHostWithoutElementsOfTheFirstPassGoesOnWithTheNext) {
+  const auto share = [](std::uint64_t count, std::uint64_t index) {
+    return range(4) | shard({.count = count, .index = index}) | repeat();
+  };
+  auto iterator = share(1, 0).iterate();
+  for (int i = 0; i < 3; ++i) iterator.next();
+  const auto second = share(2, 1);  // the pass has one element left, for the first host
+  auto resumed = second.iterate({.resume = reshard_checkpoint(iterator.checkpoint(), second)});
+  EXPECT_EQ(resumed.next(), 1);
+  EXPECT_EQ(resumed.next(), 3);
+}
+
+std::string refusal(const auto& before, const auto& now, std::uint64_t position = 0) {
+  Checkpoint checkpoint = before.iterate().checkpoint();
+  checkpoint.position = position;
+  const Error error = error_of([&] { reshard_checkpoint(checkpoint, now); });
   EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  return error.message();
+}
+std::string refusal(const auto& dataset) { return refusal(dataset, dataset); }
+
+TEST(ReshardCheckpoint, RefusesStagesBehindShardByName) {
+  const auto shared = range(12) | shard({.count = 2, .index = 0});
+  EXPECT_EQ(refusal(shared | shuffle({.buffer = 3, .seed = 1, .name = "mix"}) | batch(2)),
+            "reshard_checkpoint: shuffle 'mix' stands behind shard, and which elements of the "
+            "shared stream it has used doesn't follow from their number alone; put it before "
+            "shard, or resume with as many shards as before");
+  EXPECT_THAT(refusal(shared | filter([](std::int64_t x) { return x > 3; })), HasSubstr("filter"));
+  EXPECT_THAT(
+      refusal(shared | filter([](std::int64_t x) { return x > 3; }) | assert_cardinality(4)),
+      HasSubstr("assert_cardinality stands behind shard"));
+  EXPECT_THAT(refusal(shared | enumerate()), HasSubstr("enumerate stands behind"));
+  EXPECT_THAT(refusal(shared | skip_errors()), HasSubstr("skip_errors stands behind"));
+  EXPECT_THAT(refusal(shared | cache()), HasSubstr("cache stands behind"));
+  EXPECT_EQ(refusal(range(13) | shard({.count = 2, .index = 0}) | repeat(2)),
+            "reshard_checkpoint: repeat stands behind shard, and a pass of 13 elements doesn't end "
+            "at the same step on all of 2 hosts with 1 rows; put it before shard");
+  EXPECT_THAT(refusal(shared | batch(4) | repeat(2), shared | batch(4) | repeat(2), 1),
+              HasSubstr("2 hosts with 4 rows"));
+  EXPECT_EQ(refusal(range(3) | batch(2)),
+            "reshard_checkpoint: the pipeline has no shard; one host is shard({.count = 1, .index "
+            "= 0})");
+}
+
+TEST(ReshardCheckpoint, RefusesOtherPipelinesAndDamage) {
+  const auto share = [](std::int64_t elements, std::int64_t before, std::uint64_t hosts,
+                        std::int64_t rows) {
+    return range(elements) | batch(before) | unbatch() | shard({.count = hosts, .index = 0}) |
+           batch(rows);
+  };
+  EXPECT_EQ(refusal(share(1000, 2, 4, 5), share(999, 2, 2, 7)),
+            "reshard_checkpoint: the checkpoint belongs to another pipeline: its stage 0 is "
+            "'range(start=0, step=1, count=1000)', this one's is 'range(start=0, step=1, "
+            "count=999)'; only shards and the rows of batches behind them may change");
+  EXPECT_EQ(refusal(share(1000, 2, 4, 5), share(1000, 3, 2, 7)),
+            "reshard_checkpoint: the checkpoint's stage 1 is 'batch(2)', this one's is 'batch(3)', "
+            "and it stands before shard, where all hosts must have the same");
+  // 2^62 x 5 x 4 would be beyond 64 bits.
+  EXPECT_EQ(refusal(share(1000, 2, 4, 5), share(1000, 2, 2, 7), std::uint64_t{1} << 62),
+            "reshard_checkpoint: position 4611686018427387904 with the stage 'batch(5)' is beyond "
+            "all that can be counted, so the checkpoint is damaged");
 }
 
 }  // namespace

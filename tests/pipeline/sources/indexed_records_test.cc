@@ -145,10 +145,7 @@ TEST_F(IndexedRows, AreResharded) {
   }
   for (const std::uint64_t host : {0, 1, 2, 3}) {
     const auto dataset = share(4, host);
-    auto iterator = dataset.iterate(
-        {.resume = reshard_checkpoint(
-             checkpoint, dataset,
-             {.shards_before = 2, .shards_now = 4, .rows_before = 5, .rows_now = 5})});
+    auto iterator = dataset.iterate({.resume = reshard_checkpoint(checkpoint, dataset)});
     take_batches(iterator, 1000);
   }
   EXPECT_EQ(taken.size(), 120);

@@ -48,18 +48,14 @@ TEST(Shard, AllShardsTogetherAreTheInput) {
 
 std::int64_t augment(std::int64_t x, Rng& rng) { return 1'000'000 * x + rng.below(1'000'000); }
 
-/// Returns the elements of all hosts, in any order, from the place of `resume` on, which one of
-/// `before` hosts has taken.
-Stream of_all_hosts(std::uint64_t hosts, const auto& pipeline, const Checkpoint* resume = nullptr,
-                    std::uint64_t before = 1) {
+/// Returns the elements of all hosts, in any order, from the place of `resume` on, which is that of
+/// any number of hosts.
+Stream of_all_hosts(std::uint64_t hosts, const auto& pipeline, const Checkpoint* resume = nullptr) {
   Stream all;
   for (std::uint64_t host = 0; host < hosts; ++host) {
     const auto dataset = pipeline(ShardOptions{.count = hosts, .index = host});
     IterateOptions options;
-    if (resume != nullptr) {
-      options.resume =
-          reshard_checkpoint(*resume, dataset, {.shards_before = before, .shards_now = hosts});
-    }
+    if (resume != nullptr) options.resume = reshard_checkpoint(*resume, dataset);
     const Stream stream = stream_of(dataset, options);
     all.insert(all.end(), stream.begin(), stream.end());
   }
@@ -110,7 +106,7 @@ TEST(Shard, AReshardedRunRepeatsTheAugmentation) {
     saved = iterator.checkpoint();
   }
   for (const std::uint64_t hosts : {1, 3, 4}) {
-    Stream all = of_all_hosts(hosts, pipeline, &saved, 2);
+    Stream all = of_all_hosts(hosts, pipeline, &saved);
     all.insert(all.end(), taken.begin(), taken.end());
     std::sort(all.begin(), all.end());
     EXPECT_EQ(all, whole) << hosts << " hosts";

@@ -40,11 +40,20 @@
 /// another `version`.
 namespace infeed {
 
+/// The elements of the stream before shard that other shards took together before this run began.
+struct TakenBefore {
+  std::uint64_t elements = 0;
+  std::uint64_t shards = 0;  ///< how many they were
+
+  friend bool operator==(const TakenBefore&, const TakenBefore&) = default;
+};
+
 struct Checkpoint {
   std::uint64_t position = 0;  ///< elements that the consumer took, errors included
   std::uint64_t epoch = 0;     ///< number of the dataset's iterations before this one
   /// Errors seen anywhere so far. If there are any, a resume looks at each element.
   std::uint64_t errors = 0;
+  TakenBefore taken = {};        ///< by reshard_checkpoint()
   std::uint64_t order_hash = 0;  ///< hash of the elements taken, if asked for; see order_hash.h
   std::vector<std::string> signature;  ///< signatures of the stages, sources first
 

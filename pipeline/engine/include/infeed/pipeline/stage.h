@@ -200,19 +200,19 @@ class Node {
   /// Returns the seeds of a stage that draws random numbers. Its signature() holds them as "seed="
   /// and, if there are two, "seed2="; it draws from StageContext::seeds.
   virtual std::optional<Seeds> seeds() const { return std::nullopt; }
-  /// Returns the signature() with these seeds in place of the stage's own. Only called if the stage
-  /// has seeds().
+  /// Returns the signature() with these seeds. Only called if the stage has seeds().
   virtual std::string signature_with(const Seeds&) const { return signature(); }
-  /// Returns the positions that key random numbers, so that the numbers don't depend on how many
-  /// hosts there are. shard spreads its input's positions. All other stages have those of their
-  /// first input, element by element.
+  /// Returns the positions that key random numbers, which don't depend on how many hosts there are:
+  /// shard spreads its input's, other stages have those of their first input.
   virtual UnshardedPositions unsharded_positions() const {
     return inputs_.empty() ? UnshardedPositions{} : input().unsharded_positions();
   }
+  /// Returns how many of the input's first elements the first `given` are made of; nothing if that
+  /// isn't known, or if the input can't begin behind them (filter, shuffle, enumerate).
+  virtual std::optional<std::uint64_t> input_taken(std::uint64_t given) const;
   /// Returns how many elements there are if none fails.
   virtual Cardinality cardinality() const { return Cardinality::unknown(); }
-  /// Returns true if cardinality() rests on a user's promise (assert_cardinality), which is only
-  /// checked when a pass is read to its end.
+  /// Returns true if cardinality() is a user's promise, which only the end of a pass checks.
   virtual bool rests_on_a_promise() const;
   /// Returns true if the node's stages can pull_at(): the element at a position is a function of
   /// the position, and the cardinality is finite and exact.

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include <infeed/pipeline/checkpoint.h>
+
 /// The context that a stage gets when it is made (stage.h), and how a waiting stage learns of a
 /// cancellation.
 namespace infeed {
@@ -72,6 +74,9 @@ struct StageContext {
   const Node* node = nullptr;  ///< the node of the new stage
   /// The seeds to draw from in this run, if the node has seeds().
   Seeds seeds = {};
+  /// Set for shard and the stages behind it in a run that goes on from reshard_checkpoint(). The
+  /// last `shards` of the elements may be errors; none of those before is.
+  TakenBefore taken = {};
   /// Set inside inner datasets, which are described anew in each run. It replaces drawn seeds
   /// there, and is made from the outermost flat_map's seed and the place.
   struct Inner {
@@ -79,6 +84,10 @@ struct StageContext {
     std::uint64_t key = 0;
   } inner = {};
 
+  /// Returns where the positions of a stage behind shard begin in this run.
+  UnshardedPositions in_this_run(const UnshardedPositions& positions) const {
+    return {positions.offset + taken.elements, positions.stride};
+  }
   /// Sets the pass of an input that is opened only when it is read: all opened passes were read.
   void set_pass(std::uint64_t pass) { epoch = passes_opened = pass; }
 };

@@ -41,6 +41,7 @@ struct EnumerateStageFactory {
     ElementwiseSpec spec{.name = "enumerate", .signature = {}, .out_type = &type_info<Out>()};
     spec.signature = "enumerate(start=" + std::to_string(start) + ")";
     spec.kernel = &enumerate_kernel<T>;
+    spec.shows_position = true;
     spec.function = std::make_shared<const std::int64_t>(start);
     return Dataset<Out>(make_elementwise(std::move(spec), input.node()));
   }

@@ -97,7 +97,10 @@ class IteratorCore {
   std::shared_ptr<IteratorContext> run_;
   std::uint64_t epoch_;
   std::atomic<std::uint64_t> position_{0};  ///< written by the consumer, read by the tuner
-  std::uint64_t errors_before_ = 0;
+  struct {
+    std::uint64_t errors = 0;
+    TakenBefore taken = {};
+  } before_;  ///< this run, says the checkpoint that it resumed from
   bool ended_ = false;
   ErrorPointer failure_;  ///< terminal
   const bool hashes_order_;

@@ -56,6 +56,7 @@ struct ElementwiseSpec {
   /// Makes the state that the function carries from element to element; null for none.
   std::shared_ptr<void> (*make_state)(const void* function) = nullptr;
   bool one_to_one = true;                     ///< one output (or error) for each input
+  bool shows_position = false;                ///< the outputs depend on the elements' positions
   std::optional<Seeds> seeds = std::nullopt;  ///< only if the kernel draws; in its signature
   DrawKey key = {};                           ///< for the kernel; make_elementwise() sets it
   bool has_parallelism = false;               ///< a user may say what follows
