@@ -17,7 +17,6 @@ LARGE_CLASSES = {
     "records/columns/include/infeed/records/tensor.h Tensor": (5, 30),
     "records/remote/http/transfers.h Transfers": (14, 31),
     "tools/convert/convert_command.cc ConvertCommandOptions": (26, 0),
-    "tools/convert/shard_workers.h ShardWorkers": (25, 16),
 }
 
 NOT_CODE = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\''

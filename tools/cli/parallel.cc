@@ -17,8 +17,15 @@
 namespace infeed::tools {
 
 void for_each_in_parallel(std::size_t count, int threads, const std::stop_token& stop,
-                          const std::function<void(std::size_t)>& work,
+                          const Work& work,
                           const std::function<void(std::size_t done)>& on_progress) {
+  for_each_in_parallel_threads(
+      count, threads, stop, [&work] { return work; }, on_progress);
+}
+
+void for_each_in_parallel_threads(std::size_t count, int threads, const std::stop_token& stop,
+                                  const std::function<Work()>& begin,
+                                  const std::function<void(std::size_t done)>& on_progress) {
   std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> done{0};
   std::mutex mutex;
@@ -27,6 +34,7 @@ void for_each_in_parallel(std::size_t count, int threads, const std::stop_token&
   std::exception_ptr error;
   const auto loop = [&] {
     try {
+      const Work work = begin();
       for (std::size_t i = next++; i < count && !stop.stop_requested(); i = next++) {
         work(i);
         ++done;

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <thread>
+#include <memory>
 #include <utility>
 
-#include <infeed/detail/start_threads.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
 #include <infeed/records/record_writer.h>
 
+#include "cli/parallel.h"
 #include "cli/side_file.h"
 
 namespace infeed::tools {
@@ -37,7 +37,6 @@ ShardWorkers::ShardWorkers(const ExampleInput& input, const ConvertOptions& opti
       options_(options),
       shards_(shards),
       columns_(input.columns()),
-      kinds_(input.kinds()),
       order_(input.size(), options.seed),
       split_(options),
       journal_(journal),
@@ -48,12 +47,21 @@ ShardWorkers::ShardWorkers(const ExampleInput& input, const ConvertOptions& opti
 }
 
 void ShardWorkers::run() {
-  const int count = std::min(thread_count(), static_cast<int>(entries_.size()));
-  std::vector<std::jthread> threads;
-  infeed::detail::start_threads(threads, static_cast<std::size_t>(count), [this] { work(); });
-  report(static_cast<int>(threads.size()));
-  threads.clear();  // joins
-  if (error_ != nullptr) std::rethrow_exception(error_);
+  try {
+    for_each_in_parallel_threads(
+        entries_.size(), thread_count(), options_.stop,
+        [this] {
+          return [this, reader = std::shared_ptr<ExampleReader>(input_.open_reader())](
+                     std::size_t entry) { make(entry, *reader); };
+        },
+        [this](std::size_t) {
+          if (!options_.on_progress) return;
+          options_.on_progress(
+              {.done = examples_done_, .total = examples_total_ - examples_found_});
+        });
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled || !options_.stop.stop_requested()) throw;
+  }
   if (shards_done_ < entries_.size()) {
     throw Error(ErrorCode::cancelled,
                 fmt::format("stopped: {} of {} shards are finished and were kept; the same command "
@@ -75,35 +83,26 @@ std::uint64_t ShardWorkers::first_position(std::uint32_t shard) const {
   return static_cast<std::uint64_t>(Wide{input_.size()} * shard / shards_.size());
 }
 
-void ShardWorkers::work() noexcept {
-  try {
-    const auto reader = input_.open_reader();
-    const std::size_t count = entries_.size();
-    for (std::size_t i = next_++; i < count && !must_end(); i = next_++) {
-      const std::uint32_t shard = task_.shards[i];
-      const auto found = task_.committed.find(shard);
-      if (found != task_.committed.end() && is_intact(found->second)) {
-        entries_[i] = found->second;
-        quarantined_ += found->second.quarantined.size();
-        examples_found_ += positions(shard);
-        ++shards_found_;
-      } else if (ShardEntry entry; write_shard(shard, *reader, entry)) {
-        journal_.append(to_text(entry));
-        entries_[i] = std::move(entry);
-      } else {
-        break;
-      }
-      sum_up(i);
-      ++shards_done_;
-    }
-  } catch (...) {
-    const std::lock_guard lock(mutex_);
-    if (error_ == nullptr) error_ = std::current_exception();
-    failed_ = true;
+/// Makes a shard, or finds it made. After a failure or a stop it leaves it.
+void ShardWorkers::make(std::size_t entry, ExampleReader& reader) try {
+  const std::uint32_t shard = task_.shards[entry];
+  const auto found = task_.committed.find(shard);
+  if (found != task_.committed.end() && is_intact(found->second)) {
+    entries_[entry] = found->second;
+    quarantined_ += found->second.quarantined.size();
+    examples_found_ += positions(shard);
+    ++shards_found_;
+  } else if (ShardEntry made; write_shard(shard, reader, made)) {
+    journal_.append(to_text(made));
+    entries_[entry] = std::move(made);
+  } else {
+    return;
   }
-  const std::lock_guard lock(mutex_);
-  ++threads_done_;
-  changed_.notify_all();
+  sum_up(entry);
+  ++shards_done_;
+} catch (...) {
+  failed_ = true;
+  throw;
 }
 
 void ShardWorkers::sum_up(std::size_t finished) {
@@ -179,7 +178,7 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
   entry.shard = shard;
   entry.file = std::filesystem::path(file).filename().string();
   entry.statistics = ColumnStatistics(columns_);
-  entry.statistics.declare(kinds_);
+  entry.statistics.declare(input_.kinds());
   reader.take_counts();  // drops those of an abandoned shard
   std::string bytes;
   const std::uint64_t end = first_position(shard + 1);
@@ -202,15 +201,6 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
     entry.side_file = SideFile{ending, sum_file(file + ending)};
   }
   return true;
-}
-
-void ShardWorkers::report(int threads) {
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, std::chrono::milliseconds(100),
-                            [&] { return threads_done_ == threads; })) {
-    if (!options_.on_progress) continue;
-    options_.on_progress({.done = examples_done_, .total = examples_total_ - examples_found_});
-  }
 }
 
 }  // namespace infeed::tools

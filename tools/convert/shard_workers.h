@@ -1,9 +1,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <string>
@@ -41,7 +39,7 @@ class ShardWorkers {
  private:
   bool must_end() const { return options_.stop.stop_requested() || failed_; }
   int thread_count() const;
-  void work() noexcept;
+  void make(std::size_t entry, ExampleReader& reader);
   bool is_intact(const ShardEntry& entry) const;
   void sum_up(std::size_t finished);
   bool write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry);
@@ -49,7 +47,6 @@ class ShardWorkers {
                     std::string& bytes);
   bool read_wanted(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
                    std::string& bytes);
-  void report(int threads);
   std::uint64_t first_position(std::uint32_t shard) const;
   std::uint64_t positions(std::uint32_t shard) const {
     return first_position(shard + 1) - first_position(shard);
@@ -59,7 +56,6 @@ class ShardWorkers {
   const ConvertOptions& options_;
   const std::vector<std::string>& shards_;
   const std::vector<std::string> columns_;
-  const std::vector<ColumnKind> kinds_;
   const ExampleOrder order_;
   const ExampleSplit split_;
   Journal& journal_;
@@ -71,18 +67,15 @@ class ShardWorkers {
   std::size_t summed_up_ = 0;      ///< number of entries summed up, from the first one on
   ColumnStatistics statistics_;
 
+  std::mutex mutex_;  ///< guards what was summed up
+
   std::uint64_t examples_total_ = 0;
-  std::atomic<std::size_t> next_{0};
   std::atomic<std::uint32_t> shards_done_{0};
   std::atomic<std::uint32_t> shards_found_{0};
   std::atomic<std::uint64_t> examples_done_{0};
   std::atomic<std::uint64_t> examples_found_{0};
   std::atomic<std::uint64_t> quarantined_{0};
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int threads_done_ = 0;
-  std::exception_ptr error_;
 };
 
 }  // namespace infeed::tools
