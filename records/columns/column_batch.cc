@@ -117,6 +117,32 @@ ColumnBatch ColumnBatch::slice(std::int64_t first, std::int64_t rows) const {
   return {content_->names, std::move(sliced)};
 }
 
+ColumnBatch ColumnBatch::with_column(std::string name, Column column) const {
+  const Column* const found = find(name);
+  std::vector<Column> columns(this->columns().begin(), this->columns().end());
+  if (found != nullptr) {
+    columns[static_cast<std::size_t>(found - content_->columns.data())] = std::move(column);
+    return {content_->names, std::move(columns)};
+  }
+  std::vector<std::string> all = names();
+  all.push_back(std::move(name));
+  columns.push_back(std::move(column));
+  return {detail::column_names(std::move(all)), std::move(columns)};
+}
+
+ColumnBatch ColumnBatch::select(std::span<const std::string> names) const {
+  std::vector<Column> columns;
+  for (const std::string& name : names) columns.push_back(column(name));
+  return {detail::column_names({names.begin(), names.end()}), std::move(columns)};
+}
+
+ColumnBatch ColumnBatch::renamed(std::string_view from, std::string to) const {
+  const auto index = static_cast<std::size_t>(&column(from) - content_->columns.data());
+  std::vector<std::string> all = names();
+  all[index] = std::move(to);
+  return {detail::column_names(std::move(all)), content_->columns};
+}
+
 std::size_t ColumnBatch::bytes() const {
   std::size_t total = 0;
   for (const Column& column : columns()) total += column.memory_bytes();

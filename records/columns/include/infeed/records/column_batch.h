@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@
 ///     std::span<const float> pixels = batch.column("image").values<float>();
 ///     for (const std::string& column_name : batch.names()) std::puts(column_name.c_str());
 ///     infeed::ColumnBatch first_row = batch.slice(0, 1);
+///     infeed::ColumnBatch inputs = batch.select({"image"}).renamed("image", "x");
 ///
 /// Columns keep their order, have the same number of rows, and have different names. A name may be
 /// any bytes; dots mean nothing here (sources use them for members of objects).
@@ -57,6 +59,17 @@ class ColumnBatch {
 
   /// Returns `rows` rows from row `first` on of every column; see Column::slice.
   ColumnBatch slice(std::int64_t first, std::int64_t rows) const;
+  // The same columns in other batches; nothing is copied.
+  /// Puts the column behind the others, or in the place of the one that has its name.
+  ColumnBatch with_column(std::string name, Column column) const;
+  /// Returns the columns of these names, in this order.
+  ColumnBatch select(std::span<const std::string> names) const;
+  ColumnBatch select(std::initializer_list<std::string> names) const {
+    return select(std::span<const std::string>(names.begin(), names.size()));
+  }
+  /// Gives the column `from` the name `to`, which no other column may have.
+  ColumnBatch renamed(std::string_view from, std::string to) const;
+
   /// Bytes of all columns (Column::memory_bytes).
   std::size_t bytes() const;
 

@@ -1,0 +1,60 @@
+#include <gmock/gmock.h>
+
+#include <infeed/records/column_batch.h>
+
+#include "thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::ElementsAre;
+
+Column numbers(std::initializer_list<std::int64_t> values) {
+  return Column::dense(
+      Tensor::copy_of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values));
+}
+
+ColumnBatch two_columns() {
+  return ColumnBatch({{"id", numbers({1, 2})}, {"name", Column::of_bytes({"Ada", "Grace"})}});
+}
+
+TEST(ColumnBatch, TakesOneMoreColumnOrAnotherInItsPlace) {
+  const ColumnBatch batch = two_columns();
+  const ColumnBatch more = batch.with_column("age", numbers({36, 85}));
+  EXPECT_THAT(more.names(), ElementsAre("id", "name", "age"));
+  EXPECT_THAT(more.column("age").values<std::int64_t>(), ElementsAre(36, 85));
+  const ColumnBatch other = batch.with_column("id", numbers({7, 8}));
+  EXPECT_THAT(other.names(), ElementsAre("id", "name"));
+  EXPECT_THAT(other.column("id").values<std::int64_t>(), ElementsAre(7, 8));
+  EXPECT_EQ(batch, two_columns()) << "the batch itself stays";
+  EXPECT_THAT(ColumnBatch().with_column("id", numbers({3})).names(), ElementsAre("id"));
+  EXPECT_EQ(error_of([&] { batch.with_column("age", numbers({1})); }).message(),
+            "column 'age' has 1 rows, but 'id' has 2; all columns of a batch have as many");
+}
+
+TEST(ColumnBatch, SelectsColumnsInAnyOrder) {
+  const ColumnBatch batch = two_columns();
+  EXPECT_THAT(batch.select({"name", "id"}).names(), ElementsAre("name", "id"));
+  EXPECT_EQ(batch.select({"id", "name"}), batch);
+  EXPECT_EQ(batch.select({"id"}).column("id").values<std::int64_t>().data(),
+            batch.column("id").values<std::int64_t>().data())
+      << "nothing is copied";
+  EXPECT_EQ(batch.select({}).rows(), 0);
+  EXPECT_EQ(error_of([&] { batch.select({"nam"}); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { batch.select({"id", "id"}); }).code(), ErrorCode::invalid_argument);
+}
+
+TEST(ColumnBatch, RenamesAColumn) {
+  const ColumnBatch batch = two_columns();
+  const ColumnBatch renamed = batch.renamed("name", "author");
+  EXPECT_THAT(renamed.names(), ElementsAre("id", "author"));
+  EXPECT_EQ(renamed.column("author"), batch.column("name"));
+  EXPECT_EQ(batch.renamed("id", "id"), batch);
+  EXPECT_EQ(error_of([&] { batch.renamed("name", "id"); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { batch.renamed("age", "x"); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { ColumnBatch().renamed("age", "x"); }).code(),
+            ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace infeed::test
