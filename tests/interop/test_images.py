@@ -92,13 +92,14 @@ class Images(unittest.TestCase):
         for progressive in (False, True):
             self.assert_decoded_alike(encoded(image, format="JPEG", progressive=progressive))
 
-    def test_jpeg_that_lies_on_a_side(self):
-        for orientation in range(1, 9):
-            exif = Image.Exif()
-            exif[0x0112] = orientation
-            data = encoded(picture(), format="JPEG", exif=exif)
-            theirs = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
-            self.assert_alike(decode(data), array_of(theirs))
+    def test_image_that_lies_on_a_side(self):
+        for format in ("JPEG", "PNG"):
+            for orientation in range(1, 9):
+                exif = Image.Exif()
+                exif[0x0112] = orientation
+                data = encoded(picture(), format=format, exif=exif)
+                theirs = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
+                self.assert_alike(decode(data), array_of(theirs))
 
     def test_png(self):
         image = picture()

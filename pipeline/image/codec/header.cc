@@ -5,12 +5,13 @@
 #include <cctype>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace infeed::image {
 namespace {
 
 constexpr std::string_view kExifMagic{"Exif\0\0", 6};
-constexpr std::size_t kExifBytesMax = 65'536;  // the most that a JPEG segment holds
+constexpr std::size_t kExifBytesMax = 65'536;  // the most that a JPEG segment holds; begins a PNG's
 
 enum class ByteOrder { little, big };
 
@@ -113,20 +114,24 @@ void read_jpeg(HeaderSource& source, ImageHeader& header) {
   }
 }
 
-/// Returns true if a chunk tRNS before the pixels makes a palette or grey transparent. A chunk is
-/// four bytes of size, four of name, content, CRC.
-bool png_has_transparency(HeaderSource& source) {
+/// Reads the chunks behind the first one: four bytes of size, four of name, content, CRC. tRNS makes
+/// a palette, grey or RGB transparent and stands before the pixels; eXIf stands anywhere.
+void read_png_chunks(HeaderSource& source, ImageHeader& header) {
   constexpr std::uint64_t kHeaderEnd = 8 + 12 + 13;
-  constexpr int kChunksMax = 1000;
+  constexpr int kChunksMax = 100'000;
+  bool may_have_transparency = header.channels == 1 || header.channels == 3;
   std::uint64_t at = kHeaderEnd;
   for (int i = 0; i < kChunksMax; ++i) {
     const std::string_view begin = source.read(at, 8);
-    const std::string_view name = begin.substr(std::min<std::size_t>(4, begin.size()));
-    if (name == "tRNS") return true;
-    if (name.size() < 4 || name == "IDAT" || name == "IEND") return false;
-    at += number_at(begin, 0, 4, ByteOrder::big) + 12;
+    if (begin.size() < 8 || begin.ends_with("IEND")) return;
+    const std::size_t size = number_at(begin, 0, 4, ByteOrder::big);
+    if (begin.ends_with("IDAT")) may_have_transparency = false;
+    if (begin.ends_with("tRNS") && std::exchange(may_have_transparency, false)) ++header.channels;
+    if (begin.ends_with("eXIf")) {
+      header.orientation = tiff_orientation(source.read(at + 8, std::min(size, kExifBytesMax)));
+    }
+    at += size + 12;
   }
-  return false;
 }
 
 void read_png(HeaderSource& source, ImageHeader& header) {
@@ -141,8 +146,7 @@ void read_png(HeaderSource& source, ImageHeader& header) {
   header.bits = depth == 16 ? 16 : 8;
   header.channels = kChannels.at(colour);
   header.is_progressive = begin[28] != 0;
-  const bool may_have_transparency = header.channels == 1 || header.channels == 3;
-  if (may_have_transparency && png_has_transparency(source)) ++header.channels;
+  read_png_chunks(source, header);
 }
 
 }  // namespace

@@ -146,6 +146,22 @@ TEST(ImageDecode, every_orientation_stands_upright_unless_it_is_not_wanted) {
         with_orientation(as_jpeg(lying, {.sampling = 1}), orientation, orientation % 2 == 0);
     EXPECT_LT(mean_difference(decode(jpeg), upright), 1) << orientation;
     EXPECT_LT(mean_difference(decode(jpeg, {.upright = false}), lying), 1) << orientation;
+    for (const bool is_interlaced : {false, true}) {
+      const auto place = is_interlaced ? ExifPlace::behind_pixels : ExifPlace::before_pixels;
+      const std::string png = png_with_orientation(
+          raw_png(static_cast<unsigned>(lying.width), static_cast<unsigned>(lying.height), 8,
+                  PNG_COLOR_TYPE_RGB, is_interlaced, as_text(lying)),
+          orientation, orientation % 2 == 0, place);
+      EXPECT_EQ(decode(png), upright) << orientation;
+      EXPECT_EQ(decode(png, {.upright = false}), lying) << orientation;
+      const image::Rect crop{9, 2, 7, 13};
+      const Image part = image::decode_crop(png, crop);
+      ASSERT_EQ(part.size(), (image::Size{crop.width, crop.height}));
+      for (std::size_t y = 0; y < crop.height; ++y) {
+        const std::uint8_t* const row = upright.row(y + crop.top) + crop.left * 3;
+        EXPECT_TRUE(std::equal(row, row + part.row_bytes(), part.row(y))) << orientation;
+      }
+    }
   }
 }
 

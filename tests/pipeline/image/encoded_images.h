@@ -7,6 +7,7 @@
 #include <png.h>
 #include <string>
 #include <vector>
+#include <zlib.h>
 
 #include <infeed/image/image.h>
 
@@ -168,10 +169,9 @@ inline std::string raw_png(unsigned width, unsigned height, int bits, int colour
   return file;
 }
 
-/// Returns the JPEG image with an Exif segment of its orientation, in the byte order of either
+/// Returns a TIFF structure that holds nothing but the orientation, in the byte order of either
 /// processor.
-inline std::string with_orientation(const std::string& jpeg, int orientation,
-                                    bool is_big_endian = false) {
+inline std::string tiff_of(int orientation, bool is_big_endian) {
   const auto number = [&](unsigned value, std::size_t size) {
     std::string text;
     for (std::size_t i = 0; i < size; ++i) text += static_cast<char>(value >> (8 * i));
@@ -179,13 +179,39 @@ inline std::string with_orientation(const std::string& jpeg, int orientation,
   };
   const std::string entry = number(0x0112, 2) + number(3, 2) + number(1, 4) +
                             number(unsigned(orientation), 2) + number(0, 2);
-  const std::string tiff = (is_big_endian ? "MM" : "II") + number(42, 2) + number(8, 4) +
-                           number(1, 2) + entry + number(0, 4);
-  const std::string content = std::string("Exif\0\0", 6) + tiff;
+  return (is_big_endian ? "MM" : "II") + number(42, 2) + number(8, 4) + number(1, 2) + entry +
+         number(0, 4);
+}
+
+/// Returns the JPEG image with an Exif segment of its orientation.
+inline std::string with_orientation(const std::string& jpeg, int orientation,
+                                    bool is_big_endian = false) {
+  const std::string content = std::string("Exif\0\0", 6) + tiff_of(orientation, is_big_endian);
   const std::size_t size = content.size() + 2;
   const std::string segment =
       std::string("\xff\xe1") + static_cast<char>(size >> 8) + static_cast<char>(size) + content;
   return jpeg.substr(0, 2) + segment + jpeg.substr(2);
+}
+
+/// The place of an eXIf chunk in a PNG image.
+enum class ExifPlace { before_pixels, behind_pixels };
+
+/// Returns the PNG image with an eXIf chunk of its orientation.
+inline std::string png_with_orientation(const std::string& png, int orientation,
+                                        bool is_big_endian = false,
+                                        ExifPlace place = ExifPlace::before_pixels) {
+  const auto big_endian = [](std::uint64_t value) {
+    std::string text;
+    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(value >> shift);
+    return text;
+  };
+  const std::string content = "eXIf" + tiff_of(orientation, is_big_endian);
+  const auto crc = crc32(0, reinterpret_cast<const Bytef*>(content.data()), uInt(content.size()));
+  const std::string chunk = big_endian(content.size() - 4) + content + big_endian(crc);
+  constexpr std::size_t kEndBytes = 12;
+  const std::size_t at =
+      place == ExifPlace::before_pixels ? png.find("IDAT") - 4 : png.size() - kEndBytes;
+  return png.substr(0, at) + chunk + png.substr(at);
 }
 
 }  // namespace infeed::test

@@ -46,8 +46,27 @@ TEST(ImageHeader, knows_how_an_image_lies) {
   EXPECT_EQ(read_header(with_orientation(wide, 9)).orientation, 1);
 }
 
+TEST(ImageHeader, knows_how_a_png_lies) {
+  const std::string wide = png_of(PNG_FORMAT_GRAY, 24, 8, std::string(24 * 8, '\7'));
+  for (const ExifPlace place : {ExifPlace::before_pixels, ExifPlace::behind_pixels}) {
+    for (const bool is_big_endian : {false, true}) {
+      for (int orientation = 1; orientation <= 8; ++orientation) {
+        const auto turned =
+            read_header(png_with_orientation(wide, orientation, is_big_endian, place));
+        EXPECT_EQ(turned.orientation, orientation);
+        EXPECT_EQ(turned.channels, 1U);
+        const image::Size upright = orientation < 5 ? image::Size{24, 8} : image::Size{8, 24};
+        EXPECT_EQ(turned.upright_size(), upright);
+      }
+    }
+  }
+  EXPECT_EQ(read_header(png_with_orientation(wide, 9)).orientation, 1);
+}
+
 TEST(ImageHeader, is_the_same_by_reads) {
-  for (const std::string& whole : {as_png(16), with_orientation(as_jpeg(16), 6)}) {
+  for (const std::string& whole :
+       {as_png(16), with_orientation(as_jpeg(16), 6), png_with_orientation(as_png(16), 6),
+        png_with_orientation(as_png(16), 6, true, ExifPlace::behind_pixels)}) {
     std::size_t bytes_read = 0;
     const auto header = read_header([&](std::uint64_t offset, std::span<char> into) -> std::size_t {
       if (offset >= whole.size()) return 0;
@@ -66,7 +85,8 @@ TEST(ImageHeader, is_the_same_by_reads) {
 
 TEST(ImageHeader, of_damaged_images_ends_in_order) {
   std::mt19937 random(4);
-  for (const std::string& whole : {as_png(16), with_orientation(as_jpeg(16), 6)}) {
+  for (const std::string& whole :
+       {as_png(16), with_orientation(as_jpeg(16), 6), png_with_orientation(as_png(16), 6)}) {
     for (int i = 0; i < 3000; ++i) {
       std::string damaged = whole.substr(0, i % 5 == 0 ? random() % whole.size() : whole.size());
       for (int j = 0; j < 3 && !damaged.empty(); ++j) {

@@ -51,6 +51,7 @@ std::vector<std::string> images() {
                                   as_jpeg(drawn_image(93, 71, 1))};
   for (int orientation = 2; orientation <= 8; ++orientation) {
     images.push_back(with_orientation(images[0], orientation));
+    images.push_back(png_with_orientation(images[2], orientation));
   }
   return images;
 }

@@ -262,14 +262,18 @@ TEST_F(ImageFolders, DecodedImagesStandUpright) {
   // The upper half is white; turned clockwise it is the right one.
   std::vector<std::uint8_t> pixels(16 * 8, 0);
   std::fill(pixels.begin(), pixels.begin() + 16 * 4, 255);
+  const std::string bytes(pixels.begin(), pixels.end());
   write("photos/a/1.jpg", with_orientation(jpeg_of(1, 16, 8, pixels), 6));
-  EXPECT_THAT(convert({}).out, HasSubstr("1 image has an Exif orientation"));
+  write("photos/a/2.png", png_with_orientation(png_of(PNG_FORMAT_GRAY, 16, 8, bytes), 6));
+  EXPECT_THAT(convert({}).out, HasSubstr("2 images have an Exif orientation"));
   const std::vector<Pixels> images = decoded({"--decode-images"});
-  ASSERT_EQ(images.size(), 1);
-  EXPECT_EQ(images[0].height, 16);
-  EXPECT_EQ(images[0].width, 8);
-  for (std::size_t i = 0; i < images[0].pixels.size(); ++i) {
-    EXPECT_EQ(images[0].pixels[i], i % 8 < 4 ? '\0' : '\xff') << i;
+  ASSERT_EQ(images.size(), 2);
+  for (const Pixels& image : images) {
+    EXPECT_EQ(image.height, 16);
+    EXPECT_EQ(image.width, 8);
+    for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+      EXPECT_EQ(image.pixels[i], i % 8 < 4 ? '\0' : '\xff') << i;
+    }
   }
   EXPECT_EQ(manifest().at("columns").at(4).at("shape"), nlohmann::json({16, 8, 1}));
 }

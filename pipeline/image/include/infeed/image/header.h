@@ -36,7 +36,7 @@ struct ImageHeader {
   std::size_t bits = 8;      ///< per channel in the file; decoded images have 8
   bool is_cmyk = false;
   bool is_progressive = false;  ///< JPEG; for PNG: interlaced. Both are decoded as a whole
-  /// The Exif number: 1 is upright, 5 to 8 lie on a side. JPEG only.
+  /// The Exif number: 1 is upright, 5 to 8 lie on a side.
   int orientation = 1;
 
   /// Returns the size of the upright image.
