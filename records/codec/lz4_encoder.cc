@@ -48,8 +48,8 @@ Lz4Encoder::Lz4Encoder(int level, Sink sink)
     throw std::bad_alloc();
   }
   context_.reset(context);
-  put({output_.data(),
-       checked_size(LZ4F_compressBegin(context, output_.data(), output_.size(), &preferences_))});
+  checked_size(LZ4F_compressBegin(context, output_.data(), output_.size(), &preferences_));
+  put(kLz4FrameHeader);  // begins with what was compressed
 }
 
 void Lz4Encoder::put(std::string_view bytes) {

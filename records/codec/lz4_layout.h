@@ -10,9 +10,9 @@
 /// Sizes and marks of our LZ4 files (lz4_format.md) that their writer and their readers share.
 namespace infeed::detail {
 
-/// Version 1, independent blocks of at most 256 KiB, no sizes and no checksums; and this header's
-/// own checksum.
-inline constexpr std::string_view kLz4FrameHeader = "\x04\x22\x4d\x18\x60\x50\xfb";
+/// Version 1, independent blocks of at most 256 KiB, no sizes and no checksums; this header's own
+/// checksum; and a first block without content, which promises an index behind the end mark.
+inline constexpr std::string_view kLz4FrameHeader{"\x04\x22\x4d\x18\x60\x50\xfb\x01\0\0\0\0", 12};
 inline constexpr std::size_t kLz4BlockHeaderBytes = 4;
 inline constexpr std::uint32_t kLz4IsStored = std::uint32_t{1} << 31;  ///< in a block's header
 /// The skippable frame with the index.

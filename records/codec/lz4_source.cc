@@ -80,6 +80,7 @@ class Lz4FileSource final : public Lz4Source {
     // By URL an index costs two requests, so it waits until something is damaged.
     if (!is_index_read_ && !is_far_) read_index();
     if (!input_.ensure(1) && !input_.damage()) {
+      require_index();
       at_ = At::end;
       return;
     }
@@ -88,6 +89,7 @@ class Lz4FileSource final : public Lz4Source {
     if (is_there && is_skippable_magic(load_little<std::uint32_t>(front.data()))) {
       pass_skippable_frame();
     } else if (front.starts_with(kLz4Magic)) {
+      require_index();
       take_header();
     } else {
       lose_block("what follows the end of a frame is not another one");
@@ -106,6 +108,8 @@ class Lz4FileSource final : public Lz4Source {
     if (frame.dictID != 0) give_up("it needs a dictionary, which can't be given here");
     library_has_more_ = false;
     frame_begin_ = {input_.offset(), stream_offset_, 0};
+    owes_index_ = input_.ensure(kLz4FrameHeader.size()) &&
+                  std::string_view(input_.data(), input_.size()).starts_with(kLz4FrameHeader);
     input_.consume(taken);
     const bool can_lose_a_block = frame.blockMode == LZ4F_blockIndependent &&
                                   frame.blockChecksumFlag == LZ4F_noBlockChecksum &&
@@ -227,6 +231,14 @@ class Lz4FileSource final : public Lz4Source {
     give_up("it is cut inside a skippable frame, as the index at its end");
   }
 
+  /// Refuses the end of a frame of ours whose index didn't follow.
+  void require_index() {
+    if (!owes_index_) return;
+    give_up(
+        "the index that its writer put behind the end mark is missing, so it was cut there; all "
+        "records before are whole ('infeed repair' writes them with an index)");
+  }
+
   /// Compares an index of ours with the blocks before it. False where the file ends before.
   bool check_index(std::uint64_t size) {
     std::string tail;
@@ -255,6 +267,7 @@ class Lz4FileSource final : public Lz4Source {
                       end.stream_offset != frame_end_.stream_offset)) {
       give_up("the index at its end describes other blocks");
     }
+    owes_index_ = false;
     return true;
   }
 
@@ -338,6 +351,7 @@ class Lz4FileSource final : public Lz4Source {
   bool is_segment_ = false;  // the blocks up to places_.back() alone are wanted
   bool is_index_read_ = false;
   bool is_whole_ = true;
+  bool owes_index_ = false;  // the frame promised one that hasn't come
 };
 
 }  // namespace

@@ -14,6 +14,8 @@ namespace infeed::test {
 
 /// Independent blocks of at most 256 KiB, without sizes or checksums.
 inline const std::string kLz4Header = "\x04\x22\x4d\x18\x60\x50\xfb";
+/// A block that decodes to nothing.
+inline const std::string kLz4Promise{"\x01\0\0\0\0", 5};
 constexpr std::uint32_t kLz4IndexMagic = 0x184d2a5d;
 
 inline std::string lz4_block(const std::string& bytes) {
@@ -30,7 +32,7 @@ inline std::string lz4_block(const std::string& bytes) {
 inline std::string lz4_file(const std::vector<std::string>& pieces,
                             const std::vector<std::size_t>& records) {
   constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
-  std::string file = kLz4Header;
+  std::string file = kLz4Header + kLz4Promise;
   std::string index;
   std::size_t stream_offset = 0;
   std::size_t first_record = 0;

@@ -161,18 +161,18 @@ TEST(Lz4, every_bit_flip_is_reported_and_costs_a_block_at_most) {
 TEST(Lz4, every_truncation_is_reported) {
   const TemporaryFolder folder(test::memory_folder());
   const Blocks good;
-  const std::size_t index_bytes = 8 + 4 * 24 + 20;
+  const std::size_t behind_end_mark = good.file.size() - (8 + 4 * 24 + 20);
   for (std::size_t size = 1; size < good.file.size(); ++size) {
     SCOPED_TRACE("size " + std::to_string(size));
     const auto file = folder.write("x", good.file.substr(0, size));
     for (const std::size_t block_bytes : {64, 262'144}) {
       const Outcome failed = read_all(file, {.block_bytes = block_bytes});
-      if (size == good.file.size() - index_bytes) {  // a whole frame, as another program's
-        EXPECT_FALSE(failed.error.has_value());
-        EXPECT_EQ(failed.payloads, kSix);
-        continue;
-      }
       ASSERT_TRUE(failed.error.has_value());
+      if (size == behind_end_mark) {
+        EXPECT_EQ(failed.payloads, kSix);
+        EXPECT_THAT(failed.error->what(),
+                    HasSubstr("the index that its writer put behind the end mark is missing"));
+      }
       EXPECT_EQ(failed.error->code(), ErrorCode::data_loss);
       EXPECT_EQ(failed.payloads, Payloads(kSix.begin(), kSix.begin() + failed.payloads.size()));
       const Outcome skipped = read_all(file, skipping(block_bytes));
@@ -287,11 +287,27 @@ TEST(Lz4, frames_of_other_programs_are_read) {
       }
     }
   }
+  // A frame like ours, but without the promise of an index.
+  const std::string like_ours =
+      test::kLz4Header + test::lz4_block(frame(kSix)) + test::little(std::uint32_t{0});
+  const Outcome without_index = read_all(folder.write("x", like_ours + like_ours));
+  EXPECT_FALSE(without_index.error.has_value());
+  EXPECT_EQ(without_index.payloads.size(), 12U);
   // Two files of ours one behind the other, with the index of the first in between.
   const Blocks good;
   const Outcome two = read_all(folder.write("x", good.file + good.file));
   EXPECT_FALSE(two.error.has_value());
   EXPECT_EQ(two.payloads.size(), 12U);
+}
+
+TEST(Lz4, a_missing_index_is_seen_in_front_of_the_next_frame) {
+  const TemporaryFolder folder;
+  const Blocks good;
+  const std::string without_index = good.file.substr(0, good.places[3] + 4);
+  const Outcome failed = read_all(folder.write("x", without_index + good.file));
+  ASSERT_TRUE(failed.error.has_value());
+  EXPECT_EQ(failed.payloads, kSix);
+  EXPECT_THAT(failed.error->what(), HasSubstr("so it was cut there"));
 }
 
 TEST(Lz4, damage_in_frames_of_other_programs_is_named) {
