@@ -20,6 +20,7 @@ run_packages=(
   libisal-dev            # the same, several times faster
   liblz4-dev             # LZ4 record files
   libzstd-dev            # zstd files
+  libutf8proc-dev        # names of classes that differ in their Unicode form only
   libcurl4-openssl-dev libssl-dev ca-certificates  # shards by URL
   libtbb-dev             # the executor
   libprotobuf-dev protobuf-compiler  # TensorBoard's and XProf's files, messages of any type; in tests a referee

@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <memory>
 #include <sys/stat.h>
 #include <system_error>
 #include <unordered_map>
+#include <utf8proc.h>
 #include <utility>
 
 #include "infeed/error.h"
 #include "infeed/records/file.h"
 #include "memory/block.h"
-#include "samples/unicode_form.h"
 
 namespace infeed {
 namespace {
@@ -36,6 +38,14 @@ bool equals_without_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c + 0; };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+/// Returns the name with its letters and accents apart (Unicode's form NFD), for comparisons. A name
+/// that isn't UTF-8 stays as it is.
+std::string decomposed(const std::string& name) {
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> apart(
+      utf8proc_NFD(reinterpret_cast<const utf8proc_uint8_t*>(name.c_str())), &std::free);
+  return apart == nullptr ? name : reinterpret_cast<const char*>(apart.get());
 }
 
 class ClassFolderScan {
@@ -109,7 +119,7 @@ class ClassFolderScan {
     constexpr std::size_t kShownMax = 20;
     const std::vector<std::string>& classes = options_.classes;
     const auto same = std::find_if(classes.begin(), classes.end(), [&](const std::string& one) {
-      return detail::decomposed(one) == detail::decomposed(name);
+      return decomposed(one) == decomposed(name);
     });
     if (same != classes.end()) {
       throw Error(
@@ -166,7 +176,7 @@ std::vector<std::pair<std::string, std::string>> find_look_alikes(
   std::vector<std::pair<std::string, std::string>> alike;
   std::unordered_map<std::string, std::string> seen;  // under the decomposed names
   for (const std::string& name : names) {
-    const auto [at, is_new] = seen.emplace(detail::decomposed(name), name);
+    const auto [at, is_new] = seen.emplace(decomposed(name), name);
     if (!is_new && at->second != name) alike.emplace_back(at->second, name);
   }
   return alike;

@@ -135,7 +135,7 @@ find_package(infeed REQUIRED COMPONENTS records)
 END
 mkdir "$work/empty"
 PKG_CONFIG_LIBDIR="$work/empty" refused a_pkg_config_file_is_missing \
-  "libisal (Debian package libisal-dev), liblz4 (Debian package liblz4-dev), libzstd (Debian package libzstd-dev); needed for records" <<'END'
+  "libisal (Debian package libisal-dev), liblz4 (Debian package liblz4-dev), libzstd (Debian package libzstd-dev), libutf8proc (Debian package libutf8proc-dev); needed for records" <<'END'
 find_package(infeed REQUIRED COMPONENTS records)
 END
 refused too_new_a_version \

@@ -2,7 +2,7 @@
 # build and the installed infeedConfig.cmake both find it here, so that both say the same about what is
 # missing. tools/install_packages.sh installs all of it; tests/consumers/packages.sh compares the lists.
 
-set(infeed_records_dependencies fmt ZLIB ISAL LZ4 ZSTD)
+set(infeed_records_dependencies fmt ZLIB ISAL LZ4 ZSTD UTF8PROC)
 set(infeed_remote_dependencies CURL OpenSSL)  # of records, with INFEED_REMOTE
 set(infeed_protobuf_dependencies fmt Protobuf)
 set(infeed_pipeline_dependencies Threads fmt TBB)
@@ -17,6 +17,7 @@ set(infeed_debian_package_ZLIB zlib1g-dev)
 set(infeed_debian_package_ISAL libisal-dev)
 set(infeed_debian_package_LZ4 liblz4-dev)
 set(infeed_debian_package_ZSTD libzstd-dev)
+set(infeed_debian_package_UTF8PROC libutf8proc-dev)
 set(infeed_debian_package_CURL libcurl4-openssl-dev)
 set(infeed_debian_package_OpenSSL libssl-dev)
 set(infeed_debian_package_TBB libtbb-dev)
@@ -37,6 +38,7 @@ set(infeed_version_min_OpenSSL 3)
 set(infeed_pkg_config_ISAL libisal)
 set(infeed_pkg_config_LZ4 liblz4)
 set(infeed_pkg_config_ZSTD libzstd)
+set(infeed_pkg_config_UTF8PROC libutf8proc)
 
 # One search defines both targets. A project that embeds infeed may have them already (FetchContent):
 # then the system, which may have another version, isn't searched.

@@ -202,6 +202,16 @@ TEST_F(ImageFolders, NamesThatDifferInTheirUnicodeFormOnly) {
                             apart, together)));
 }
 
+TEST_F(ImageFolders, NamesOfOtherScriptsThatDifferInTheirUnicodeForm) {
+  // Hangul, Devanagari, and accents above and below in another order. The last two are no pair.
+  for (const std::string name : {"\xea\xb0\x81", "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8",
+                                 "\xe0\xa5\x98", "\xe0\xa4\x95\xe0\xa4\xbc", "a\xcc\xa3\xcc\x82",
+                                 "a\xcc\x82\xcc\xa3", "\xea\xb0\x82", "not UTF-8 \xff"}) {
+    write("photos/" + name + "/1.png", as_png(8));
+  }
+  EXPECT_THAT(convert({}).out, HasSubstr("3 pairs of classes look alike"));
+}
+
 TEST_F(ImageFolders, ALinkToNothingIsABadImage) {
   write("photos/cat/1.png", as_png(8));
   fs::create_symlink("gone.png", folder_.file("photos/cat/2.png"));
