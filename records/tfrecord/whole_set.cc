@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "infeed/records/file_sum.h"
 #include "infeed/records/files.h"
 #include "infeed/records/shard_manifest.h"
 #include "io/pattern/path_pattern.h"
@@ -65,15 +66,12 @@ void Findings::note_missing(const ManifestShard& shard, const std::string& file)
 }
 
 void Findings::compare_size(const ManifestShard& shard, const std::string& file) {
-  std::error_code error;
-  const std::uintmax_t bytes = fs::file_size(file, error);
-  // Whoever opens it says why it can't be read.
-  if (error || bytes == shard.sum.bytes) return;
+  const auto wrong = compare_file(file, shard.sum, FileCheck::size);
+  if (!wrong) return;
   note(ErrorCode::data_loss, file,
-       fmt::format("the file has {} bytes, but its set's manifest says {} ({} records): it was {}; "
-                   "take it from a copy (infeed verify says what is whole in it)",
-                   bytes, shard.sum.bytes, shard.examples,
-                   bytes < shard.sum.bytes ? "cut" : "changed"));
+       fmt::format("the file {}, by its set's manifest ({} records); take it from a copy (infeed "
+                   "verify says what is whole in it)",
+                   wrong->text, shard.examples));
 }
 
 bool Findings::compare(const FoundShards& found, const std::string& manifest_file) try {

@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <set>
+#include <utility>
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
 #include <infeed/records/file_sum.h>
 #include <infeed/records/files.h>
+#include <infeed/records/whole_set.h>
 
 #include "cli/parallel.h"
 #include "convert/inputs/found_dataset.h"
@@ -54,24 +56,10 @@ std::string look_for_damage(const std::string& file, std::uint64_t records_wante
 /// Returns the difference to the manifest; empty if there is none.
 std::string compare(const std::string& file, const FileSum& wanted, std::uint64_t records,
                     const std::stop_token& stop) {
-  FileSum found;
-  // Reading a link to a pipe or a device could wait or go on for ever.
-  if (!is_url(file) && fs::exists(file) && !fs::is_regular_file(file)) {
-    return "it is no regular file";
-  }
-  try {
-    found = sum_file(file, stop);
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::cancelled) throw;
-    return error.code() == ErrorCode::not_found ? "it is missing" : error.message();
-  }
-  if (found == wanted) return {};
-  const std::string what =
-      found.bytes != wanted.bytes
-          ? fmt::format("it has {} bytes instead of {}", found.bytes, wanted.bytes)
-          : fmt::format("its {} bytes have the checksum {:08x} instead of {:08x}", found.bytes,
-                        found.crc32c, wanted.crc32c);
-  return records == 0 ? what : what + look_for_damage(file, records, stop);
+  const auto wrong = compare_file(file, wanted, FileCheck::content, stop);
+  if (!wrong) return {};
+  const std::string what = "it " + wrong->text;
+  return records == 0 || !wrong->can_be_read ? what : what + look_for_damage(file, records, stop);
 }
 
 std::vector<Problem> check_shard(const std::string& folder, const ShardEntry& entry,
@@ -98,17 +86,15 @@ std::vector<Problem> find_strangers(const std::string& manifest_file, const Mani
   std::string prefix = manifest_file;
   if (!prefix.ends_with(kEnd) || is_url(prefix)) return {};
   prefix.resize(prefix.size() - kEnd.size());
+  std::vector<std::string> files = list_dataset_files(DatasetNames(prefix));
+  const auto name_of = [](const std::string& file) { return fs::path(file).filename().string(); };
+  std::erase_if(files, [&](const std::string& file) { return name_of(file).starts_with('.'); });
   std::set<std::string> known;
-  for (const ShardEntry& entry : manifest.shards) {
-    known.insert(entry.file);
-    if (entry.side_file) known.insert(entry.file + entry.side_file->ending);
-  }
+  for (const ShardEntry& entry : manifest.shards) known.insert(entry.file);
   std::vector<Problem> problems;
-  for (const std::string& file : list_dataset_files(DatasetNames(prefix))) {
-    const std::string name = fs::path(file).filename().string();
-    if (name.starts_with('.') || known.contains(name)) continue;
-    problems.push_back(
-        {file, "it is not of this dataset, but a pattern for its shards would find it; remove it"});
+  for (SetProblem& problem : find_set_problems(files)) {
+    if (known.contains(name_of(problem.file))) continue;  // check_shard() says more of it
+    problems.push_back({std::move(problem.file), std::move(problem.text)});
   }
   return problems;
 }

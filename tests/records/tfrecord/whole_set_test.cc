@@ -86,8 +86,9 @@ TEST_F(WholeSet, ACutShardIsSeenByItsSize) {
   const Error error = first_problem(pattern());
   EXPECT_EQ(error.code(), ErrorCode::data_loss);
   EXPECT_EQ(error.file(), folder_.file("t-00001-of-00004.tfrecord"));
-  EXPECT_THAT(error.message(), HasSubstr("has 60 bytes, but its set's manifest says 100 (10 "
-                                         "records): it was cut"));
+  EXPECT_THAT(
+      error.message(),
+      HasSubstr("the file has 60 bytes instead of 100, by its set's manifest (10 records)"));
 }
 
 TEST_F(WholeSet, TwoNumberingsAreRefused) {

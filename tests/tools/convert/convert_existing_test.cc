@@ -49,7 +49,7 @@ TEST(Convert, AShardThatIsMissingOrDamagedIsMadeAnewAlone) {
   std::fstream(first.files[1], std::ios::binary | std::ios::in | std::ios::out).seekp(50) << "XX";
   EXPECT_TRUE(tools::convert(*input, options).was_complete) << "its size is right";
   options.check_content = true;
-  expect_rebuilt(1, "00001-of-00004.tfrecord' is damaged");
+  expect_rebuilt(1, "00001-of-00004.tfrecord' has the checksum");
   EXPECT_EQ(fs::last_write_time(first.files[0]), modified) << "a good shard was touched";
 }
 

@@ -75,8 +75,8 @@ TEST_F(DatasetCommands, VerifyOfAGoodDataset) {
 
 TEST_F(DatasetCommands, VerifyFindsEveryKindOfDamage) {
   change(shard(1), 1000, "X");
-  expect_problem(
-      data(), {"1 problem", shard(1), "have the checksum", "99 of 100 records are whole; record "});
+  expect_problem(data(), {"1 problem", shard(1), "it has the checksum",
+                          "99 of 100 records are whole; record "});
   expect_problem(shard(1), {"99 records are whole"});
   fs::resize_file(shard(2), 500);
   expect_problem(data(), {"2 problems", "it has 500 bytes instead of"});
@@ -85,7 +85,8 @@ TEST_F(DatasetCommands, VerifyFindsEveryKindOfDamage) {
   expect_problem(data(),
                  {"4 problems", shard(3) + ": it is missing", "make it anew with infeed index"});
   std::ofstream(data() + "/data-00000-of-00009.tfrecord") << "";
-  expect_problem(data(), {"5 problems", "is not of this dataset"});
+  expect_problem(data(),
+                 {"5 problems", "data.manifest.json' doesn't list it: it is of another one"});
   change(data() + "/data.manifest.json", 30, "X");
   expect_problem(data(), {"1 problem", "the manifest is damaged"});
 }

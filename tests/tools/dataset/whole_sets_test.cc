@@ -86,8 +86,8 @@ TEST_F(WholeSets, AShardThatWasCutBetweenTwoRecords) {
   const std::string set = copy_of("of_4", "cut");
   const auto whole_bytes = fs::file_size(shard(set, 1));
   fs::resize_file(shard(set, 1), whole_bytes / 10 * 6);
-  expect_noticed(set,
-                 fmt::format("its set's manifest says {} (10 records): it was cut", whole_bytes));
+  expect_noticed(
+      set, fmt::format("bytes instead of {}, by its set's manifest (10 records)", whole_bytes));
   const ProgramResult repaired =
       run_infeed({"repair", set, "-o", folder_.file("saved"), "--json", folder_.file("json")});
   EXPECT_EQ(repaired.status, 0) << repaired.err;

@@ -9,6 +9,7 @@
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
+#include <infeed/records/file_sum.h>
 #include <infeed/records/files.h>
 
 #include "cli/parallel.h"
@@ -39,20 +40,9 @@ bool exists(const std::string& file) {
 /// Returns the difference to the manifest; empty if there is none.
 std::string compare(const std::string& folder, const std::string& name, const FileSum& wanted,
                     const ConvertOptions& options) {
-  std::error_code error;
-  const std::string file = (fs::path(folder) / name).string();
-  const auto bytes = fs::file_size(file, error);
-  if (error) return fmt::format("'{}' is missing", name);
-  if (bytes != wanted.bytes) {
-    return fmt::format("'{}' has {} bytes instead of {}", name, bytes, wanted.bytes);
-  }
-  if (!options.check_content) return {};
-  try {
-    if (sum_file(file, options.stop) == wanted) return {};
-  } catch (const Error& failed) {
-    if (failed.code() != ErrorCode::data_loss) throw;
-  }
-  return fmt::format("'{}' is damaged", name);
+  const FileCheck check = options.check_content ? FileCheck::content : FileCheck::size;
+  const auto wrong = compare_file((fs::path(folder) / name).string(), wanted, check, options.stop);
+  return wrong ? fmt::format("'{}' {}", name, wrong->text) : "";
 }
 
 std::vector<WrongShard> wrong_shards(const Manifest& manifest, const DatasetNames& names,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -24,5 +25,18 @@ struct FileSum {
 /// Sums up the file as it is stored (a compressed file's compressed bytes), in steps of a MiB.
 /// `file` is a path or URL. Errors: those of ByteStream, and cancelled after a stop request.
 FileSum sum_file(const std::string& file, const std::stop_token& stop = {});
+
+enum class FileCheck { size, content };
+
+/// A file that isn't the one that was summed up.
+struct FileDifference {
+  std::string text;          ///< "has 6 bytes instead of 10", "is missing"
+  bool can_be_read = false;  ///< there are other bytes
+};
+
+/// Compares a file with the sum that it should have: its size alone, or all of it. By URL always all
+/// of it. Empty if nothing differs. Throws Error cancelled after a stop request.
+std::optional<FileDifference> compare_file(const std::string& file, const FileSum& wanted,
+                                           FileCheck check, const std::stop_token& stop = {});
 
 }  // namespace infeed
