@@ -1,11 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -42,6 +44,41 @@ void require_another_file(const std::string& file, const std::string& output) {
   if (!std::filesystem::equivalent(file, output, ignored)) return;
   throw Error(ErrorCode::invalid_argument,
               "the damaged file itself is named as the output; it is kept, so name another file")
+      .at_file(output);
+}
+
+/// Returns the compression of what is saved: the input's, but gzip for zstd, which is only read.
+Compression output_compression(const std::string& file) {
+  const Compression compression = RecordReader(file).compression();
+  return compression == Compression::zstd ? Compression::gzip : compression;
+}
+
+struct NameEnd {
+  std::string_view end;
+  Compression compression;
+};
+constexpr std::array<NameEnd, 4> kNameEnds{{{".gz", Compression::gzip},
+                                            {".lz4", Compression::lz4},
+                                            {".zst", Compression::zstd},
+                                            {".zstd", Compression::zstd}}};
+
+/// Returns the ending of `name` that tells a compression; null if none does.
+const NameEnd* name_end_of(std::string_view name) {
+  const auto found = std::find_if(kNameEnds.begin(), kNameEnds.end(),
+                                  [&](const NameEnd& one) { return name.ends_with(one.end); });
+  return found == kNameEnds.end() ? nullptr : found;
+}
+
+/// Throws if the output's name tells another compression than it will have.
+void require_true_name(const std::string& output, Compression compression) {
+  const NameEnd* const said = name_end_of(output);
+  if (said == nullptr || said->compression == compression) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("the saved records will be {}{}, but the output's name ends with {}; "
+                  "give it another ending",
+                  to_string(compression),
+                  said->compression == Compression::zstd ? " (zstd is only read)" : "", said->end))
       .at_file(output);
 }
 
@@ -107,8 +144,7 @@ std::optional<std::uint64_t> records_listed(ShardManifests& manifests,
 Repaired repair_file(const std::string& file, const std::string& output, bool overwrite,
                      ShardManifests& manifests, const std::stop_token& stop) {
   require_another_file(file, output);
-  Compression compression = RecordReader(file).compression();
-  if (compression == Compression::zstd) compression = Compression::gzip;  // zstd is only read
+  const Compression compression = output_compression(file);
   RecordWriter writer = open_output(output, compression, overwrite);
   RecordScan scan = scan_to(writer, file, stop);
   if (scan.records == 0 && !scan.damaged.empty()) {
@@ -153,6 +189,15 @@ void print(Terminal& terminal, const Repaired& repaired) {
   terminal.line("  " + compared_with_manifest(repaired));
 }
 
+/// Returns the name of a file's output in a folder: its own, but .gz in the place of .zst.
+std::string output_name(const std::string& file) {
+  std::string name = std::filesystem::path(file).filename().string();
+  const NameEnd* const end = name_end_of(name);
+  const bool changes = end != nullptr && end->compression == Compression::zstd &&
+                       output_compression(file) == Compression::gzip;
+  return changes ? name.substr(0, name.size() - end->end.size()) + ".gz" : name;
+}
+
 /// Repairs all record files of a folder, whole ones too, so that the output is a dataset.
 Json repair_folder(const RepairOptions& options, Terminal& terminal, const std::stop_token& stop) {
   namespace fs = std::filesystem;
@@ -161,7 +206,7 @@ Json repair_folder(const RepairOptions& options, Terminal& terminal, const std::
   ShardManifests manifests;
   Json reports = Json::array();
   for (const std::string& file : files) {
-    const std::string output = (fs::path(options.output) / fs::path(file).filename()).string();
+    const std::string output = (fs::path(options.output) / output_name(file)).string();
     const Repaired repaired = repair_file(file, output, options.overwrite, manifests, stop);
     print(terminal, repaired);
     reports.push_back(report_of(repaired));
@@ -184,6 +229,7 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
   if (std::filesystem::is_directory(options.file, ignored)) {
     report = repair_folder(options, terminal, stop);
   } else {
+    require_true_name(options.output, output_compression(options.file));
     ShardManifests manifests;
     const Repaired repaired =
         repair_file(options.file, options.output, options.overwrite, manifests, stop);
@@ -215,8 +261,8 @@ Command add_repair_command(CLI::App& app) {
       "Example: infeed repair train-00003-of-00016.tfrecord -o saved.tfrecord\n"
       "Offsets in a compressed file count decompressed bytes; behind damage inside a gzip, zlib "
       "or zstd stream nothing can be saved, in an lz4 file the next block. The output is "
-      "compressed "
-      "as the input, but by gzip instead of zstd.\n");
+      "compressed as the input, but by gzip instead of zstd, and its name must not say "
+      "otherwise.\n");
   return {.options = command,
           .run = [options](const std::stop_token& stop) { run(*options, stop); }};
 }

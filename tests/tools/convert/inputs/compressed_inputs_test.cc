@@ -90,6 +90,28 @@ TEST_P(CompressedInputs, HoldRecords) {
   EXPECT_EQ(example_texts({folder_.file("saved")}).size(), 2500U);
 }
 
+TEST_P(CompressedInputs, AreRepairedIntoFilesWhoseNamesSayTheirCompression) {
+  const std::string ending = GetParam().ending;
+  const bool is_zstd = ending == ".zst";
+  ASSERT_EQ(texts(folder_.file("t.csv")).size(), 5000U);
+  shell(fmt::format("mkdir in && {} <out/data-00000-of-00002.tfrecord >in/r.tfrecord{}",
+                    GetParam().command, ending));
+  const std::string file = folder_.file("in/r.tfrecord") + ending;
+  const ProgramResult same = run_infeed({"repair", file, "-o", folder_.file("saved") + ending});
+  EXPECT_EQ(same.status, is_zstd ? 1 : 0) << same.err;
+  if (is_zstd) {
+    EXPECT_THAT(same.err, HasSubstr("the saved records will be gzip (zstd is only read), but the "
+                                    "output's name ends with .zst; give it another ending"));
+    EXPECT_FALSE(fs::exists(folder_.file("saved.zst")));
+  }
+  const std::string other = ending == ".gz" ? ".lz4" : ".gz";
+  EXPECT_EQ(run_infeed({"repair", file, "-o", folder_.file("x") + other}).status, is_zstd ? 0 : 1);
+  const ProgramResult all = run_infeed({"repair", folder_.file("in"), "-o", folder_.file("all")});
+  EXPECT_EQ(all.status, 0) << all.err;
+  const std::string saved = "all/r.tfrecord" + (is_zstd ? ".gz" : ending);
+  EXPECT_EQ(example_texts({folder_.file(saved)}).size(), 2500U);
+}
+
 TEST_P(CompressedInputs, AreNotReadWhenCut) {
   const std::string name = std::string("t.csv") + GetParam().ending;
   shell(fmt::format("{} <t.csv >whole", GetParam().command));
