@@ -236,7 +236,8 @@ bool ColumnType::operator==(const ColumnType& other) const {
   return name == other.name && dtype == other.dtype && shape == other.shape && kind == other.kind &&
          ragged_levels == other.ragged_levels && width == other.width &&
          is_same_number(padding, other.padding) && is_same_default(missing, other.missing) &&
-         partition_of(*this) == partition_of(other) && source == other.source;
+         partition_of(*this) == partition_of(other) && source == other.source &&
+         is_guess == other.is_guess;
 }
 
 ColumnSchema& ColumnSchema::add(ColumnType type) & {
@@ -294,6 +295,15 @@ ColumnSchema& ColumnSchema::from_feature_list() & {
                 "from_feature_list() belongs to the column before it, but there is none");
   }
   columns_.back().source = ColumnSource::feature_list;
+  return *this;
+}
+
+ColumnSchema& ColumnSchema::guessed() & {
+  if (columns_.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "guessed() belongs to the column before it, but there is none");
+  }
+  columns_.back().is_guess = true;
   return *this;
 }
 

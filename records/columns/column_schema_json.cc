@@ -68,6 +68,7 @@ Json json_of_column(const ColumnType& type) {
         std::visit([](const auto& by) { return by.feature; }, *type.partition);
   }
   if (type.source == ColumnSource::feature_list) json["feature_list"] = true;
+  if (type.is_guess) json["guess"] = true;
   return json;
 }
 
@@ -101,13 +102,14 @@ class ColumnReader {
     if (json_.contains("feature_list") && truth("feature_list")) {
       type.source = ColumnSource::feature_list;
     }
+    type.is_guess = json_.contains("guess") && truth("guess");
     return type;
   }
 
  private:
-  static constexpr std::array<std::string_view, 11> kKeys = {
+  static constexpr std::array<std::string_view, 12> kKeys = {
       "name",    "kind",    "dtype",       "shape",      "ragged_levels", "width",
-      "padding", "default", "row_lengths", "row_splits", "feature_list"};
+      "padding", "default", "row_lengths", "row_splits", "feature_list",  "guess"};
 
   std::string at(std::string_view key) const { return fmt::format("{}.{}", place_, key); }
 

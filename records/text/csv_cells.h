@@ -40,7 +40,7 @@ inline const char* find_field_end(const char* at, char delimiter) {
 #endif
 }
 
-enum class CellProblem : std::uint8_t { none, no_value, out_of_range, missing };
+enum class CellProblem : std::uint8_t { none, no_value, out_of_range, missing, changed };
 
 struct Cell {
   const char* begin;

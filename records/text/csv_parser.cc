@@ -101,7 +101,8 @@ class CsvParser final : public TextParser {
   [[gnu::always_inline]] CellProblem store_number_of(const PlannedColumn& column, const Cell& cell,
                                                      GrowingColumn& out, std::size_t row) const {
     T* const to = reinterpret_cast<T*>(out.values.data()) + row;
-    if (!numbers_as_nulls_ && parse_number(cell.begin, cell.end, to) == NumberProblem::none) {
+    if (!numbers_as_nulls_ && !column.type.is_guess &&
+        parse_number(cell.begin, cell.end, to) == NumberProblem::none) {
       return CellProblem::none;
     }
     return store_unusual_number<T>(column, cell, out, row);
@@ -114,7 +115,11 @@ class CsvParser final : public TextParser {
     if (is_null(cell)) return store_null(column, out, row);
     T* const to = reinterpret_cast<T*>(out.values.data()) + row;
     const NumberProblem problem = parse_number(cell.begin, cell.end, to);
-    if (problem == NumberProblem::none) return CellProblem::none;
+    if (problem == NumberProblem::none) {
+      return column.type.is_guess && !keeps_number(column.type.dtype, cell.begin, cell.end)
+                 ? CellProblem::changed
+                 : CellProblem::none;
+    }
     if (cell.begin == cell.end) return CellProblem::missing;
     return problem == NumberProblem::no_number ? CellProblem::no_value : CellProblem::out_of_range;
   }
@@ -143,7 +148,13 @@ class CsvParser final : public TextParser {
     std::size_t column = kNoColumn;
     const PlannedColumn* planned = nullptr;  ///< null: nobody wants the field
     GrowingColumn* out = nullptr;
+    bool is_guess = false;
   };
+  /// False if a guessed type would change a number as it is written.
+  static bool keeps_number(DType dtype, const char* begin, const char* end) {
+    const std::string_view number(begin, static_cast<std::size_t>(end - begin));
+    return !has_leading_zeros(number) && (dtype != DType::float64 || !float64_rounds(number));
+  }
   /// Stores a number in the usual form, without blanks and quotes. Returns its end if the cell ends
   /// there; null when the cell needs a closer look.
   static const char* store_quickly(const FieldTarget& target, const char* at, std::size_t row,
@@ -151,6 +162,7 @@ class CsvParser final : public TextParser {
     if (target.scan == nullptr) return nullptr;
     const char* const stop = target.scan(at, target.values, row);
     if (stop == nullptr) return nullptr;
+    if (target.is_guess && !keeps_number(target.planned->type.dtype, at, stop)) return nullptr;
     return *stop == delimiter || *stop == '\n' || *stop == '\r' ? stop : nullptr;
   }
 
@@ -161,7 +173,7 @@ class CsvParser final : public TextParser {
       if (c == kNoColumn) continue;
       const PlannedColumn& planned = *plan().columns[c];
       GrowingColumn& out = rows.column(c);
-      target = {nullptr, out.values.data(), c, &planned, &out};
+      target = {nullptr, out.values.data(), c, &planned, &out, planned.type.is_guess};
       // Nulls that look like numbers must be looked for before anything else.
       if (!numbers_as_nulls_) target.scan = number_scan(planned.type.dtype, NumberForm::table);
     }
@@ -216,6 +228,12 @@ CsvParser::Rows::Problem CsvParser::problem_of_cell(CellProblem what, std::size_
             fmt::format("{} is no value, but {} is expected; a default (if_missing) would stand in "
                         "for it",
                         text.empty() ? "an empty cell" : quoted_text(text), expected)};
+  }
+  if (what == CellProblem::changed) {
+    return {type.name,
+            fmt::format("{} would {} as {}", quoted_text(text),
+                        has_leading_zeros(trimmed_cell(text)) ? "lose its zeros" : "be rounded",
+                        to_string(type.dtype))};
   }
   return {type.name, fmt::format("{} is {}; expected is {}", quoted_text(text),
                                  what == CellProblem::out_of_range ? "beyond the column's type"

@@ -165,7 +165,10 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
         .at_file(file);
   }
   ColumnSchema schema;
-  for (std::size_t i = 0; i < names.size(); ++i) guesses[i].add_to(schema, names[i]);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    guesses[i].add_to(schema, names[i]);
+    schema.guessed();
+  }
   return schema;
 }
 

@@ -6,6 +6,7 @@
 #include "columns/column_values.h"
 #include "infeed/records/detail/row_scan.h"
 #include "infeed/records/detail/text_parser.h"
+#include "infeed/records/detail/text_value.h"
 #include "io/little_endian.h"
 #include "text/json_values.h"
 #include "text/number_scan.h"
@@ -164,12 +165,28 @@ JsonLinesParser::Next JsonLinesParser::read_name(Line& line, std::size_t object,
   return Next::member;
 }
 
+/// Returns false, with the cursor's problem set, if float64 rounds a whole number among those from
+/// `begin` to the cursor: one value, or an array.
+bool keeps_numbers(JsonCursor& cursor, const char* begin) {
+  std::string_view left(begin, static_cast<std::size_t>(cursor.at() - begin));
+  while (!left.empty()) {
+    const std::string_view number = left.substr(0, left.find_first_of(",[] \t\r"));
+    if (float64_rounds(number)) {
+      return cursor.fail_at(number.data(),
+                            fmt::format("{} would be rounded as float64", quoted_text(number)));
+    }
+    left.remove_prefix(std::min(number.size() + 1, left.size()));
+  }
+  return true;
+}
+
 bool JsonLinesParser::parse_column(Line& line, std::size_t column) const {
   line.column = column;
   ColumnTarget& target = line.targets[column];
   if (target.seen == line.number) return line.cursor.fail("the member comes twice in the line");
   target.seen = line.number;
   const char first = line.cursor.peek();
+  const char* const begin = line.cursor.at();
   const PlannedColumn& planned = *plan().columns[column];
   const char* const end =
       scan_json_number(target.scan, line.cursor.at(), target.values, line.rows.count());
@@ -187,6 +204,9 @@ bool JsonLinesParser::parse_column(Line& line, std::size_t column) const {
   } else if (!read_json_column(line.cursor, planned, line.rows.column(column), line.rows.count(),
                                plan().pool)) {
     return false;
+  }
+  if (planned.type.is_guess && planned.type.dtype == DType::float64) {
+    if (!keeps_numbers(line.cursor, begin)) return false;
   }
   ++line.columns;
   line.column = kNoMember;

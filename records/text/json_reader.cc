@@ -54,10 +54,10 @@ class JsonMemberGuess {
                         : numbers_.has_numbers() ? dtype_of_numbers(!is_list_ && has_gaps)
                                                  : DType::int64;
     if (is_list_) {
-      has_text_ ? schema.ragged_bytes(name_) : schema.ragged(name_, dtype);
+      (has_text_ ? schema.ragged_bytes(name_) : schema.ragged(name_, dtype)).guessed();
       return;
     }
-    has_text_ ? schema.bytes(name_) : schema.column(name_, dtype);
+    (has_text_ ? schema.bytes(name_) : schema.column(name_, dtype)).guessed();
     if (!has_gaps) return;
     if (has_text_) {
       schema.if_missing(std::vector<std::string>{""});

@@ -17,11 +17,11 @@ class NumberGuess {
   void see(const TextValue& value, std::string_view written);
 
   bool has_numbers() const { return has_numbers_; }
-  /// Returns int64, uint64, or float64 where some numbers have a fraction or an exponent. With
-  /// gaps, which NaN is to fill, whole numbers are float64 up to 2^53. Returns nothing where no type
-  /// keeps the numbers; first_lost() is then one of them.
+  /// Returns int64, uint64, or float64 where some numbers have a fraction or an exponent, or where
+  /// there are gaps, which NaN is to fill. Returns nothing where no type keeps the numbers;
+  /// first_lost() is then one of them.
   std::optional<DType> dtype(bool has_gaps) const;
-  const std::string& first_lost() const { return first_wide_; }
+  const std::string& first_lost() const { return first_rounded_; }
 
  private:
   bool has_numbers_ = false;
@@ -29,7 +29,7 @@ class NumberGuess {
   bool has_negative_ = false;
   bool is_beyond_int64_ = false;
   bool is_beyond_uint64_ = false;
-  std::string first_wide_;  ///< first whole number beyond 2^53
+  std::string first_rounded_;  ///< first whole number that float64 rounds
 };
 
 }  // namespace infeed::detail

@@ -68,12 +68,25 @@ void TextParser::Rows::refuse(const TextPiece& piece, const char* row, const Pro
   const auto lines = static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
   const std::string column =
       problem.column.empty() ? "" : fmt::format(", column '{}'", problem.column);
-  Error error(ErrorCode::data_loss,
-              fmt::format("line {}{}: {}", piece.line + lines, column, problem.what));
+  Error error(ErrorCode::data_loss, fmt::format("line {}{}: {}{}", piece.line + lines, column,
+                                                problem.what, advice_for(problem.column)));
   error.at_file(std::string(piece.text.file()));
   const std::uint64_t begin = piece.text.offset().value_or(0);
   error.at_offset(begin + before.size());
   first_ = std::make_unique<Error>(std::move(error));
+}
+
+/// Says that a column's type was a guess, if it was.
+std::string TextParser::Rows::advice_for(std::string_view column) const {
+  const std::vector<ColumnType>& types = plan_.schema.columns();
+  const auto type = std::find_if(types.begin(), types.end(), [&](const ColumnType& one) {
+    return one.name == column && one.is_guess;
+  });
+  if (type == types.end()) return {};
+  return fmt::format(
+      "; its type ({}) was guessed from the first rows, so give a schema that says what it shall "
+      "be",
+      to_string(type->dtype));
 }
 
 ColumnBatch TextParser::Rows::finish() {

@@ -43,6 +43,8 @@ class TextParser::Rows {
   ColumnBatch finish();
 
  private:
+  std::string advice_for(std::string_view column) const;
+
   const TextPlan& plan_;
   std::vector<GrowingColumn> columns_;
   std::size_t count_ = 0;

@@ -101,6 +101,14 @@ bool has_leading_zeros(std::string_view number) {
   return digits.size() > 1 && digits[0] == '0' && is_decimal_digit(digits[1]);
 }
 
+bool float64_rounds(std::string_view number) {
+  constexpr std::size_t kDigitsExact = 15;
+  constexpr int kBitsExact = 53;
+  if (number.size() <= kDigitsExact || !is_whole_number(number)) return false;
+  const auto size = parse_uint64(without_sign(number));
+  return !size || static_cast<int>(std::bit_width(*size)) - std::countr_zero(*size) > kBitsExact;
+}
+
 bool is_finite_number(std::string_view number) {
   const std::string_view digits = without_sign(number);
   return !digits.empty() && (is_decimal_digit(digits.front()) || digits.front() == '.');

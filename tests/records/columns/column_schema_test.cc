@@ -29,7 +29,8 @@ TEST(ColumnSchema, built_in_code_and_read_from_json) {
                           .padded("ids", DType::int32, 512, -1)
                           .bytes("text")
                           .ragged_bytes("tags")
-                          .if_missing(std::vector<std::string>{});
+                          .if_missing(std::vector<std::string>{})
+                          .add({.name = "age", .dtype = DType::int64, .is_guess = true});
   EXPECT_EQ(schema.to_json(), R"({"columns": [
   {"name":"image","dtype":"uint8","shape":[28,28]},
   {"name":"label","dtype":"int64","default":-1},
@@ -38,7 +39,8 @@ TEST(ColumnSchema, built_in_code_and_read_from_json) {
   {"name":"words","kind":"ragged","dtype":"int32","ragged_levels":2,"row_lengths":"word_lengths"},
   {"name":"ids","kind":"padded","dtype":"int32","width":512,"padding":-1.0},
   {"name":"text","kind":"bytes"},
-  {"name":"tags","kind":"ragged_bytes","default":[]}]}
+  {"name":"tags","kind":"ragged_bytes","default":[]},
+  {"name":"age","dtype":"int64","guess":true}]}
 )");
   const ColumnSchema read = ColumnSchema::from_json(schema.to_json());
   EXPECT_EQ(read, schema);
@@ -83,7 +85,7 @@ TEST(ColumnSchema, errors_of_json_name_the_place_and_what_is_allowed) {
   EXPECT_EQ(refused(R"({"name": "x", "dtpye": "int32"})"),
             "columns[1] has the key 'dtpye', which no column has; did you mean 'dtype'?; the keys "
             "are name, kind, dtype, shape, ragged_levels, width, padding, default, row_lengths, "
-            "row_splits, feature_list");
+            "row_splits, feature_list, guess");
   EXPECT_EQ(refused(R"({"name": "x", "kind": "sparse", "dtype": "int32"})"),
             "columns[1].kind is 'sparse'; the kinds are dense, ragged, padded, bytes, "
             "ragged_bytes");

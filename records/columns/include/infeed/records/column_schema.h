@@ -40,6 +40,9 @@ struct ColumnType {
   /// Feature that cuts the values of an Example's feature into two ragged levels.
   std::optional<std::variant<RowLengths, RowSplits>> partition = std::nullopt;
   ColumnSource source = ColumnSource::features;
+  /// The type was guessed from the first rows of text. A later value that it would change is an
+  /// error: "007" as 7, a whole number that float64 rounds.
+  bool is_guess = false;
 
   bool operator==(const ColumnType& other) const;
 };
@@ -69,7 +72,8 @@ struct ColumnType {
 ///       {"name": "text", "kind": "bytes"},
 ///       {"name": "tags", "kind": "ragged_bytes", "default": []},
 ///       {"name": "frames", "kind": "ragged", "dtype": "uint8", "shape": [784],
-///        "feature_list": true}]}
+///        "feature_list": true},
+///       {"name": "age", "dtype": "int64", "guess": true}]}
 /// ```
 ///
 /// Defaults: kind dense, shape []. "row_splits" may stand for "row_lengths". Numbers that JSON
@@ -113,6 +117,9 @@ class ColumnSchema {
   /// Lets the column that was added last come from the feature list of its name (column_parser.h).
   ColumnSchema&& from_feature_list() && { return std::move(from_feature_list()); }
   ColumnSchema& from_feature_list() &;
+
+  /// Notes that the type of the column that was added last is a guess (ColumnType::is_guess).
+  ColumnSchema& guessed() &;
 
   const std::vector<ColumnType>& columns() const { return columns_; }
   std::size_t size() const { return columns_.size(); }

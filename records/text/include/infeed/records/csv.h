@@ -58,9 +58,12 @@ class CsvReader {
 
 /// Guesses the columns from the header and the first rows of a file (up to `rows_max` of them):
 /// int64, uint64, float64, bool or bytes, such that none of them changes. Where some rows have no
-/// value, whole numbers up to 2^53 become float64, whose default is NaN, and larger ones bytes, as do
-/// whole numbers beyond uint64. Digits with a zero in front ("00501") are bytes. Without a header,
-/// columns are called column1, column2, ...
+/// value, numbers become float64, whose default is NaN, unless it rounds one: whole numbers beyond
+/// 2^53 are bytes then, as are those beyond uint64. Digits with a zero in front ("00501") are bytes.
+/// Without a header, columns are called column1, column2, ...
+///
+/// A later row with a value that its column's type can't hold, or would change, is a bad row, whose
+/// error says that the type was guessed.
 ///
 /// Throws invalid_argument when the header has numbers over columns of numbers (other than whole
 /// ones in ascending order, as years are): it seems to be a row, which would be lost.

@@ -65,8 +65,11 @@ class JsonLinesReader {
 /// columns. A member that some of these lines lack gets a default: NaN for numbers (which are then
 /// float64), false for bools, the empty text for text. A member with values of several kinds, with
 /// arrays of arrays or of objects, or with a whole number that its column would change (beyond 2^53
-/// where lines lack the member, beyond uint64 in any case) is an Error (invalid_argument) that names
+/// where lines lack the member or have fractions, beyond uint64 in any case) is an Error (invalid_argument) that names
 /// it.
+///
+/// A later line with a value that its column's type can't hold, or would round, is a bad row, whose
+/// error says that the type was guessed. A member that only later lines have is no column.
 ColumnSchema infer_json_lines_schema(const std::string& file, const JsonLinesOptions& options = {},
                                      std::size_t rows_max = 1000);
 
