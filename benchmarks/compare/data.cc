@@ -79,6 +79,7 @@ void make_data(const fs::path& folder) {
   once("fashion-mnist", make_fashion_mnist);
   once("documents", make_documents);
   once("table", make_table);
+  once("table-zstd", [&](const fs::path& path) { make_zstd_table(path, folder / "table"); });
   // About 250 MB of each kind: in the page cache, but in no core's cache, however large its share
   // of the last level. Each of the two plain loops reads half of the files again and again. With 50
   // MB in all, they found their 25 in the caches of a Xeon with 260 MB of them, and were half as

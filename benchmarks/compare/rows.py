@@ -213,8 +213,10 @@ def _text(name, peer, ratio_min):
 
 TEXT = [
     _text("csv to batches", PYARROW, 2),
+    _text("csv to batches, from zstd", PYARROW, 1),
     _text("csv to batches, in the pipeline", TFDATA, 10),
     _text("json lines to batches", PYARROW, 5),
+    _text("json lines to batches, from zstd", PYARROW, 1),
 ]
 
 DEVICE = [

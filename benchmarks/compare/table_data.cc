@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <zstd.h>
 
 namespace infeed::compare {
 namespace {
@@ -48,6 +50,21 @@ void make_table(const std::filesystem::path& folder) {
         R"("y": {}, "name": "{}", "comment": "{}"}})"
         "\n",
         id, user, count, year, price, score, x, y, name, comment);
+  }
+}
+
+void make_zstd_table(const std::filesystem::path& folder, const std::filesystem::path& table) {
+  std::filesystem::create_directories(folder);
+  for (const std::string name : {"table.csv", "table.jsonl"}) {
+    std::string text(std::filesystem::file_size(table / name), '\0');
+    std::ifstream(table / name, std::ios::binary)
+        .read(text.data(), static_cast<std::streamsize>(text.size()));
+    std::string packed(ZSTD_compressBound(text.size()), '\0');
+    const std::size_t size =
+        ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), ZSTD_CLEVEL_DEFAULT);
+    if (ZSTD_isError(size) != 0) throw std::runtime_error(ZSTD_getErrorName(size));
+    std::ofstream(folder / (name + ".zst"), std::ios::binary)
+        .write(packed.data(), static_cast<std::streamsize>(size));
   }
 }
 
