@@ -7,6 +7,7 @@
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/records/files.h>
 
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
@@ -19,10 +20,33 @@
 namespace infeed::detail {
 
 RunningFeed::RunningFeed(const StageContext& context, const FileNames& files,
-                         TextFeedOptions options) {
-  options.spare_blocks = context.run.readers().spare_blocks();
+                         TextFeedOptions options)
+    : run_(context.run) {
+  options.spare_blocks = run_.readers().spare_blocks();
   stop_.emplace(context, *files, options.url);
+  if (!files->empty()) take_threads(files->front(), options.ahead);
   feed_.emplace(files, std::move(options));
+}
+
+RunningFeed::~RunningFeed() {
+  feed_.reset();
+  if (reserved_bytes_ != 0) run_.memory().release_best_effort(reserved_bytes_);
+}
+
+/// Takes threads and memory to decompress ahead if the first file allows it: the others are mostly
+/// like it.
+void RunningFeed::take_threads(const std::string& file, ThreadsAhead& ahead) {
+  if (run_.is_inline() || is_url(file)) return;
+  const std::uint64_t thread_bytes = bytes_of_thread_ahead(file);
+  if (thread_bytes == 0) return;
+  threads_.emplace(run_.threads());
+  const int count = threads_->grow(run_.concurrency());
+  const std::uint64_t bytes = (static_cast<std::uint64_t>(count) + 1) * thread_bytes;
+  if (count < 2 || !run_.memory().try_reserve_best_effort(bytes)) return threads_.reset();
+  reserved_bytes_ = bytes;
+  ahead = {.threads = static_cast<unsigned>(count),
+           .bytes_max = bytes,
+           .on_thread_start = run_.on_thread_start()};
 }
 
 namespace {

@@ -13,6 +13,8 @@
 #include <infeed/records/detail/text_feed.h>
 #include <infeed/records/detail/text_parser.h>
 
+#include "engine/iterator_context.h"
+#include "engine/threads/thread_budget.h"
 #include "sources/url_stop.h"
 
 namespace infeed {
@@ -30,12 +32,20 @@ using FileNames = std::shared_ptr<const std::vector<std::string>>;
 class RunningFeed {
  public:
   RunningFeed(const StageContext& context, const FileNames& files, TextFeedOptions options);
+  ~RunningFeed();
+  RunningFeed(const RunningFeed&) = delete;
+  RunningFeed& operator=(const RunningFeed&) = delete;
 
   TextFeed& feed() { return *feed_; }
   /// Returns the feed's exception as an element's error. Throws it on if it isn't one.
   ErrorPointer error_in_flight() const { return stop_->error_in_flight(); }
 
  private:
+  void take_threads(const std::string& file, ThreadsAhead& ahead);
+
+  IteratorContext& run_;
+  std::uint64_t reserved_bytes_ = 0;
+  std::optional<ThreadShare> threads_;  ///< that decompress ahead, if the files allow it
   std::optional<UrlStop> stop_;
   std::optional<TextFeed> feed_;
 };

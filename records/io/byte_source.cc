@@ -13,6 +13,7 @@
 #include "codec/zstd_source.h"
 #include "infeed/records/files.h"
 #include "io/remote_files.h"
+#include "parallel/zstd_frames.h"
 #include "tfrecord/framing.h"
 
 namespace infeed {
@@ -162,6 +163,12 @@ OpenedSource open_source(const std::string& name, const SourceOptions& options) 
       opened.source = make_lz4_source(name, std::move(opened.source), options.input_block_bytes);
       break;
     case Compression::zstd:
+      if (opened.file_bytes && !is_url(name)) {
+        if (auto frames = make_zstd_frames_source(name, options.input_block_bytes, options.ahead)) {
+          opened.source = std::move(frames);
+          break;
+        }
+      }
       opened.source = make_zstd_source(name, std::move(opened.source), options.input_block_bytes);
       break;
   }

@@ -10,6 +10,7 @@
 
 #include "infeed/records/compression.h"
 #include "infeed/records/detail/data_front.h"
+#include "infeed/records/detail/threads_ahead.h"
 #include "infeed/records/file.h"
 #include "infeed/records/url_options.h"
 
@@ -71,6 +72,7 @@ struct SourceOptions {
   std::size_t input_block_bytes = std::size_t{256} << 10;
   TrailingStreams trailing = TrailingStreams::read;
   UrlOptions url = {};
+  ThreadsAhead ahead = {};
 };
 
 /// Opens a path or URL.

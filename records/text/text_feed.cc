@@ -64,9 +64,10 @@ struct TextFeed::File {
   File(const std::string& name_given, const TextFeedOptions& options)
       : name(redacted_url(name_given)),
         pool(std::make_shared<BlockPool>(name, FreeBlocks{.blocks_max = 16}, options.spare_blocks)),
-        source(
-            open_data_source(name_given, {.compression = options.compression, .url = options.url})
-                .source) {}
+        source(open_data_source(
+                   name_given,
+                   {.compression = options.compression, .url = options.url, .ahead = options.ahead})
+                   .source) {}
 
   std::string_view text() const { return {at, static_cast<std::size_t>(end - at)}; }
   std::uint64_t offset() const {

@@ -67,10 +67,11 @@ inline std::string file_of_frames(
 }
 
 inline Decompressed decompress(const std::string& file, Compression compression,
-                               std::size_t input_block_bytes, std::size_t room_bytes) {
+                               std::size_t input_block_bytes, std::size_t room_bytes,
+                               const detail::ThreadsAhead& ahead = {}) {
   Decompressed found;
   const detail::OpenedSource opened = detail::open_source(
-      file, {.compression = compression, .input_block_bytes = input_block_bytes});
+      file, {.compression = compression, .input_block_bytes = input_block_bytes, .ahead = ahead});
   std::string room(room_bytes, '\0');
   try {
     while (const std::size_t got = opened.source->read(room)) {

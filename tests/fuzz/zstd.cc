@@ -1,4 +1,6 @@
 #include <memory>
+#include <utility>
+#include <vector>
 #include <zstd.h>
 
 #include "frames.h"
@@ -32,6 +34,34 @@ std::optional<std::string> decompress_at_once(std::string_view bytes) {
   return left == 0 ? std::optional(content) : std::nullopt;
 }
 
+/// Returns the file with a table of its frames, as far as the library finds any.
+std::string with_table(std::string_view file) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> sizes;
+  std::size_t end = 0;
+  while (end != file.size()) {
+    const std::string_view left = file.substr(end);
+    const std::size_t stored = ZSTD_findFrameCompressedSize(left.data(), left.size());
+    if (ZSTD_isError(stored) != 0) break;
+    const auto content = decompress_at_once(left.substr(0, stored));
+    sizes.emplace_back(stored, content ? content->size() : 0);
+    end += stored;
+  }
+  return std::string(file.substr(0, end)) + test::seek_table(sizes, sizes.size() % 2 == 0);
+}
+
+/// Checks that threads ahead, which the table allows, change no byte and no text.
+void check_threads_ahead(const std::string& bytes) {
+  const MemoryFile memory;
+  const std::string file = memory.write(bytes);
+  const std::size_t block_bytes = std::size_t{256} << 10;
+  const Decompressed alone = decompress(file, Compression::zstd, block_bytes, 70'000);
+  const Decompressed ahead = decompress(file, Compression::zstd, block_bytes, 70'000,
+                                        {.threads = 2, .bytes_max = std::uint64_t{64} << 20});
+  if (!alone.is_whole || !ahead.is_whole) return;
+  require(alone.bytes == ahead.bytes, "threads ahead change no byte");
+  require(alone.damage == ahead.damage, "threads ahead change no text");
+}
+
 }  // namespace
 }  // namespace infeed::fuzz
 
@@ -39,6 +69,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace infeed;
   fuzz::Input input(data, size);
   const std::string file = fuzz::file_of_frames(input, &fuzz::compress);
-  if (!file.empty()) fuzz::check_frames(file, Compression::zstd, &fuzz::decompress_at_once);
+  if (file.empty()) return 0;
+  fuzz::check_frames(file, Compression::zstd, &fuzz::decompress_at_once);
+  std::string with_table = fuzz::with_table(file);
+  fuzz::check_threads_ahead(with_table);
+  with_table[file.size() / 2 % with_table.size()] ^= 1;  // damage before a good table
+  fuzz::check_threads_ahead(with_table);
   return 0;
 }

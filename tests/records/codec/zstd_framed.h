@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 #include <zstd.h>
 
 #include "records/codec/skippable.h"
@@ -34,6 +37,33 @@ inline std::string zstd(std::string_view bytes, const ZstdFrame& frame = {}) {
   if (ZSTD_isError(size) != 0) throw std::runtime_error("ZSTD_compress2");
   out.resize(size);
   return out;
+}
+
+/// Makes the table at the end of zstd's seekable format, from the compressed and the decompressed
+/// size of each frame. Nobody reads the checksums.
+inline std::string seek_table(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& frames,
+                              bool has_checksums = false) {
+  std::string content;
+  for (const auto& [stored, decompressed] : frames) {
+    content += little(stored) + little(decompressed);
+    if (has_checksums) content += little(std::uint32_t{0});
+  }
+  content += little(static_cast<std::uint32_t>(frames.size())) +
+             static_cast<char>(has_checksums ? 0x80 : 0) + little(std::uint32_t{0x8f92eab1});
+  return skippable_frame(content, 0x184d2a5e);
+}
+
+/// Compresses each `frame_bytes` of a text by themselves.
+inline std::string seekable_zstd(std::string_view bytes, std::size_t frame_bytes,
+                                 bool has_checksums = false) {
+  std::string file;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> sizes;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(frame_bytes, bytes.size()))) {
+    const std::string frame = zstd(bytes.substr(0, frame_bytes));
+    sizes.emplace_back(frame.size(), std::min(frame_bytes, bytes.size()));
+    file += frame;
+  }
+  return file + seek_table(sizes, has_checksums);
 }
 
 }  // namespace infeed::test

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "infeed/records/compression.h"
+#include "infeed/records/detail/threads_ahead.h"
 #include "infeed/records/record.h"
 #include "infeed/records/spare_blocks.h"
 #include "infeed/records/url_options.h"
@@ -56,6 +57,7 @@ struct TextFeedOptions {
   std::function<std::shared_ptr<const TextLayout>(std::string_view header)> read_header = {};
   std::shared_ptr<const TextLayout> layout = nullptr;  ///< layout of files without a header
   std::shared_ptr<SpareBlocks> spare_blocks = nullptr;
+  ThreadsAhead ahead = {};
 };
 
 /// Reads files one after the other.

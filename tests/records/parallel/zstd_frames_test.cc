@@ -1,0 +1,183 @@
+#include "parallel/zstd_frames.h"
+
+#include <atomic>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <random>
+#include <sys/stat.h>
+
+#include "records/codec/zstd_framed.h"
+#include "records/temporary_files.h"
+#include "test_seed.h"
+
+namespace infeed::detail {
+namespace {
+
+using test::seek_table;
+using test::seekable_zstd;
+using test::TemporaryFolder;
+using ::testing::HasSubstr;
+
+struct Outcome {
+  std::string bytes;
+  std::optional<std::string> damage = {};
+  bool operator==(const Outcome&) const = default;
+};
+
+class ZstdFramesTest : public ::testing::Test {
+ protected:
+  Outcome read(const std::string& file, unsigned threads, std::size_t room_bytes = 100'000,
+               std::uint64_t bytes_max = std::uint64_t{1} << 30) {
+    started_ = 0;
+    const OpenedSource opened =
+        open_source(file, {.ahead = {.threads = threads,
+                                     .bytes_max = bytes_max,
+                                     .on_thread_start = [this](auto) { ++started_; }}});
+    Outcome outcome;
+    std::string room(room_bytes, '\0');
+    try {
+      while (const std::size_t got = opened.source->read(room)) {
+        outcome.bytes.append(room, 0, got);
+      }
+      EXPECT_EQ(opened.source->read(room), 0U) << "behind the end there is nothing";
+    } catch (const StreamDamage& damage) {
+      outcome.damage = damage.message;
+      EXPECT_EQ(opened.source->read(room), 0U) << "behind damage it is over";
+    }
+    return outcome;
+  }
+  /// Reads a file with threads and without, which must give the same.
+  Outcome read_both_ways(const std::string& bytes) {
+    const std::string file = folder_.write("x", bytes);
+    const Outcome alone = read(file, 0);
+    EXPECT_TRUE(read(file, 3) == alone) << alone.damage.value_or("good");
+    return alone;
+  }
+
+  static std::string some_text(std::size_t bytes) {
+    std::mt19937_64 random(bytes);
+    std::string text;
+    while (text.size() < bytes) text += "word" + std::to_string(random() % 5000) + ' ';
+    text.resize(bytes);
+    return text;
+  }
+
+  const TemporaryFolder folder_{test::memory_folder()};
+  std::atomic<int> started_ = 0;
+};
+
+TEST_F(ZstdFramesTest, threads_give_the_bytes_of_one) {
+  const std::string text = some_text(1'000'000);
+  for (const std::size_t frame_bytes : {20'000, 123'457, 999'999}) {
+    for (const bool has_checksums : {false, true}) {
+      const auto file = folder_.write("x", seekable_zstd(text, frame_bytes, has_checksums));
+      for (const std::size_t room : {1000, 70'000, 2'000'000}) {
+        for (const unsigned threads : {2, 5}) {
+          EXPECT_TRUE(read(file, threads, room) == Outcome{text}) << frame_bytes;
+          EXPECT_GE(started_, 1);
+          EXPECT_LE(started_, static_cast<int>(threads));
+        }
+        EXPECT_TRUE(read(file, 1, room) == Outcome{text});
+        EXPECT_EQ(started_, 0);
+      }
+    }
+  }
+}
+
+TEST_F(ZstdFramesTest, memory_bounds_the_threads) {
+  const std::string text = some_text(1'000'000);
+  const auto file = folder_.write("x", seekable_zstd(text, 100'000));
+  EXPECT_GT(bytes_of_thread_ahead(file), 100'000U);
+  EXPECT_LT(bytes_of_thread_ahead(file), 200'000U);
+  EXPECT_TRUE(read(file, 4, 1000, 2 * bytes_of_thread_ahead(file)) == Outcome{text});
+  EXPECT_GE(started_, 1);
+  EXPECT_TRUE(read(file, 4, 1000, 2 * bytes_of_thread_ahead(file) - 1) == Outcome{text});
+  EXPECT_EQ(started_, 0);
+}
+
+TEST_F(ZstdFramesTest, a_table_that_lies_changes_nothing) {
+  const std::string text = some_text(90'000);
+  const std::string first = test::zstd(text.substr(0, 30'000));
+  const std::string second = test::zstd(text.substr(30'000));
+  const auto size = [](const std::string& frame) {
+    return static_cast<std::uint32_t>(frame.size());
+  };
+  const std::uint32_t both = size(first) + size(second);
+  for (const std::vector<std::pair<std::uint32_t, std::uint32_t>>& sizes :
+       {std::vector<std::pair<std::uint32_t, std::uint32_t>>{},
+        {{size(first), 30'000}},
+        {{both, 90'000}},
+        {{size(first), 30'001}, {size(second), 59'999}},
+        {{size(first) + 1, 30'000}, {size(second) - 1, 60'000}},
+        {{size(first), 30'000}, {size(second), 0xffffffff}},
+        {{size(first), 0}, {size(second), 60'000}},
+        {{0, 0}, {size(first), 30'000}, {size(second), 60'000}},
+        {{0xffffffff, 1}, {0xffffffff, 1}},
+        {{size(first), 30'000}, {size(second), 60'000}, {1, 0}}}) {
+    const Outcome outcome = read_both_ways(first + second + seek_table(sizes));
+    EXPECT_TRUE(outcome == Outcome{text});
+  }
+  // Frames of other data may be counted with a frame.
+  const std::string other = test::skippable_frame("other");
+  const std::string file = first + other + second + other;
+  const std::string right = seek_table({{size(first), 30'000}, {both - size(first) + 26, 60'000}});
+  EXPECT_TRUE(read_both_ways(file + right) == Outcome{text});
+  EXPECT_GE(started_, 1);
+  EXPECT_TRUE(read_both_ways(file + right + other) == Outcome{text});
+  EXPECT_EQ(started_, 0) << "the table isn't at the end";
+}
+
+TEST_F(ZstdFramesTest, damage_is_what_one_thread_finds) {
+  const auto seed = test::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const std::string text = some_text(60'000);
+  const std::string good = seekable_zstd(text, 7000);
+  int damaged = 0;
+  for (int i = 0; i < 600; ++i) {
+    std::string bytes = good;
+    if (i % 3 == 0) {
+      bytes.resize(random() % good.size());
+    } else {
+      bytes[random() % good.size()] ^= static_cast<char>(1 << random() % 8);
+    }
+    if (bytes.size() < 4 || bytes.substr(0, 4) != good.substr(0, 4)) continue;
+    const Outcome outcome = read_both_ways(bytes);
+    if (outcome.damage) ++damaged;
+    if (!outcome.damage && bytes.size() == good.size()) {
+      EXPECT_EQ(outcome.bytes, text);
+    }
+  }
+  EXPECT_GT(damaged, 300);
+  std::string bytes = good;
+  bytes[good.size() / 2] ^= 1;
+  EXPECT_THAT(read_both_ways(bytes).damage.value_or(""), HasSubstr("is damaged near byte"));
+}
+
+TEST_F(ZstdFramesTest, a_reader_may_leave_at_any_time) {
+  const std::string text = some_text(1'000'000);
+  const auto file = folder_.write("x", seekable_zstd(text, 30'000));
+  std::string room(1000, '\0');
+  for (const int reads : {0, 1, 31, 500}) {
+    const auto source = make_zstd_frames_source(file, 1000, {.threads = 3, .bytes_max = 1 << 20});
+    ASSERT_NE(source, nullptr);
+    for (int i = 0; i < reads; ++i) {
+      ASSERT_EQ(source->read(room), room.size());
+      ASSERT_EQ(room, text.substr(static_cast<std::size_t>(i) * room.size(), room.size()));
+    }
+  }
+}
+
+TEST_F(ZstdFramesTest, files_without_a_table_have_no_frames) {
+  EXPECT_TRUE(find_zstd_frames(folder_.file("none")).empty());
+  EXPECT_TRUE(find_zstd_frames(folder_.path()).empty());
+  EXPECT_TRUE(find_zstd_frames(folder_.write("x", test::zstd("text"))).empty());
+  EXPECT_TRUE(find_zstd_frames(folder_.write("x", "")).empty());
+  ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(find_zstd_frames(folder_.file("pipe")).empty()) << "nobody waits for its other end";
+  EXPECT_EQ(bytes_of_thread_ahead(folder_.file("pipe")), 0U);
+}
+
+}  // namespace
+}  // namespace infeed::detail
