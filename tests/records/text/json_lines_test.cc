@@ -1,4 +1,3 @@
-#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -16,7 +15,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -203,48 +201,6 @@ TEST_F(JsonLinesTest, InferredNumbersAreTheWrittenOnes) {
                         "the column's values as texts, in quotes"));
   EXPECT_THAT(refused("{\"n\": -1}\n{\"n\": 18446744073709551615}\n"),
               HasSubstr("column 'n' has '18446744073709551615', which float64 would change"));
-}
-
-TEST_F(JsonLinesTest, AGuessedTypeChangesNoLaterValue) {
-  const auto error = [&](const std::string& sample, const std::string& late) -> std::string {
-    std::string lines;
-    for (int i = 0; i < 1001; ++i) lines += "{\"x\": " + sample + "}\n";
-    const std::string file = folder_.write("late.jsonl", lines + "{\"x\": " + late + "}\n");
-    JsonLinesReader reader({file}, infer_json_lines_schema(file));
-    try {
-      return fmt::format("{} rows", reader.read(10'000)->rows());
-    } catch (const Error& error) {
-      return error.message();
-    }
-  };
-  const std::string advice = "was guessed from the first rows, so give a schema";
-  for (const auto& [sample, late, said] : std::vector<std::array<std::string, 3>>{
-           {"1", "1.5", "line 1002, column 'x': '1.5' is no whole number"},
-           {"1", "18446744073709551615", "is beyond the column's type"},
-           {"1", "\"a\"", "stands where a whole number"},
-           {"1", "true", "stands where a whole number"},
-           {"1", "null", "null is no value"},
-           {"1.5", "9007199254740993", "'9007199254740993' would be rounded as float64 (byte 7"},
-           {"1.5", "-9007199254740993 ", "would be rounded as float64"},
-           {"[1.5]", "[1, 2.5,9007199254740993]", "'9007199254740993' would be rounded"},
-           {"1.5", "1e400", "is beyond the column's type"},
-           {"true", "1", "stands where true or false"},
-           {"\"a\"", "5", "stands where text is expected"},
-           {"[1]", "5", "an array"}}) {
-    EXPECT_THAT(error(sample, late), AllOf(HasSubstr(said), HasSubstr(advice))) << late;
-  }
-  for (const auto& [sample, late] : std::vector<std::array<std::string, 2>>{
-           {"1.5", "9007199254740994"},
-           {"1.5", "0.12345678901234567"},
-           {"[1.5]", "[9007199254740993.5, 9007199254740993e0]"},
-           {"1", "-9223372036854775808"}}) {
-    EXPECT_EQ(error(sample, late), "1002 rows") << late;
-  }
-  EXPECT_THAT(error_of([&] {
-                infer_json_lines_schema(
-                    folder_.write("f.jsonl", "{\"n\": 1.5}\n{\"n\": 9007199254740993}\n"));
-              }).message(),
-              HasSubstr("column 'n' has '9007199254740993', which float64 would change"));
 }
 
 TEST_F(JsonLinesTest, InferringPassesOverLinesThatAreTooDeep) {

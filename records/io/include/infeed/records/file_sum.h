@@ -5,6 +5,8 @@
 #include <stop_token>
 #include <string>
 
+#include "infeed/error.h"
+
 /// Why: size and checksum of a whole file tell whether it is still the file that was written.
 ///
 ///     infeed::RecordWriter writer(name, {.file_sum = true});

@@ -1,0 +1,122 @@
+#include <array>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/csv.h>
+#include <infeed/records/json_lines.h>
+
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+/// Types of columns that were guessed from the first rows of text, and rows behind those.
+namespace infeed::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kAdvice = "was guessed from the first rows, so give a schema";
+
+class GuessedTypes : public ::testing::Test {
+ protected:
+  const TemporaryFolder folder_;
+};
+
+TEST_F(GuessedTypes, OfTablesChangeNoLaterValue) {
+  const auto error = [&](const std::string& sample, const std::string& row) -> std::string {
+    std::string table = "id,x\n";
+    for (int i = 0; i < 1001; ++i) table += sample;
+    const std::string file = folder_.write("late.csv", table + row);
+    CsvReader reader({file}, infer_csv_schema(file));
+    try {
+      return fmt::format("{} rows", reader.read(10'000)->rows());
+    } catch (const Error& error) {
+      return error.message();
+    }
+  };
+  for (const auto& [sample, row, said] : std::vector<std::array<std::string, 3>>{
+           {"1,2\n", "1,00501\n", "line 1003, column 'x': '00501' would lose its zeros as int64"},
+           {"1,2\n", "1,\"00501\"\n", "'00501' would lose its zeros as int64"},
+           {"1,2\n", "1, -07\n", "' -07' would lose its zeros as int64"},
+           {"1,2\n", "1,1.5\n", "'1.5' is no number of that kind"},
+           {"1,2\n", "1,9223372036854775808\n", "is beyond the column's type"},
+           {"1,2\n", "1,\n", "an empty cell is no value"},
+           {"1,2\n", "1,half\n", "'half' is no number of that kind"},
+           {"1,1.5\n", "1,9007199254740993\n", "'9007199254740993' would be rounded as float64"},
+           {"1,1.5\n", "1, -9007199254740993 \n", "would be rounded as float64"},
+           {"1,\n2,3\n", "1,9007199254740993\n", "'9007199254740993' would be rounded as float64"},
+           {"1,1.5\n", "1,007.5\n", "'007.5' would lose its zeros as float64"},
+           {"1,1.5\n", "1,1e400\n", "is beyond the column's type"},
+           {"1,true\n", "1,maybe\n", "'maybe' is neither true nor false"},
+           {"1,18446744073709551615\n", "1,-1\n", "beyond the column's type"}}) {
+    EXPECT_THAT(error(sample, row), AllOf(HasSubstr(said), HasSubstr(kAdvice))) << row;
+  }
+  for (const auto& [sample, row] :
+       std::vector<std::array<std::string, 2>>{{"1,1.5\n", "1,9007199254740994\n"},
+                                               {"1,1.5\n", "1,0.12345678901234567\n"},
+                                               {"1,1.5\n", "1,1e300\n"},
+                                               {"1,2\n", "1,0\n"},
+                                               {"1,2\n", "1,-9223372036854775808\n"},
+                                               {"1,abc\n", "1,00501\n"}}) {
+    EXPECT_EQ(error(sample, row), "1002 rows") << row;
+  }
+  // A type that somebody gave is what they want.
+  const std::string file = folder_.write("given.csv", "id,x\n01,9007199254740993\n");
+  const auto schema = ColumnSchema().column("id", DType::int64).column("x", DType::float64);
+  const auto batch = CsvReader({file}, schema).read(2);
+  EXPECT_THAT(batch->column("id").values<std::int64_t>(), ElementsAre(1));
+  EXPECT_THAT(batch->column("x").values<double>(), ElementsAre(9007199254740992.0));
+}
+
+TEST_F(GuessedTypes, AWholeNumberBesideFractionsIsNotRounded) {
+  const std::string file = folder_.write("f.csv", "a,b\n1.5,1.5\n9007199254740993,4\n");
+  const ColumnSchema schema = infer_csv_schema(file);
+  EXPECT_EQ(schema.columns()[0].dtype, DType::bytes);
+  EXPECT_EQ(schema.columns()[1].dtype, DType::float64);
+}
+
+TEST_F(GuessedTypes, OfJsonLinesChangeNoLaterValue) {
+  const auto error = [&](const std::string& sample, const std::string& late) -> std::string {
+    std::string lines;
+    for (int i = 0; i < 1001; ++i) lines += "{\"x\": " + sample + "}\n";
+    const std::string file = folder_.write("late.jsonl", lines + "{\"x\": " + late + "}\n");
+    JsonLinesReader reader({file}, infer_json_lines_schema(file));
+    try {
+      return fmt::format("{} rows", reader.read(10'000)->rows());
+    } catch (const Error& error) {
+      return error.message();
+    }
+  };
+  for (const auto& [sample, late, said] : std::vector<std::array<std::string, 3>>{
+           {"1", "1.5", "line 1002, column 'x': '1.5' is no whole number"},
+           {"1", "18446744073709551615", "is beyond the column's type"},
+           {"1", "\"a\"", "stands where a whole number"},
+           {"1", "true", "stands where a whole number"},
+           {"1", "null", "null is no value"},
+           {"1.5", "9007199254740993", "'9007199254740993' would be rounded as float64 (byte 7"},
+           {"1.5", "-9007199254740993 ", "would be rounded as float64"},
+           {"[1.5]", "[1, 2.5,9007199254740993]", "'9007199254740993' would be rounded"},
+           {"1.5", "1e400", "is beyond the column's type"},
+           {"true", "1", "stands where true or false"},
+           {"\"a\"", "5", "stands where text is expected"},
+           {"[1]", "5", "an array"}}) {
+    EXPECT_THAT(error(sample, late), AllOf(HasSubstr(said), HasSubstr(kAdvice))) << late;
+  }
+  for (const auto& [sample, late] : std::vector<std::array<std::string, 2>>{
+           {"1.5", "9007199254740994"},
+           {"1.5", "0.12345678901234567"},
+           {"[1.5]", "[9007199254740993.5, 9007199254740993e0]"},
+           {"1", "-9223372036854775808"}}) {
+    EXPECT_EQ(error(sample, late), "1002 rows") << late;
+  }
+  EXPECT_THAT(error_of([&] {
+                infer_json_lines_schema(
+                    folder_.write("f.jsonl", "{\"n\": 1.5}\n{\"n\": 9007199254740993}\n"));
+              }).message(),
+              HasSubstr("column 'n' has '9007199254740993', which float64 would change"));
+}
+
+}  // namespace
+}  // namespace infeed::test
