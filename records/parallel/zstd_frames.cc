@@ -83,6 +83,20 @@ std::vector<Segment> read_frames(const InputFile& file) {
   return next.file_begin + table_bytes == file_bytes ? frames : std::vector<Segment>();
 }
 
+/// False for a frame whose header asks for a larger window than make_zstd_source() gives. Where the
+/// window is the whole content, the table has bounded it.
+bool has_window_within_limit(std::string_view frame) {
+  constexpr std::size_t kFlagsAt = 4;
+  constexpr unsigned char kIsOneSegment = 0x20;
+  constexpr unsigned kLogMin = 10;
+  if (frame.size() < kFlagsAt + 2 || !frame.starts_with(kZstdMagic)) return true;
+  const auto flags = static_cast<unsigned char>(frame[kFlagsAt]);
+  const auto window = static_cast<unsigned char>(frame[kFlagsAt + 1]);
+  const std::uint64_t base = std::uint64_t{1} << (kLogMin + (window >> 3));
+  const std::uint64_t bytes = base + base / 8 * (window & 7);
+  return (flags & kIsOneSegment) != 0 || bytes <= std::uint64_t{1} << limits::zstd_window_log;
+}
+
 /// The bytes that the largest frame takes, compressed and not.
 std::uint64_t bytes_of_largest(const std::vector<Segment>& frames) {
   std::uint64_t stored = 0;
@@ -202,8 +216,13 @@ class ZstdFrames final : public ByteSource {
     if (own.context == nullptr) return false;
     own.stored.resize(own.frame.file_end - own.frame.file_begin);
     own.plain.resize(own.frame.stream_end - own.frame.stream_begin);
-    return file_->read_at(own.frame.file_begin, own.stored) == own.stored.size() &&
-           ZSTD_decompressDCtx(own.context.get(), own.plain.data(), own.plain.size(),
+    if (file_->read_at(own.frame.file_begin, own.stored) != own.stored.size()) return false;
+    for (std::string_view left = own.stored; !left.empty();) {
+      const std::size_t size = ZSTD_findFrameCompressedSize(left.data(), left.size());
+      if (ZSTD_isError(size) != 0 || !has_window_within_limit(left)) return false;
+      left.remove_prefix(size);
+    }
+    return ZSTD_decompressDCtx(own.context.get(), own.plain.data(), own.plain.size(),
                                own.stored.data(), own.stored.size()) == own.plain.size();
   }
 

@@ -11,7 +11,7 @@ namespace infeed::image {
 namespace {
 
 constexpr std::string_view kExifMagic{"Exif\0\0", 6};
-constexpr std::size_t kExifBytesMax = 65'536;  // the most that a JPEG segment holds; begins a PNG's
+constexpr std::size_t kExifBytesMax = 65'536;  // the most that a JPEG segment holds
 
 enum class ByteOrder { little, big };
 

@@ -155,6 +155,18 @@ TEST_F(ZstdFramesTest, damage_is_what_one_thread_finds) {
   EXPECT_THAT(read_both_ways(bytes).damage.value_or(""), HasSubstr("is damaged near byte"));
 }
 
+TEST_F(ZstdFramesTest, a_window_beyond_the_limit_is_refused_here_too) {
+  const std::string text = some_text(1000);
+  std::string frame = test::zstd(text, {.has_size = false});
+  const std::string good = frame + frame + seek_table({{frame.size(), 1000}, {frame.size(), 1000}});
+  EXPECT_TRUE(read_both_ways(good) == Outcome{text + text});
+  for (const char window : {'\x88', '\x89', '\x90', '\xf8'}) {  // 2^27 bytes, then more
+    std::string bytes = good;
+    bytes[frame.size() + 5] = window;
+    EXPECT_EQ(read_both_ways(bytes).damage.has_value(), window != '\x88');
+  }
+}
+
 TEST_F(ZstdFramesTest, a_reader_may_leave_at_any_time) {
   const std::string text = some_text(1'000'000);
   const auto file = folder_.write("x", seekable_zstd(text, 30'000));
