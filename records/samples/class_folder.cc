@@ -41,8 +41,11 @@ bool equals_without_case(std::string_view a, std::string_view b) {
 }
 
 /// Returns the name with its letters and accents apart (Unicode's form NFD), for comparisons. A name
-/// that isn't UTF-8 stays as it is.
+/// that isn't UTF-8, or is longer than any folder's, stays as it is: putting n accents in order takes
+/// n * n steps.
 std::string decomposed(const std::string& name) {
+  constexpr std::size_t kNameBytesMax = 1024;
+  if (name.size() > kNameBytesMax) return name;
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> apart(
       utf8proc_NFD(reinterpret_cast<const utf8proc_uint8_t*>(name.c_str())), &std::free);
   return apart == nullptr ? name : reinterpret_cast<const char*>(apart.get());

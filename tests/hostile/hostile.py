@@ -19,6 +19,7 @@ import tempfile
 import zlib
 
 from binary_files import array_files, jpeg_folders, tar_files
+from packed_files import classes_of, compressed_files, names, packed, tables
 from recordings import hostile_recordings
 from servers import two_servers, was_told
 
@@ -96,7 +97,7 @@ def text_inputs(folder):
 
 
 def archive_inputs(folder):
-    for name, data in [*array_files(), *tar_files()]:
+    for name, data in [*array_files(), *tar_files(), *compressed_files(), *tables()]:
         yield write(folder, name, data)
 
 
@@ -120,11 +121,27 @@ def record_files(folder):
     yield write(folder, "checked.tfrecord", (lambda length: length + struct.pack(
         "<I", masked(crc32c(length))) + b"x" * 100)(struct.pack("<Q", 1 << 40)))
     yield write(folder, "bomb.tfrecord.gz", gzip.compress(b"\0" * (256 << 20), 9))
+    for program in ("zstd", "lz4"):
+        yield write(folder, f"bomb.tfrecord.{program}", packed(program, b"\0" * (256 << 20)))
+    yield write(folder, "index.tfrecord.lz4", packed("lz4", record(b"abc")) + struct.pack(
+        "<II", 0x184D2A5D, 44) + b"\0" * 24 + struct.pack("<QI", 1 << 60, 0) + b"INFEEDL2")
     yield write(folder, "noise.tfrecord", os.urandom(100_000))
     yield write(folder, "groups.tfrecord", record(b"\x0b" * 100_000))
     indexed = write(folder, "indexed.tfrecord", record(b"abc") * 3)
     write(folder, "indexed.tfrecord.index", b"\xff" * 4096)
     yield indexed
+
+
+def sets(folder):
+    """Folders of shards, some of which are foreign or missing, and the exit status."""
+    for name, shards, status in (("gap", ["00000-of-00003", "00002-of-00003"], 1),
+                                 ("two", ["00000-of-00001", "00000-of-00002", "00001-of-00002"], 1),
+                                 ("huge", ["00000-of-4294967295"], 1),
+                                 ("beyond", ["00007-of-00002"], None),
+                                 ("whole", ["00000-of-00002", "00001-of-00002"], 0)):
+        for shard in shards:
+            write(folder, f"set-{name}/t-{shard}.tfrecord", record(shard.encode()))
+        yield str(pathlib.Path(folder, f"set-{name}")), status
 
 
 def manifests(infeed, folder):
@@ -163,6 +180,13 @@ def commands(infeed, folder):
     for path in [*text_inputs(folder), *archive_inputs(folder), *image_folders(folder)]:
         yield [infeed, "convert", path, "--output", output()], None
     yield from image_commands(infeed, folder, output)
+    for path, classes in classes_of(folder):
+        yield [infeed, "convert", path, "--classes", classes, "--output", output()], 1
+    for pattern in names(folder):
+        yield [infeed, "inspect", pattern], 1
+    for path, status in sets(folder):
+        for command in ("verify", "reshard"):
+            yield [infeed, command, path, *(["--output", output()] if command == "reshard" else [])], status
     for path in record_files(folder):
         yield [infeed, "verify", path, "--json", output()], None
         yield [infeed, "inspect", path], None

@@ -25,7 +25,7 @@ class GuessedTypes : public ::testing::Test {
 };
 
 TEST_F(GuessedTypes, OfTablesChangeNoLaterValue) {
-  const auto error = [&](const std::string& sample, const std::string& row) -> std::string {
+  const auto error_behind = [&](const std::string& sample, const std::string& row) -> std::string {
     std::string table = "id,x\n";
     for (int i = 0; i < 1001; ++i) table += sample;
     const std::string file = folder_.write("late.csv", table + row);
@@ -51,7 +51,7 @@ TEST_F(GuessedTypes, OfTablesChangeNoLaterValue) {
            {"1,1.5\n", "1,1e400\n", "is beyond the column's type"},
            {"1,true\n", "1,maybe\n", "'maybe' is neither true nor false"},
            {"1,18446744073709551615\n", "1,-1\n", "beyond the column's type"}}) {
-    EXPECT_THAT(error(sample, row), AllOf(HasSubstr(said), HasSubstr(kAdvice))) << row;
+    EXPECT_THAT(error_behind(sample, row), AllOf(HasSubstr(said), HasSubstr(kAdvice))) << row;
   }
   for (const auto& [sample, row] :
        std::vector<std::array<std::string, 2>>{{"1,1.5\n", "1,9007199254740994\n"},
@@ -60,7 +60,7 @@ TEST_F(GuessedTypes, OfTablesChangeNoLaterValue) {
                                                {"1,2\n", "1,0\n"},
                                                {"1,2\n", "1,-9223372036854775808\n"},
                                                {"1,abc\n", "1,00501\n"}}) {
-    EXPECT_EQ(error(sample, row), "1002 rows") << row;
+    EXPECT_EQ(error_behind(sample, row), "1002 rows") << row;
   }
   // A type that somebody gave is what they want.
   const std::string file = folder_.write("given.csv", "id,x\n01,9007199254740993\n");
@@ -78,7 +78,7 @@ TEST_F(GuessedTypes, AWholeNumberBesideFractionsIsNotRounded) {
 }
 
 TEST_F(GuessedTypes, OfJsonLinesChangeNoLaterValue) {
-  const auto error = [&](const std::string& sample, const std::string& late) -> std::string {
+  const auto error_behind = [&](const std::string& sample, const std::string& late) -> std::string {
     std::string lines;
     for (int i = 0; i < 1001; ++i) lines += "{\"x\": " + sample + "}\n";
     const std::string file = folder_.write("late.jsonl", lines + "{\"x\": " + late + "}\n");
@@ -102,14 +102,14 @@ TEST_F(GuessedTypes, OfJsonLinesChangeNoLaterValue) {
            {"true", "1", "stands where true or false"},
            {"\"a\"", "5", "stands where text is expected"},
            {"[1]", "5", "an array"}}) {
-    EXPECT_THAT(error(sample, late), AllOf(HasSubstr(said), HasSubstr(kAdvice))) << late;
+    EXPECT_THAT(error_behind(sample, late), AllOf(HasSubstr(said), HasSubstr(kAdvice))) << late;
   }
   for (const auto& [sample, late] : std::vector<std::array<std::string, 2>>{
            {"1.5", "9007199254740994"},
            {"1.5", "0.12345678901234567"},
            {"[1.5]", "[9007199254740993.5, 9007199254740993e0]"},
            {"1", "-9223372036854775808"}}) {
-    EXPECT_EQ(error(sample, late), "1002 rows") << late;
+    EXPECT_EQ(error_behind(sample, late), "1002 rows") << late;
   }
   EXPECT_THAT(error_of([&] {
                 infer_json_lines_schema(
