@@ -68,7 +68,7 @@ class CompressedFiles : public ::testing::Test {
       std::string bytes = header;
       for (int i = 0; i < kRows; ++i) bytes += row(file * kRows + i);
       folder_.write(fmt::format("{}.{}.zst", file, ending),
-                    stored_by_zstd(bytes, 700, table_of(file)));
+                    stored_by_zstd(bytes, 100, table_of(file)));
     }
   }
   /// Files with tables and without follow each other.
