@@ -103,22 +103,37 @@ bool Findings::compare(const FoundShards& found, const std::string& manifest_fil
   return false;
 }
 
+struct Gap {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+/// The numbers below `count` that are not there. A name may claim billions of shards.
+std::vector<Gap> gaps_of(const std::map<std::uint32_t, const FoundShard*>& there,
+                         std::uint32_t count) {
+  std::vector<Gap> gaps;
+  std::uint32_t next = 0;
+  for (const auto& [number, shard] : there) {
+    if (number != next) gaps.push_back({next, number - 1});
+    next = number + 1;
+  }
+  if (next != count) gaps.push_back({next, count - 1});
+  return gaps;
+}
+
 /// "2, 5 to 7".
-std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
-  constexpr std::size_t kRangesMax = 8;
-  std::vector<std::string> ranges;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (ranges.size() == kRangesMax) {
-      ranges.emplace_back("...");
+std::string text_of(const std::vector<Gap>& gaps) {
+  constexpr std::size_t kGapsMax = 8;
+  std::vector<std::string> texts;
+  for (const Gap& gap : gaps) {
+    if (texts.size() == kGapsMax) {
+      texts.emplace_back("...");
       break;
     }
-    ranges.push_back(last == i ? fmt::format("{}", numbers[i])
-                               : fmt::format("{} to {}", numbers[i], numbers[last]));
-    i = last + 1;
+    texts.push_back(gap.first == gap.last ? fmt::format("{}", gap.first)
+                                          : fmt::format("{} to {}", gap.first, gap.last));
   }
-  return fmt::format("{}", fmt::join(ranges, ", "));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 void Findings::compare(const FoundShards& found) {
@@ -140,18 +155,16 @@ void Findings::compare(const FoundShards& found) {
                      shard.name.shard.index, count, redacted_url(same->second->file)));
   }
   if (by_number.size() == count) return;
-  std::vector<std::uint32_t> missing;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (!by_number.contains(i)) missing.push_back(i);
-  }
-  const std::string file = shard_name(first.name.prefix, {.count = count, .index = missing.front()},
-                                      first.name.extension);
+  const std::vector<Gap> gaps = gaps_of(by_number, count);
+  const std::size_t missing = count - by_number.size();
+  const std::string file =
+      shard_name(first.name.prefix, {.count = count, .index = gaps[0].first}, first.name.extension);
   std::error_code ignored;
   const bool is_there = !is_url(file) && fs::exists(file, ignored);
   note(ErrorCode::data_loss, file,
-       fmt::format("{} of the set's {} shards {} {}: number {} (they count from 0)", missing.size(),
-                   count, missing.size() == 1 ? "is" : "are",
-                   is_there ? "left out by the pattern" : "missing", ranges_of(missing)));
+       fmt::format("{} of the set's {} shards {} {}: number {} (they count from 0)", missing, count,
+                   missing == 1 ? "is" : "are", is_there ? "left out by the pattern" : "missing",
+                   text_of(gaps)));
 }
 
 }  // namespace

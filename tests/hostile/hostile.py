@@ -185,8 +185,8 @@ def commands(infeed, folder):
     for pattern in names(folder):
         yield [infeed, "inspect", pattern], 1
     for path, status in sets(folder):
-        for command in ("verify", "reshard"):
-            yield [infeed, command, path, *(["--output", output()] if command == "reshard" else [])], status
+        yield [infeed, "inspect", path], status
+        yield [infeed, "reshard", path, "--output", output()], status
     for path in record_files(folder):
         yield [infeed, "verify", path, "--json", output()], None
         yield [infeed, "inspect", path], None

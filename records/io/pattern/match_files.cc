@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <iterator>
+#include <set>
 #include <sys/stat.h>
 #include <unordered_set>
 #include <utility>
@@ -17,6 +18,9 @@ namespace infeed {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Each part of a pattern costs stack while folders are looked through, and each brace a search.
+constexpr std::size_t kPatternBytesMax = std::size_t{16} << 10;
 
 /// Returns the folder in front of the first wildcard.
 fs::path fixed_folder(const fs::path& pattern) {
@@ -64,6 +68,10 @@ class Search {
       : pattern_(pattern), parts_(detail::path_parts(pattern)) {
     // As the last part it means the files in all of these folders.
     if (detail::is_any_depth(parts_.back())) parts_.push_back("*");
+    const auto both_any_depth = [](const std::string& a, const std::string& b) {
+      return detail::is_any_depth(a) && detail::is_any_depth(b);
+    };
+    parts_.erase(std::unique(parts_.begin(), parts_.end(), both_any_depth), parts_.end());
   }
 
   /// Sorted by bytes, without folders; Error not_found where there is none.
@@ -85,6 +93,7 @@ class Search {
   void look_in(const std::string& folder, std::size_t part) {
     const std::string& wanted = parts_[part];
     if (detail::is_any_depth(wanted)) {
+      if (!looked_in_.emplace(folder, part).second) return;  // another `**` led here, too
       look_in(folder, part + 1);
       for (const fs::directory_entry& entry : entries_of(folder)) {
         const std::string name = entry.path().filename().string();
@@ -139,6 +148,7 @@ class Search {
   const std::string& pattern_;
   std::vector<std::string> parts_;
   std::vector<std::string> files_;
+  std::set<std::pair<std::string, std::size_t>> looked_in_;  ///< by `**`, which part it was
   bool found_folders_ = false;
 };
 
@@ -170,6 +180,11 @@ std::vector<std::string> match_files(const std::vector<std::string>& patterns) {
   std::vector<std::string> files;
   for (const std::string& pattern : patterns) {
     if (pattern.empty()) throw Error(ErrorCode::invalid_argument, "the file pattern is empty");
+    if (pattern.size() > kPatternBytesMax) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("a file pattern has {} bytes, but {} is the limit: '{}...'",
+                              pattern.size(), kPatternBytesMax, pattern.substr(0, 100)));
+    }
     if (!is_url(pattern) && is_file(pattern)) {
       files.push_back(pattern);
       continue;

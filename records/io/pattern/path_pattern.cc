@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "infeed/error.h"
@@ -16,20 +15,25 @@
 namespace infeed::detail {
 namespace {
 
-bool parts_match(std::span<const std::string> pattern, std::span<const std::string> path) {
-  if (pattern.empty()) return path.empty();
-  if (!is_any_depth(pattern.front())) {
-    return !path.empty() && part_matches(pattern.front(), path.front()) &&
-           parts_match(pattern.subspan(1), path.subspan(1));
+/// Goes through the pattern once, with all places of the path that it may have come to: trying them
+/// one by one would take time that doubles with each `**`.
+bool parts_match(const std::vector<std::string>& pattern, const std::vector<std::string>& path) {
+  std::vector<bool> places(path.size() + 1);
+  places[0] = true;
+  for (const std::string& part : pattern) {
+    std::vector<bool> next(places.size());
+    const bool is_deep = is_any_depth(part);
+    // As the last part it stands for files, of which there must be one.
+    const bool may_be_none = is_deep && &part != &pattern.back();
+    for (std::size_t at = 0; at < places.size(); ++at) {
+      if (may_be_none && places[at]) next[at] = true;
+      if (at == path.size()) break;
+      next[at + 1] = is_deep ? (places[at] || next[at]) && !path[at].starts_with('.')
+                             : places[at] && part_matches(part, path[at]);
+    }
+    places = std::move(next);
   }
-  // As the last part it stands for files, of which there must be one.
-  if (pattern.size() == 1) {
-    return !path.empty() && std::none_of(path.begin(), path.end(), [](const std::string& part) {
-      return part.starts_with('.');
-    });
-  }
-  if (parts_match(pattern.subspan(1), path)) return true;
-  return !path.empty() && !path.front().starts_with('.') && parts_match(pattern, path.subspan(1));
+  return places.back();
 }
 
 /// A brace of a pattern, with the alternatives that stand between it and its end.

@@ -1,10 +1,13 @@
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <tuple>
 
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
 #include <infeed/records/limits.h>
 
+#include "io/pattern/path_pattern.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
@@ -13,6 +16,7 @@ namespace {
 
 using test::error_of;
 using test::TemporaryFolder;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -73,6 +77,41 @@ TEST(MatchFiles, two_stars_are_any_depth) {
       match_files(folder.file("x/**")),
       ElementsAre(folder.file("x/b.csv"), folder.file("x/y/c.csv"), folder.file("x/y/d.txt")));
   EXPECT_THAT(match_files(folder.file("**/y/**/*.csv")), ElementsAre(folder.file("x/y/c.csv")));
+}
+
+TEST(MatchFiles, many_stars_cost_no_more_than_their_number) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("a/a/a/a/a/a/a/a/a/a/a/a"));
+  folder.write("a/a/a/x", "");
+  std::string stars;
+  for (int i = 0; i < 500; ++i) stars += "**/";
+  EXPECT_THAT(match_files(folder.file(stars + "x")), ElementsAre(folder.file("a/a/a/x")));
+  std::string apart;
+  for (int i = 0; i < 12; ++i) apart += "**/a/";
+  EXPECT_EQ(error_of([&] { match_files(folder.file(apart + "**/y")); }).code(),
+            ErrorCode::not_found);
+  EXPECT_THAT(error_of([&] { match_files(folder.file(std::string(20'000, '*'))); }).message(),
+              AllOf(HasSubstr("a file pattern has "), HasSubstr(", but 16384 is the limit")));
+  // Keys of a bucket are compared one by one.
+  std::string key;
+  for (int i = 0; i < 400; ++i) key += "a/";
+  EXPECT_FALSE(detail::path_matches(apart + apart + "**/y", key + "x"));
+  EXPECT_TRUE(detail::path_matches(apart + apart + "**/x", key + "x"));
+  for (const auto& [pattern, path, matches] :
+       std::vector<std::tuple<std::string, std::string, bool>>{{"**/x", "x", true},
+                                                               {"**/x", "a/b/x", true},
+                                                               {"**/x", ".a/x", false},
+                                                               {"**/x", "a/.x", false},
+                                                               {"**/.x", "a/.x", true},
+                                                               {"a/**", "a", false},
+                                                               {"a/**", "a/b/c", true},
+                                                               {"a/**", "a/.b/c", false},
+                                                               {"a/**/b/**/c", "a/b/c", true},
+                                                               {"a/**/b/**/c", "a/x/b/y/b/c", true},
+                                                               {"a/**/b/**/c", "a/x/y/c", false},
+                                                               {"**/**", "a", true}}) {
+    EXPECT_EQ(detail::path_matches(pattern, path), matches) << pattern << ' ' << path;
+  }
 }
 
 TEST(MatchFiles, braces_are_a_list_in_its_order) {

@@ -78,6 +78,14 @@ TEST_F(WholeSet, SeveralMissingOnesAreRanges) {
               HasSubstr("5 of the set's 12 shards are missing: number 0, 3 to 5, 11 ("));
 }
 
+TEST_F(WholeSet, ANameMayClaimBillionsOfShards) {
+  write_shard("t", {4'294'967'295, 7}, "tfrecord");
+  EXPECT_THAT(
+      error_of([&] { match_whole_sets(pattern()); }).message(),
+      HasSubstr("4294967294 of the set's 4294967295 shards are missing: number 0 to 6, 8 to "
+                "4294967294 ("));
+}
+
 TEST_F(WholeSet, ACutShardIsSeenByItsSize) {
   write_shards("t", 4);
   write_manifest("t", 4);
