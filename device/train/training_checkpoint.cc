@@ -22,21 +22,19 @@ constexpr std::size_t kNamedMax = 4;
 
 std::string read_text_file(const std::string& name, std::uint64_t bytes_max) {
   const File file = File::open_to_read(name);
-  const std::optional<std::uint64_t> size = file.size_bytes();
-  if (!size || *size > bytes_max) {
+  const std::uint64_t size = file.size_bytes().value_or(0);
+  if (size > bytes_max) {
     throw detail::damaged_checkpoint(
-        name, fmt::format("{} where {} bytes at most are expected",
-                          size ? fmt::format("{} bytes", *size) : "no regular file", bytes_max));
+        name, fmt::format("{} bytes where {} bytes at most are expected", size, bytes_max));
   }
   return read_file(file);
 }
 
 void check_size(const std::string& name, std::uint64_t expected) {
-  const std::optional<std::uint64_t> size = File::open_to_read(name).size_bytes();
+  const std::uint64_t size = File::open_to_read(name).size_bytes().value_or(0);
   if (size == expected) return;
   throw detail::damaged_checkpoint(
-      name, fmt::format("{} where the manifest names {}",
-                        size ? fmt::format("{} bytes", *size) : "no regular file", expected));
+      name, fmt::format("{} bytes where the manifest names {}", size, expected));
 }
 
 std::vector<NamedText> read_texts(const std::string& name,

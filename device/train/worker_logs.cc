@@ -182,7 +182,7 @@ WorkerLog::WorkerLog(std::string folder, std::int32_t worker)
 
 void WorkerLog::on_begin(FitControl& fit) {
   before_ = {};
-  file_ = File::open(name_, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC);
+  file_ = File::open_own(name_, O_RDWR | O_CREAT | O_APPEND);
   file_.write(fmt::format("{}begins behind step {}\n", ends_within_a_line(file_) ? "\n" : "",
                           fit.state().step));
 }

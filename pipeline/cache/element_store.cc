@@ -91,7 +91,9 @@ std::size_t StoreReader::read(Chunk& out, std::size_t want) {
 void StoreReader::read_values(Chunk& out, std::size_t want) {
   const StoredShard& shard = content_.shards[shard_];
   if (!reader_) {
-    reader_.emplace(folder_ + "/" + shard.file);
+    const std::string name = folder_ + "/" + shard.file;
+    File::open_to_read(name);  // refuses a pipe in its place, which the reader would wait for
+    reader_.emplace(name);
     reader_->skip(read_in_shard_);
   }
   want = static_cast<std::size_t>(std::min<std::uint64_t>(want, shard.values - read_in_shard_));

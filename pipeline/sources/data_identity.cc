@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <concepts>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -45,8 +44,8 @@ class ContentChecksum {
   /// read, nor waited for.
   void add_file(const std::string& path, std::uint64_t bytes_max) {
     try {
-      const File file = File::open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-      if (const auto bytes = file.size_bytes()) add_content(file, *bytes, bytes_max);
+      const File file = File::open_to_read(path);
+      add_content(file, file.size_bytes().value_or(0), bytes_max);
     } catch (const Error&) {
       return;  // it counts with its name and size, and reading it says what is wrong
     }

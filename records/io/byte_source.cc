@@ -98,7 +98,7 @@ std::string read_prefix(const File& file) {
 
 /// Opens a local file as its stored bytes, and recognises the compression.
 OpenedSource open_local(const std::string& name, const SourceOptions& options) {
-  File file = File::open_to_read(name);
+  File file = File::open_stream(name);
   OpenedSource opened{nullptr, options.compression, file.size_bytes()};
   std::string prefix;
   if (options.compression == Compression::automatic) {

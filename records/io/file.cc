@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -15,6 +17,7 @@
 #include "infeed/records/files.h"
 #include "infeed/records/limits.h"
 #include "io/input_file.h"
+#include "io/write_once.h"
 
 namespace infeed {
 namespace {
@@ -90,6 +93,27 @@ Error system_error(std::string_view action, const std::string& file, int error_n
       .at_file(file);
 }
 
+ssize_t detail::write_once(int descriptor, std::string_view bytes) noexcept {
+  sigset_t too_large;
+  sigset_t before;
+  ::sigemptyset(&too_large);
+  ::sigaddset(&too_large, SIGXFSZ);
+  ::pthread_sigmask(SIG_BLOCK, &too_large, &before);
+  ssize_t written = -1;
+  do {
+    written = ::write(descriptor, bytes.data(), bytes.size());
+  } while (written < 0 && errno == EINTR);
+  const int error_number = errno;
+  if (written < 0 && error_number == EFBIG) {
+    const timespec at_once{};
+    while (::sigtimedwait(&too_large, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error_number;
+  return written;
+}
+
 File::File(File&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), name_(std::move(other.name_)) {}
 
@@ -110,10 +134,26 @@ namespace {
 /// Most bytes read from a device: /dev/zero has no end; a terminal and /dev/null have one.
 constexpr std::size_t kDeviceBytesMax = std::size_t{64} << 20;
 
-bool is_device(const File& file) {
+struct stat examine(const File& file) {
   struct stat status {};
-  return ::fstat(file.descriptor(), &status) == 0 && !S_ISFIFO(status.st_mode) &&
-         !S_ISREG(status.st_mode) && !S_ISSOCK(status.st_mode);
+  if (::fstat(file.descriptor(), &status) != 0) throw system_error("examine", file.name(), errno);
+  return status;
+}
+
+const char* kind_of(mode_t mode) {
+  return S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+bool is_device(const File& file) {
+  const mode_t mode = examine(file).st_mode;
+  return S_ISCHR(mode) || S_ISBLK(mode);
+}
+
+/// True if another user's file may lie in the folder and look like ours: anybody may write there,
+/// and nobody may remove what another owns (/tmp, /dev/shm).
+bool is_sticky(const std::string& folder) {
+  struct stat status {};
+  return ::stat(folder.c_str(), &status) == 0 && (status.st_mode & S_ISVTX) != 0;
 }
 
 Error planted(const std::string& path, std::string_view what) {
@@ -152,6 +192,10 @@ File File::open_own(const std::string& path, int flags, std::string reported) {
   if (status.st_nlink > 1) {
     throw planted(path, "another name of a file that has several").at_file(reported);
   }
+  if (status.st_uid != ::geteuid() && is_sticky(folder_of(path))) {
+    throw planted(path, "another user's file in a folder where anybody may write")
+        .at_file(reported);
+  }
   return file;
 }
 
@@ -173,16 +217,24 @@ std::optional<File> File::open_locked(const std::string& path, int flags,
 }
 
 File File::open_to_read(const std::string& name) {
+  // A pipe doesn't keep the open waiting, and for a regular file the flag means nothing.
+  File file = open(name, O_RDONLY | O_NONBLOCK);
+  const mode_t mode = examine(file).st_mode;
+  if (S_ISDIR(mode)) throw system_error("read", name, EISDIR);
+  if (S_ISREG(mode)) return file;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("this is no regular file ({}), which is not read here", kind_of(mode)))
+      .at_file(name);
+}
+
+File File::open_stream(const std::string& name) {
   File file = open(name, O_RDONLY);
-  struct stat status {};
-  if (::fstat(file.descriptor_, &status) != 0) throw system_error("examine", name, errno);
-  if (S_ISDIR(status.st_mode)) throw system_error("read", name, EISDIR);
+  if (S_ISDIR(examine(file).st_mode)) throw system_error("read", name, EISDIR);
   return file;
 }
 
 std::optional<std::uint64_t> File::size_bytes() const {
-  struct stat status {};
-  if (::fstat(descriptor_, &status) != 0) throw system_error("examine", name_, errno);
+  const struct stat status = examine(*this);
   if (!S_ISREG(status.st_mode)) return std::nullopt;
   return static_cast<std::uint64_t>(status.st_size);
 }
@@ -210,8 +262,7 @@ std::size_t File::read_some(std::span<char> into) const {
 
 void File::write(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = detail::write_once(descriptor_, bytes);
     if (written < 0) throw system_error("write", name_, errno);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -255,6 +306,10 @@ std::string read_file(const std::string& file) {
     return whole;
   }
   return read_file(File::open_to_read(file));
+}
+
+std::string read_stream(const std::string& file) {
+  return is_url(file) ? read_file(file) : read_file(File::open_stream(file));
 }
 
 std::string read_file(const File& in) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "infeed/records/crc32c.h"
+#include "io/write_once.h"
 
 namespace infeed {
 namespace {
@@ -89,8 +90,7 @@ void OutputFile::fail(std::string_view action, int error_number) {
 void OutputFile::write(std::string_view bytes) {
   if (is_summed_) crc32c_ = extend_crc32c(crc32c_, bytes);
   while (!bytes.empty()) {
-    const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
+    const ssize_t done = detail::write_once(file_.descriptor(), bytes);
     if (done < 0) fail("write", errno);
     // A short write is no error. The next write says why, if there is a reason.
     bytes_written_ += static_cast<std::uint64_t>(done);

@@ -38,7 +38,7 @@ class FirstProblem final : public pb::DescriptorPool::ErrorCollector {
 /// last one.
 const pb::FileDescriptor* build_files(const std::string& file, pb::DescriptorPool& pool) {
   pb::FileDescriptorSet set;
-  if (!set.ParseFromString(read_file(file)) || set.file_size() == 0) {
+  if (!set.ParseFromString(read_stream(file)) || set.file_size() == 0) {
     fail_set(ErrorCode::data_loss, file,
              "is no descriptor set; protoc --include_imports --descriptor_set_out=FILE writes one");
   }

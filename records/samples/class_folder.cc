@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -186,21 +185,16 @@ std::vector<std::pair<std::string, std::string>> find_look_alikes(
 }
 
 Record read_whole_file(const std::string& name) {
-  const File file = File::open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  const std::optional<std::uint64_t> bytes = file.size_bytes();
-  if (!bytes) {
-    throw Error(ErrorCode::invalid_argument,
-                "this is no regular file (a folder, pipe or device), which is not read here")
-        .at_file(name);
-  }
-  if (*bytes == 0) return Record();
-  detail::BlockReference block(detail::make_lone_block(static_cast<std::size_t>(*bytes),
+  const File file = File::open_to_read(name);
+  const std::uint64_t bytes = file.size_bytes().value_or(0);
+  if (bytes == 0) return Record();
+  detail::BlockReference block(detail::make_lone_block(static_cast<std::size_t>(bytes),
                                                        std::make_shared<detail::BlockPool>(name)));
   const std::size_t got = file.read_at(0, {block->data, block->capacity_bytes});
-  if (got < *bytes) {
+  if (got < bytes) {
     throw Error(ErrorCode::data_loss,
                 fmt::format("the file became shorter while it was read: {} of {} bytes are there",
-                            got, *bytes))
+                            got, bytes))
         .at_file(name);
   }
   detail::Block* const read = block.release();

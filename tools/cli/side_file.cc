@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
@@ -103,7 +102,7 @@ void write_side_file(const RecordWriter& writer, Compression compression, Durabi
   const std::string index_file = writer.file() + std::string(kIndexEnding);
   write_index(writer.index(), index_file);
   if (durability == Durability::leave_to_system) return;
-  File::open(index_file, O_RDONLY).sync();
+  File::open_to_read(index_file).sync();
   sync_folder(folder_of(index_file));
 }
 

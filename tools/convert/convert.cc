@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -194,7 +193,7 @@ class Conversion {
     for (const ShardEntry& entry : manifest.shards) {
       if (!entry.side_file) continue;
       const std::string file = entry.file + entry.side_file->ending;
-      File::open((fs::path(names_.folder) / file).string(), O_RDONLY).sync();
+      File::open_to_read((fs::path(names_.folder) / file).string()).sync();
     }
     sync_folder(names_.folder);
   }

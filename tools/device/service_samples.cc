@@ -55,7 +55,7 @@ std::vector<std::int64_t> parse_service_samples(const std::string& text, const s
 }
 
 std::vector<std::int64_t> read_service_samples(const std::string& file) {
-  return parse_service_samples(read_file(file), file);
+  return parse_service_samples(read_stream(file), file);
 }
 
 std::string service_samples_text(const std::vector<std::int64_t>& ns) {

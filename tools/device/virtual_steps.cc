@@ -61,7 +61,7 @@ NamedTimes service_times(const StepsOfSlice& steps, const VirtualStepsOptions& o
             fmt::format("made up: {} at the median, log-normal with sigma {:g}", ms_text(median_ps),
                         options.service_spread)};
   }
-  const std::string text = read_file(options.samples_file);
+  const std::string text = read_stream(options.samples_file);
   if (!text.starts_with(kRecordingBegin)) {
     std::vector<std::int64_t> ps = parse_service_samples(text, options.samples_file);
     std::string name = fmt::format("{} of {}", with_commas(ps.size()), options.samples_file);

@@ -1,7 +1,6 @@
 #include "train/tuning_profile.h"
 
-#include <fstream>
-
+#include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 
 namespace infeed::tools {
@@ -15,10 +14,12 @@ constexpr std::size_t kProfileBytesMax = 64 * 1024;
 std::string tuning_profile_file(const std::string& checkpoint) { return checkpoint + ".tuning"; }
 
 std::string load_tuning_profile(const std::string& checkpoint) {
-  std::ifstream file(tuning_profile_file(checkpoint), std::ios::binary);
   std::string text(kProfileBytesMax, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(file.bad() ? 0 : static_cast<std::size_t>(file.gcount()));
+  try {
+    text.resize(File::open_to_read(tuning_profile_file(checkpoint)).read_at(0, text));
+  } catch (const Error&) {
+    return {};  // there is none, and the tuner begins anew
+  }
   return text;
 }
 

@@ -1,7 +1,12 @@
+#include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <thread>
 #include <tuple>
+#include <utility>
 
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
@@ -194,6 +199,34 @@ TEST(ReadFile, ALargeFileOfHolesIsRefused) {
               ::testing::HasSubstr("the file claims 67108865 bytes, but was written"));
   std::filesystem::resize_file(name, 1'000'000);
   EXPECT_EQ(read_file(name).size(), 1'000'000U);
+}
+
+/// Nobody waits for a pipe's other end.
+TEST(ReadFile, OnlyRegularFilesAreRead) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
+  for (const auto& [name, kind] :
+       {std::pair(folder.file("pipe"), "a pipe"), {"/dev/zero", "a device"}}) {
+    for (const Error& error :
+         {error_of([&] { read_file(name); }), error_of([&] { File::open_to_read(name); })}) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_EQ(error.file(), name);
+      EXPECT_EQ(error.message(),
+                fmt::format("this is no regular file ({}), which is not read here", kind));
+    }
+  }
+  EXPECT_EQ(error_of([&] { File::open_to_read(folder.path()); }).message(),
+            error_of([&] { File::open_stream(folder.path()); }).message());
+}
+
+TEST(ReadFile, AStreamIsReadToItsEnd) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::jthread writer([&] { File::open(pipe, O_WRONLY).write("some text"); });
+  EXPECT_EQ(read_stream(pipe), "some text");
+  EXPECT_EQ(read_stream(folder.write("file", "more")), "more");
+  EXPECT_EQ(read_stream("/dev/null"), "");
 }
 
 }  // namespace

@@ -1,11 +1,17 @@
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <infeed/error.h>
 #include <infeed/records/output_file.h>
@@ -144,6 +150,59 @@ TEST(OwnFile, RefusesWhatLeadsElsewhere) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THAT(text(pipe), HasSubstr("is no regular file"));
   EXPECT_EQ(read_whole(victim), "precious");
+  if (::geteuid() != 0) return;  // only root can give a file away
+  const std::string foreign = folder.write("foreign", "theirs");
+  ASSERT_EQ(::chown(foreign.c_str(), 12345, 12345), 0);
+  EXPECT_TRUE(File::open_locked(foreign, O_RDWR | O_CREAT | O_APPEND));  // who may, may
+  fs::permissions(folder.path(), fs::perms::all | fs::perms::sticky_bit);
+  EXPECT_THAT(text(foreign), HasSubstr("is another user's file in a folder where anybody may"));
+  EXPECT_EQ(read_whole(foreign), "theirs");
+}
+
+/// Writes up to the limit of a file's size in a process of its own. Returns what the Error says.
+std::string text_of_too_large(const std::function<void()>& write) {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{10'000, 10'000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const std::string said = error_of(write).what();
+    // The signal has not stayed behind, and the program's own writes get it as before.
+    sigset_t waiting;
+    ::sigpending(&waiting);
+    const bool is_left = ::sigismember(&waiting, SIGXFSZ) == 1;
+    (void)!::write(ends[1], said.data(), said.size());
+    ::_exit(is_left ? 1 : 0);
+  }
+  ::close(ends[1]);
+  std::string said(1000, '\0');
+  const ssize_t got = ::read(ends[0], said.data(), said.size());
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  return said;
+}
+
+/// It was SIGXFSZ, which ended the program.
+TEST(FileTooLarge, IsAnErrorAndNotTheEndOfTheProgram) {
+  const TemporaryFolder folder;
+  const std::string bytes(20'000, 'x');
+  const std::string wanted = "the file would be larger than is allowed (ulimit -f)";
+  EXPECT_THAT(text_of_too_large([&] { replace_file(folder.file("a"), bytes); }), HasSubstr(wanted));
+  EXPECT_THAT(
+      text_of_too_large([&] { File::open(folder.file("b"), O_WRONLY | O_CREAT).write(bytes); }),
+      HasSubstr(wanted));
+  EXPECT_THAT(text_of_too_large([&] {
+                sigset_t blocked;
+                ::sigemptyset(&blocked);
+                ::sigaddset(&blocked, SIGXFSZ);
+                ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+                File::open(folder.file("c"), O_WRONLY | O_CREAT).write(bytes);
+              }),
+              HasSubstr(wanted));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "temporary_folder.h"
 #include "tools/run_program.h"
@@ -34,6 +35,9 @@ TEST(TuningProfile, WhatElseLiesThereDoesNoHarm) {
   const std::string checkpoint = folder.file("model.ckpt");
   fs::create_directory(tools::tuning_profile_file(checkpoint));
   EXPECT_EQ(tools::load_tuning_profile(checkpoint), "");
+  fs::remove(tools::tuning_profile_file(checkpoint));
+  ASSERT_EQ(::mkfifo(tools::tuning_profile_file(checkpoint).c_str(), 0600), 0);
+  EXPECT_EQ(tools::load_tuning_profile(checkpoint), "") << "nobody waits for a writer";
   fs::remove(tools::tuning_profile_file(checkpoint));
   std::ofstream(tools::tuning_profile_file(checkpoint)) << std::string(1 << 20, 'x');
   EXPECT_EQ(tools::load_tuning_profile(checkpoint).size(), 64u * 1024);

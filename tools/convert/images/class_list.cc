@@ -33,7 +33,7 @@ std::vector<std::string> split_lines(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> read_class_list(const std::string& file) {
-  const std::string text = read_file(file);
+  const std::string text = read_stream(file);
   const bool is_manifest = text.starts_with('{');
   std::vector<std::string> classes = is_manifest ? read_manifest(file).classes : split_lines(text);
   if (classes.empty()) {

@@ -14,7 +14,7 @@ class PlainFileReader final : public FeatureReader {
  private:
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
     const std::string& name = names_[index];
-    builder.bytes("content", read_file(name)).bytes("filename", input_file_name(name));
+    builder.bytes("content", read_stream(name)).bytes("filename", input_file_name(name));
   }
 
   const Files& names_;

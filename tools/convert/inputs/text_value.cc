@@ -109,10 +109,10 @@ std::optional<Float32> to_float32(double value, std::string_view written) {
 }
 
 ColumnKinds read_schema(const std::string& file) {
-  const std::string text = read_file(file);
-  if (detail::is_json_too_deep(text)) {
+  const std::string text = read_stream(file);
+  if (detail::exceeds_json_limits(text)) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("this is no schema: {}", detail::json_too_deep_text()))
+                fmt::format("this is no schema: {}", detail::json_limits_text()))
         .at_file(file);
   }
   const auto json = nlohmann::json::parse(text, nullptr, false);

@@ -17,8 +17,8 @@
 ///     const std::size_t got = file.read_at(4096, buffer);
 ///
 /// Errors: infeed::Error with the file: not_found, permission_denied, invalid_argument (a folder),
-/// resource_exhausted (disk or quota full, too many open), data_loss (the device fails),
-/// unavailable.
+/// resource_exhausted (disk or quota full, the file larger than `ulimit -f` allows, too many open),
+/// data_loss (the device fails), unavailable.
 namespace infeed {
 
 /// Returns "cannot ACTION: no such file; ..." with the code that fits `error_number`.
@@ -44,8 +44,13 @@ class File {
   /// renamed or removed another.
   static std::optional<File> open_locked(const std::string& path, int flags,
                                          const std::string& reported = {});
-  /// Opens a file for reading; refuses folders.
+  /// Opens a regular file for reading. Anything else (a folder, pipe, socket or device) is an Error
+  /// invalid_argument at once: nobody waits for a pipe's other end. For files that we find
+  /// ourselves (manifests, journals, indexes, checkpoints) and files that are read at any place.
   static File open_to_read(const std::string& name);
+  /// Opens what a user names to be read from its front: a file, a device, or a pipe, whose writer
+  /// is waited for.
+  static File open_stream(const std::string& name);
 
   int descriptor() const { return descriptor_; }
   const std::string& name() const { return name_; }
@@ -57,6 +62,8 @@ class File {
   std::size_t read_at(std::uint64_t offset, std::span<char> into) const;
   /// Reads the bytes at hand, at least one, from a pipe. Returns 0 at the end.
   std::size_t read_some(std::span<char> into) const;
+  /// Writes all bytes. A file that grows beyond `ulimit -f` is an Error, also in a program that
+  /// would be ended by SIGXFSZ otherwise: the calling thread doesn't get the signal meanwhile.
   void write(std::string_view bytes);
   /// Returns when the bytes are on the disk. A failed sync is final: bytes written since the sync
   /// before may be lost, and trying again proves nothing.
@@ -68,10 +75,13 @@ class File {
   std::string name_;
 };
 
-/// Reads a whole file or pipe, by path or URL. Throws data_loss for a large file with holes
+/// Reads a whole regular file, by path or URL. Throws data_loss for a large file with holes
 /// (limits.h).
 std::string read_file(const std::string& file);
 std::string read_file(const File& file);
+/// Reads a file that a user names in the same way. It may also be a pipe or a device, as
+/// /dev/stdin; a device gives 64 MiB at most.
+std::string read_stream(const std::string& file);
 
 /// Returns the folder of `file`; "." for a bare name.
 std::string folder_of(const std::string& file);

@@ -14,8 +14,8 @@
 ///     infeed::replace_file("result.json", "{\"accuracy\": 0.87}\n");
 ///
 /// Errors: already_exists, not_found (the folder), permission_denied, resource_exhausted (disk or
-/// quota full), data_loss (the device fails), failed_precondition (somebody else is writing it),
-/// with the file.
+/// quota full, larger than `ulimit -f` allows), data_loss (the device fails), failed_precondition
+/// (somebody else is writing it), with the file.
 namespace infeed {
 
 enum class ExistingFile { refuse, replace };
