@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <limits>
+#include <map>
 #include <signal.h>
 #include <string>
 #include <sys/stat.h>
@@ -23,39 +26,45 @@ constexpr std::uint64_t kPageBytesMax = std::uint64_t{16} << 20;
 constexpr const char* kFolder = "/dev/shm";
 
 bool is_there(std::int64_t process) {
-  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM;
+  return process > 0 && process <= std::numeric_limits<pid_t>::max() &&
+         (::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM);
 }
 
-/// The numbers of its iterators.
-std::vector<std::uint64_t> numbers_of_pages(std::int64_t process) {
+/// Returns true if the process is another user's. (The kernel gives /proc/PID to root where a
+/// process may not be looked at.)
+bool is_of_another(std::int64_t process) {
+  struct stat status {};
+  return ::stat(fmt::format("/proc/{}", process).c_str(), &status) == 0 &&
+         status.st_uid != ::geteuid();
+}
+
+/// The pages of its iterators by their numbers.
+std::multimap<std::uint64_t, std::string> pages_of(std::int64_t process) {
   const std::string begin = fmt::format("infeed-{}.", process);
-  std::vector<std::uint64_t> numbers;
+  std::multimap<std::uint64_t, std::string> pages;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(kFolder, ignored)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(begin)) continue;
-    const std::string number = name.substr(begin.size());
-    if (number.empty() || number.size() > 18 ||
-        number.find_first_not_of("0123456789") != number.npos) {
-      continue;
-    }
-    numbers.push_back(std::stoull(number));
+    std::uint64_t number = 0;
+    const auto [end, failed] =
+        std::from_chars(name.data() + begin.size(), name.data() + name.size(), number);
+    const bool is_page =
+        failed == std::errc() && (*end == '\0' || *end == '-') && !name.ends_with(".next");
+    if (is_page) pages.emplace(number, entry.path().string());
   }
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
+  return pages;
 }
 
-/// Returns the text of one of this user's own files; empty where it has gone meanwhile.
+/// Returns the text of one of this user's own files. Empty for what another user or a link has put
+/// there, and where the file has gone meanwhile.
 std::string page_text(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0 && errno == ENOENT) return {};
-  if (descriptor < 0) throw system_error("open", path, errno);
+  if (descriptor < 0) return {};
   const File file(descriptor, path);
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) throw system_error("examine", path, errno);
-  if (status.st_uid != ::geteuid()) {
-    throw Error(ErrorCode::permission_denied, "it belongs to another user").at_file(path);
-  }
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return {};
   std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(
                        static_cast<std::uint64_t>(status.st_size), kPageBytesMax)),
                    '\0');
@@ -66,18 +75,22 @@ std::string page_text(const std::string& path) {
 }  // namespace
 
 std::vector<RecordedRun> live_runs(std::int64_t process) {
-  if (process <= 0 || !is_there(process)) {
+  if (!is_there(process)) {
     throw Error(
         ErrorCode::not_found,
         fmt::format("there is no process {}; it has ended, or the number is wrong", process));
   }
   std::vector<RecordedRun> runs;
-  for (const std::uint64_t number : numbers_of_pages(process)) {
-    const std::string path = fmt::format("{}/infeed-{}.{}", kFolder, process, number);
+  for (const auto& [number, path] : pages_of(process)) {
     const std::string text = page_text(path);
     if (text.empty()) continue;
     RecordedRun run = parse_recorded_run(text, path);
     if (!run.stages.empty() && run.process == process) runs.push_back(std::move(run));
+  }
+  if (runs.empty() && is_of_another(process)) {
+    throw Error(
+        ErrorCode::permission_denied,
+        fmt::format("process {} belongs to another user, who alone may look at it", process));
   }
   if (runs.empty()) {
     throw Error(ErrorCode::failed_precondition,

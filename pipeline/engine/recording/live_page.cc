@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <random>
 #include <unistd.h>
 
 #include <infeed/records/file.h>
@@ -12,8 +13,30 @@ namespace infeed::detail {
 
 std::string live_page_begin(long process) { return fmt::format("/dev/shm/infeed-{}.", process); }
 
+namespace {
+
+/// Replaces the file at once. Throws where somebody else's lies at its name, or at that of the next
+/// one.
+void replace_page(const std::string& file, const std::string& text) {
+  const std::string next = file + ".next";
+  ::unlink(next.c_str());
+  // The file is made anew, so that it is nobody else's.
+  const int descriptor =
+      ::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (descriptor < 0) throw system_error("create", next, errno);
+  try {
+    File(descriptor, next).write(text);
+    if (std::rename(next.c_str(), file.c_str()) != 0) throw system_error("rename", next, errno);
+  } catch (const Error&) {
+    ::unlink(next.c_str());
+    throw;
+  }
+}
+
+}  // namespace
+
 LivePage::LivePage(std::uint64_t number)
-    : file_(fmt::format("{}{}", live_page_begin(::getpid()), number)) {}
+    : numbered_(fmt::format("{}{}", live_page_begin(::getpid()), number)) {}
 
 LivePage::~LivePage() { ::unlink(file_.c_str()); }
 
@@ -31,17 +54,15 @@ void LivePage::add(const std::string& line) {
 bool LivePage::show() {
   std::string text = header_ + stages_;
   for (const std::string& line : lines_) text += line;
-  const std::string next = file_ + ".next";
   try {
-    ::unlink(next.c_str());
-    // The file is made anew, so that it is nobody else's.
-    const int descriptor =
-        ::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (descriptor < 0) throw system_error("create", next, errno);
-    File(descriptor, next).write(text);
-    if (std::rename(next.c_str(), file_.c_str()) != 0) throw system_error("rename", next, errno);
-  } catch (const Error&) {
-    ::unlink(next.c_str());
+    try {
+      replace_page(file_, text);
+    } catch (const Error&) {
+      ::unlink(file_.c_str());  // only its owner may
+      file_ = fmt::format("{}-{}", numbered_, std::random_device()());
+      replace_page(file_, text);
+    }
+  } catch (const std::exception&) {  // there is no room, or nothing to draw from
     return false;
   }
   return true;

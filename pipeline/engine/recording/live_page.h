@@ -10,6 +10,9 @@ namespace infeed::detail {
 /// The last seconds of a run that records, for `infeed top` of the same user: a file in memory
 /// (/dev/shm/infeed-PID.NUMBER, readable by its owner only) with lines of a recording. It is
 /// replaced as a whole, so that a reader never waits and never makes anybody wait.
+///
+/// Anybody may put a file of this name there before. The page is then NUMBER-DRAWN, with a number
+/// that nobody can know.
 class LivePage {
  public:
   explicit LivePage(std::uint64_t number);
@@ -25,7 +28,8 @@ class LivePage {
  private:
   static constexpr std::size_t kLinesMax = 64;
 
-  const std::string file_;
+  const std::string numbered_;
+  std::string file_ = numbered_;
   std::string header_;
   std::string stages_;
   std::deque<std::string> lines_;  ///< the last lines of all other kinds
