@@ -61,7 +61,7 @@ ProvidedCredentials credentials_in(const ServiceAnswer& answer, const std::strin
 }
 
 ProvidedCredentials credentials_in_json(const ServiceAnswer& answer, const std::string& url) {
-  const bool is_deep = detail::is_json_too_deep(answer.text);
+  const bool is_deep = detail::exceeds_json_limits(answer.text);
   const auto json =
       nlohmann::json::parse(is_deep ? "" : answer.text, nullptr, /*allow_exceptions=*/false);
   return credentials_in(answer, url, "Token", [&json](const char* name) -> std::string {

@@ -1,5 +1,7 @@
 #include "remote/http/attempt.h"
 
+#include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
 #include <utility>
 
@@ -42,7 +44,29 @@ void Attempt::prepare(const UrlTarget& target, const UrlOptions& options,
   }
   if (connection == Connection::fresh) request_.set(CURLOPT_FRESH_CONNECT, 1L);
   request_.set_ca_file(options.ca_file);
-  last_byte = Transfer::Clock::now();  // signing may have waited for credentials
+  last_byte_ = window_begin_ = Clock::now();  // signing may have waited for credentials
+}
+
+std::string Attempt::why_stalled(const UrlOptions& options, Clock::time_point now) {
+  using Seconds = std::chrono::duration<double>;
+  if (now - last_byte_ >= options.stall_timeout) {
+    return fmt::format("no byte came for {:g} s", Seconds(options.stall_timeout).count());
+  }
+  if (options.bytes_per_second_min == 0 || now - window_begin_ < options.rate_window) return {};
+  const double window_s = Seconds(options.rate_window).count();
+  const std::size_t came = std::exchange(window_bytes_, 0);
+  window_begin_ = now;
+  if (static_cast<double>(came) >= static_cast<double>(options.bytes_per_second_min) * window_s) {
+    return {};
+  }
+  return fmt::format("{} bytes came in {:g} s, where {} a second are the least", came, window_s,
+                     options.bytes_per_second_min);
+}
+
+Transfer::Clock::time_point Attempt::next_look(const UrlOptions& options) const {
+  const Clock::time_point stalled = last_byte_ + options.stall_timeout;
+  return options.bytes_per_second_min == 0 ? stalled
+                                           : std::min(stalled, window_begin_ + options.rate_window);
 }
 
 std::size_t Attempt::receive_header(char* bytes, std::size_t unit, std::size_t count,
@@ -64,7 +88,8 @@ std::size_t Attempt::receive_header(char* bytes, std::size_t unit, std::size_t c
 std::size_t Attempt::receive(char* bytes, std::size_t unit, std::size_t count, void* attempt) {
   auto& self = *static_cast<Attempt*>(attempt);
   const std::size_t size = unit * count;
-  self.last_byte = Transfer::Clock::now();
+  self.last_byte_ = Clock::now();
+  self.window_bytes_ += size;
   try {
     return self.sink_.take(self, {bytes, size}) ? size : 0;
   } catch (const std::exception& error) {  // must not pass through libcurl

@@ -34,6 +34,11 @@ class Attempt {
   Transfer& transfer() const { return *transfer_; }
   std::string_view detail() const { return request_.detail(); }
 
+  /// Returns why the request is to be given up; an empty text while its bytes come quickly enough.
+  std::string why_stalled(const UrlOptions& options, Transfer::Clock::time_point now);
+  /// The next time at which why_stalled() may have something to say.
+  Transfer::Clock::time_point next_look(const UrlOptions& options) const;
+
   ByteRange asked = {};
   /// Place of the next byte in the object.
   std::uint64_t position = 0;
@@ -42,9 +47,9 @@ class Attempt {
   std::optional<AnswerHead> head = std::nullopt;
   std::optional<HttpFailure> failure = std::nullopt;
   std::string body_begin = {};  ///< for an answer with an unwanted status
-  Transfer::Clock::time_point last_byte = Transfer::Clock::now();
 
  private:
+  using Clock = Transfer::Clock;
   static std::size_t receive_header(char* bytes, std::size_t unit, std::size_t count,
                                     void* attempt);
   static std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* attempt);
@@ -53,6 +58,9 @@ class Attempt {
   Sink& sink_;
   Origin origin_;
   CurlRequest request_;
+  Clock::time_point last_byte_ = Clock::now();
+  Clock::time_point window_begin_ = last_byte_;
+  std::size_t window_bytes_ = 0;  ///< that have come since window_begin_
 };
 
 }  // namespace infeed::detail

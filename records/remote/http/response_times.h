@@ -27,7 +27,7 @@ class ResponseTimes {
   /// Returns the time within which `percentile` of the ranges of at least `bytes` came. Empty while
   /// there are few such ranges.
   std::optional<Duration> of(std::size_t bytes, double percentile) const {
-    if (percentile >= 1) return std::nullopt;
+    if (!(percentile < 1)) return std::nullopt;  // nor for NaN
     std::vector<Duration> took;
     for (const Sample& sample : samples_) {
       if (sample.bytes >= bytes) took.push_back(sample.took);

@@ -140,13 +140,10 @@ void Transfers::start_attempt(const std::shared_ptr<Transfer>& transfer,
 }
 
 void Transfers::end_stalled(Clock::time_point now) {
-  const std::string detail = fmt::format(
-      "no byte came for {:g} s", std::chrono::duration<double>(options_.stall_timeout).count());
   // Goes backwards, since ending an attempt takes it out of the list.
   for (std::size_t i = attempts_.size(); i-- > 0;) {
-    if (now - attempts_[i]->last_byte >= options_.stall_timeout) {
-      end_attempt(*attempts_[i], CURLE_OPERATION_TIMEDOUT, detail);
-    }
+    const std::string reason = attempts_[i]->why_stalled(options_, now);
+    if (!reason.empty()) end_attempt(*attempts_[i], CURLE_OPERATION_TIMEDOUT, reason);
   }
 }
 
@@ -175,7 +172,7 @@ int Transfers::poll_ms(Clock::time_point now) const {
     }
   }
   for (const auto& attempt : attempts_) {
-    next = std::min(next, attempt->last_byte + options_.stall_timeout);
+    next = std::min(next, attempt->next_look(options_));
   }
   const auto wait = std::chrono::ceil<milliseconds>(next - now);
   return static_cast<int>(std::max<milliseconds::rep>(wait.count(), 0));

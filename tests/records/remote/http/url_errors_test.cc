@@ -198,6 +198,21 @@ TEST_F(UrlErrors, TellOfAStalledServer) {
   EXPECT_EQ(error.message(), host() + " is too slow (no byte came for 0.01 s); tried 2 times");
 }
 
+/// A byte now and then held a reader for days.
+TEST_F(UrlErrors, TellOfAServerThatTrickles) {
+  UrlOptions options = quick_retries();
+  options.rate_window = 10ms;
+  options.retries = 1;
+  const Error error = error_for({.body = "abc", .hang_after = 1}, options);
+  EXPECT_EQ(error.code(), ErrorCode::deadline_exceeded);
+  EXPECT_THAT(error.message(),
+              HasSubstr("bytes came in 0.01 s, where 1024 a second are the least); tried 2 times"));
+  options.bytes_per_second_min = 0;
+  options.stall_timeout = 50ms;
+  EXPECT_THAT(error_for({.body = "abc", .hang_after = 1}, options).message(),
+              HasSubstr("no byte came for 0.05 s"));
+}
+
 TEST_F(UrlErrors, TellOfARedirectInACircle) {
   const Error error = error_for({.status = 302, .headers = {"Location: /a"}});
   EXPECT_EQ(error.code(), ErrorCode::failed_precondition);

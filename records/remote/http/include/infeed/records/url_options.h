@@ -59,6 +59,11 @@ struct UrlOptions {
   std::chrono::milliseconds connect_timeout{10'000};
   /// A request that brings no byte for this long is given up (and tried again).
   std::chrono::milliseconds stall_timeout{30'000};
+  /// A request that brings fewer bytes a second than this, on average over each `rate_window`, is
+  /// given up in the same way: a server must not hold a reader for days with a byte now and then.
+  /// 0: any rate will do. All requests of a program share its link, so the default is low.
+  std::size_t bytes_per_second_min = std::size_t{1} << 10;
+  std::chrono::milliseconds rate_window{60'000};
   /// A range that takes longer than this part of the earlier ones took (at least `hedge_delay_min`)
   /// is asked for a second time; the bytes that come first count. 1 or more: never.
   double hedge_percentile = 0.95;
