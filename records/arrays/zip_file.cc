@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "infeed/error.h"
+#include "infeed/records/limits.h"
 #include "infeed/records/page_buffer.h"
 #include "io/little_endian.h"
 
@@ -101,6 +102,7 @@ std::uint32_t extend_zip_crc(std::uint32_t crc, std::span<const char> bytes) {
 
 ZipFile::ZipFile(std::shared_ptr<const SeekableFile> file) : file_(std::move(file)) {
   read_directory(find_directory());
+  require_apart();
 }
 
 void ZipFile::refuse(std::string_view reason, std::uint64_t offset) const {
@@ -186,6 +188,26 @@ void ZipFile::read_directory(const Directory& directory) {
     take_zip64(left.substr(kEntryBytes + name_bytes, extra_bytes), member);
     left.remove_prefix(kEntryBytes + name_bytes + extra_bytes + comment_bytes);
     if (!member.name.ends_with('/')) members_.push_back(std::move(member));
+  }
+}
+
+/// Refuses members that share bytes of the file, or claim more than deflate can make of theirs. A
+/// file of some KB could fill a disk otherwise, by decompressing the same bytes again and again.
+void ZipFile::require_apart() const {
+  std::vector<const Member*> by_place;
+  for (const Member& member : members_) by_place.push_back(&member);
+  std::ranges::sort(by_place, {}, &Member::header);
+  std::uint64_t end = 0;
+  for (const Member* const member : by_place) {
+    if (member->header < end) fail(*member, "it lies within the one before it");
+    const bool is_deflated = member->method == kDeflated;
+    if (is_deflated && member->bytes / limits::deflate_bytes_of_byte > member->packed_bytes) {
+      fail(*member, fmt::format("{} compressed bytes can't become as many", member->packed_bytes));
+    }
+    if (__builtin_add_overflow(member->header, kLocalBytes, &end) ||
+        __builtin_add_overflow(end, member->packed_bytes, &end)) {
+      break;  // behind the end of the file, as packed_part() says
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <png.h>
 
 #include <infeed/error.h>
+#include <infeed/records/limits.h>
 
 #include "image/requirements.h"
 
@@ -72,6 +73,9 @@ bool read_rows(PngDecoder& decoder, const PngRows& rows, const Rect& part, RowSi
   decoder.info = png_create_info_struct(decoder.png);
   // The library's own limits were checked before.
   png_set_user_limits(decoder.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  // Nobody asks for texts, profiles and other ancillary chunks: they are passed over. libpng would
+  // decompress up to 8 MB of each, and keep up to a thousand.
+  png_set_keep_unknown_chunks(decoder.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_read_fn(decoder.png, &decoder.source, read_png_bytes);
   png_read_info(decoder.png, decoder.info);
   // Gamma stays as it is: a dataset wants the numbers of the file.
@@ -111,8 +115,8 @@ void PngReader::open(std::string_view bytes, const ImageHeader& header,
                             bytes.size()));
   }
   require_pixels({header.width, header.height}, limits);
-  // Deflate makes at most 1,032 bytes from one, and a pixel has at least one bit.
-  constexpr std::uint64_t kPixelsOfByteMax = 1032 * 8;
+  // A pixel has at least one bit.
+  constexpr std::uint64_t kPixelsOfByteMax = limits::deflate_bytes_of_byte * 8;
   if (std::uint64_t{header.width} * header.height / kPixelsOfByteMax <= bytes.size()) return;
   throw Error(ErrorCode::data_loss,
               fmt::format("the PNG image can't be decoded: {} x {} pixels don't fit into its {} "

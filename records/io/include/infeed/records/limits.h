@@ -24,12 +24,12 @@ inline constexpr int json_depth = 100;
 /// Columns in lines of JSON, and the bytes of their names. "outer.inner" repeats the names of the
 /// objects around it, so a line of 1 MB could have names of GBs. A column costs hundreds of bytes
 /// before its first value. Searches for names in records (convert, inspect, infer_schema) have the
-/// same limit for all shards of a set together.
+/// same limit for all shards of a set together, and headers of CSV have it where no schema chooses.
 inline constexpr std::size_t json_columns = std::size_t{1} << 16;
 inline constexpr std::size_t json_names_bytes = std::size_t{16} << 20;
 
-/// Values in a line of JSON that is taken apart without a schema (convert, inferring one). Each
-/// costs tens of bytes meanwhile.
+/// Values in a line of JSON that is taken apart without a schema (convert, inferring one), and in a
+/// JSON that is read whole (manifests, plans, schemas). Each costs tens of bytes meanwhile.
 inline constexpr std::size_t json_line_values = std::size_t{1} << 22;
 
 /// Rows of an NPY array that have no values, as in shape (n, 0). They take no bytes, so the file's
@@ -54,6 +54,10 @@ inline constexpr int zstd_window_log = 27;
 /// Arrays of one NPZ file that are read at once. Each compressed array has an open file with its
 /// decompressed copy, and a process may usually have 1024 open files.
 inline constexpr std::size_t npz_arrays = 900;
+
+/// Bytes that deflate makes of one at most. A member of an NPZ file, or an image, that claims more is
+/// refused before it is decompressed.
+inline constexpr std::uint64_t deflate_bytes_of_byte = 1032;
 
 /// Names that a pattern of shards stands for, and pages of a bucket's list, each of up to 1,000
 /// names.

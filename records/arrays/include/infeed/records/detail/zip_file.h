@@ -10,8 +10,9 @@
 /// Why: NumPy's .npz files are zip files, whose arrays are read at any place. Members are stored or
 /// deflated; other methods and encryption are refused. ZIP64 is read.
 ///
-/// No claim of the file is believed: places must lie inside it, and sizes are compared with the
-/// bytes that are there. Not meant to be used directly.
+/// No claim of the file is believed: places must lie inside it and apart from each other, and sizes
+/// are compared with the bytes that are there. All members together have at most
+/// limits::deflate_bytes_of_byte times the bytes of the file. Not meant to be used directly.
 namespace infeed::detail {
 
 /// A range of a file's bytes.
@@ -58,6 +59,7 @@ class ZipFile {
   };
   Directory find_directory() const;
   void read_directory(const Directory& directory);
+  void require_apart() const;
   FilePart packed_part(const Member& member) const;
   [[noreturn]] void refuse(std::string_view reason, std::uint64_t offset) const;
   [[noreturn]] void fail(const Member& member, std::string_view reason) const;
