@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/device/infeed_queue.h>
 #include <infeed/error.h>
 
@@ -50,7 +51,7 @@ class HostFeeder {
         queues_({.replicas = options.replicas,
                  .depth = options.feed == InfeedFeed::ahead ? options.depth : 1}) {
     if (feed_ == InfeedFeed::on_demand) return;
-    feeder_ = std::jthread([this] {
+    feeder_ = start_thread<std::jthread>([this] {
       while (fetch()) {
       }
     });

@@ -233,9 +233,9 @@ std::string ColumnSchema::to_json() const {
 ColumnSchema ColumnSchema::from_json(std::string_view text) {
   Json json;
   try {
-    if (detail::is_json_too_deep(text)) {
-      throw Error(ErrorCode::invalid_argument, fmt::format("the schema is no list of columns: {}",
-                                                           detail::json_too_deep_text()));
+    if (detail::exceeds_json_limits(text)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the schema is no list of columns: {}", detail::json_limits_text()));
     }
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {

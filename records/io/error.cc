@@ -130,7 +130,14 @@ void Error::build_text() {
 
 namespace detail {
 
-std::shared_ptr<const Error> terminal_error() {
+namespace {
+
+// Made while there is memory.
+const auto no_memory = std::make_shared<const Error>(
+    ErrorCode::resource_exhausted,
+    "the system has no more memory; use fewer threads, smaller buffers, or a machine with more");
+
+std::shared_ptr<const Error> error_in_flight() {
   Error error(ErrorCode::internal, "a stage failed");
   try {
     throw;
@@ -138,7 +145,7 @@ std::shared_ptr<const Error> terminal_error() {
     error = thrown;
     if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
   } catch (const std::bad_alloc&) {
-    error = Error(ErrorCode::resource_exhausted, "the system has no more memory");
+    return no_memory;
   } catch (const std::exception& thrown) {
     error = Error(ErrorCode::internal, thrown.what());
     error.caused_by(std::current_exception());
@@ -146,6 +153,16 @@ std::shared_ptr<const Error> terminal_error() {
     error.caused_by(std::current_exception());
   }
   return std::make_shared<const Error>(std::move(error));
+}
+
+}  // namespace
+
+std::shared_ptr<const Error> terminal_error() noexcept {
+  try {
+    return error_in_flight();
+  } catch (const std::bad_alloc&) {
+    return no_memory;
+  }
 }
 
 }  // namespace detail

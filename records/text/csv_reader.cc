@@ -139,7 +139,7 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
                                        .url = options.url};
   if (options.has_header) {
     feed_options.read_header = [&](std::string_view header) {
-      for (const auto& field : cells.split(header)) names.emplace_back(field.text);
+      names = detail::column_names(cells.split(header));
       return nullptr;
     };
   }
@@ -151,8 +151,8 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
   for_each_row(rows, format, [&](std::string_view row) {
     const auto& fields = cells.split(row);
     if (names.empty()) {
-      while (names.size() < fields.size())
-        names.push_back(fmt::format("column{}", names.size() + 1));
+      names = detail::column_names(fields);  // as many as there are
+      for (std::size_t i = 0; i < names.size(); ++i) names[i] = fmt::format("column{}", i + 1);
       guesses.resize(names.size());
     }
     if (fields.size() != names.size()) return;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "infeed/error.h"
+#include "infeed/records/detail/json_depth.h"
 #include "infeed/records/detail/text_value.h"
 #include "infeed/records/limits.h"
 #include "text/csv_cells.h"
@@ -60,6 +61,16 @@ const std::vector<CsvField>& CsvRow::split(std::string_view row) & {
     }
     at = stop + 1;
   }
+}
+
+std::vector<std::string> column_names(const std::vector<CsvField>& header) {
+  std::size_t bytes = 0;
+  for (const CsvField& name : header) bytes += name.text.size();
+  const std::string wrong = too_many_json_columns(header.size(), bytes);
+  if (!wrong.empty()) throw Error(ErrorCode::resource_exhausted, wrong);
+  std::vector<std::string> names;
+  for (const CsvField& name : header) names.emplace_back(name.text);
+  return names;
 }
 
 RowFormat row_format(const CsvOptions& options) {

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "infeed/records/limits.h"
-
 namespace infeed::detail {
 
-bool is_json_too_deep(std::string_view text) {
+bool exceeds_json_limits(std::string_view text, std::size_t values_max) {
   int depth = 0;
+  std::size_t values = 0;  // before each stands a bracket, a comma or a colon
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -16,7 +15,9 @@ bool is_json_too_deep(std::string_view text) {
     } else if (in_string) {
       if (c == '\\') ++i;  // an escaped character, even a quote, doesn't end the string
     } else if (c == '{' || c == '[') {
-      if (++depth > limits::json_depth) return true;
+      if (++depth > limits::json_depth || ++values > values_max) return true;
+    } else if (c == ',' || c == ':') {
+      if (++values > values_max) return true;
     } else if (c == '}' || c == ']') {
       --depth;
     }
@@ -24,9 +25,9 @@ bool is_json_too_deep(std::string_view text) {
   return false;
 }
 
-std::string_view json_too_deep_text() {
+std::string_view json_limits_text() {
   static_assert(limits::json_depth == 100);
-  return "objects and arrays lie more than 100 deep in each other";
+  return "objects and arrays lie more than 100 deep in each other, or have millions of values";
 }
 
 std::string too_many_json_columns(std::size_t columns, std::size_t names_bytes) {

@@ -134,7 +134,7 @@ bool JsonCursor::fail_expected(std::string_view expected) {
 
 bool JsonCursor::enter(int depth) {
   if (depth <= limits::json_depth) return true;
-  return fail(std::string(json_too_deep_text()));
+  return fail(std::string(json_limits_text()));
 }
 
 bool JsonCursor::read_string(JsonString& out) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fmt/format.h>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <unordered_map>
@@ -60,9 +61,9 @@ std::string dump_json(const Json& json, int indent) {
 
 /// Discarded where it is no JSON. The depth is looked at first, as no checksum has been checked yet.
 Json parse_manifest(const std::string& text, const std::string& file) {
-  if (!detail::is_json_too_deep(text)) return Json::parse(text, nullptr, false);
+  if (!detail::exceeds_json_limits(text)) return Json::parse(text, nullptr, false);
   throw Error(ErrorCode::data_loss,
-              fmt::format("the manifest is damaged: {}", detail::json_too_deep_text()))
+              fmt::format("the manifest is damaged: {}", detail::json_limits_text()))
       .at_file(file);
 }
 
@@ -98,8 +99,10 @@ std::string to_json(const ManifestShard& shard) {
 }
 
 ManifestShard parse_manifest_shard(const std::string& json) try {
-  if (detail::is_json_too_deep(json)) throw std::runtime_error("depth");
+  if (detail::exceeds_json_limits(json)) throw std::runtime_error("depth");
   return parse_shard(Json::parse(json));
+} catch (const std::bad_alloc&) {
+  throw;  // is no damage
 } catch (const std::exception&) {
   throw Error(ErrorCode::data_loss, fmt::format("'{}' describes no shard of a manifest", json));
 }
@@ -132,6 +135,8 @@ ShardManifest read_shard_manifest(const std::string& file) {
                             "be trusted",
                             name.what()))
         .at_file(file);
+  } catch (const std::bad_alloc&) {
+    throw;  // is no damage
   } catch (const std::exception&) {
     throw Error(ErrorCode::data_loss,
                 "the manifest is damaged: its checksum does not match what it says; take it from a "

@@ -12,10 +12,12 @@ namespace infeed::tools::limits {
 /// thousandfold; without a limit its endless row would be unpacked into memory.
 inline constexpr std::uint64_t text_row_bytes = std::uint64_t{64} << 20;
 
-/// Stages of a recorded run, each of which may be compared with every other; and bytes of a
-/// recording's line, which covers a tenth of a second.
+/// Stages of a recorded run, each of which may be compared with every other; and bytes and values of
+/// a recording's line, which covers a tenth of a second. A value costs up to 100 bytes meanwhile; a
+/// line of 8,192 steps or 10,000 stages has a tenth of them.
 inline constexpr int recorded_stages = 10'000;
 inline constexpr std::size_t recorded_line_bytes = std::size_t{16} << 20;
+inline constexpr std::size_t recorded_line_values = std::size_t{1} << 20;
 
 /// Looks at windows and calls while a step waited, over all late steps of a recording. While steps
 /// follow each other, each of a run's windows and calls is looked at a few times.
@@ -27,6 +29,9 @@ inline constexpr std::size_t sentence_name_bytes = 1000;
 
 /// Batches of a recording that are replayed; a step may claim any number of elements.
 inline constexpr std::size_t replayed_batches = std::size_t{1} << 24;
+
+/// Examples of a global batch (--batch, --replay). Their bytes are counted in 64 bits.
+inline constexpr std::int64_t global_batch = std::int64_t{1} << 32;
 
 /// Lines of a terminal in which a picture is drawn.
 inline constexpr std::size_t picture_lines = 200;

@@ -152,7 +152,7 @@ double share_of_part(const ConvertOptions& options) {
 }
 
 std::string describe_difference(const std::string& there, const std::string& now) {
-  if (detail::is_json_too_deep(there)) return "its plan can't be read";
+  if (detail::exceeds_json_limits(there)) return "its plan can't be read";
   const Json found = Json::parse(there, nullptr, false);
   if (!found.is_object()) return "its plan can't be read";
   std::vector<std::string> differences;
@@ -177,7 +177,7 @@ std::string describe_difference(const std::string& there, const std::string& now
 }
 
 std::optional<std::uint32_t> shards_of_plan(const std::string& text) {
-  if (detail::is_json_too_deep(text)) return std::nullopt;
+  if (detail::exceeds_json_limits(text)) return std::nullopt;
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   const auto shards = json.find("shards");

@@ -1,5 +1,6 @@
 #include "convert/manifest.h"
 
+#include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -48,13 +49,15 @@ std::string to_text(const ShardEntry& entry) {
 }
 
 std::optional<ShardEntry> parse_shard_entry(const std::string& text) try {
-  if (detail::is_json_too_deep(text)) return std::nullopt;
+  if (detail::exceeds_json_limits(text)) return std::nullopt;
   const Json json = Json::parse(text);
   ShardEntry entry(parse_manifest_shard(text));
   entry.shard = detail::json_integer<std::uint32_t>(json, "shard");
   entry.statistics = ColumnStatistics::from_json(json.at("statistics"));
   entry.quarantined = parse_quarantined(json.at("quarantined"));
   return entry;
+} catch (const std::bad_alloc&) {
+  throw;  // is no damage
 } catch (const std::exception&) {
   return std::nullopt;
 }
@@ -130,6 +133,8 @@ Manifest read_manifest(const std::string& file) {
       manifest.classes.push_back(detail::bytes_of_utf8_name(name));
     }
     return manifest;
+  } catch (const std::bad_alloc&) {
+    throw;  // is no damage
   } catch (const std::exception&) {
     throw Error(ErrorCode::data_loss,
                 "the manifest doesn't say what one of this version does; take it from a copy, or "

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_map>
@@ -253,7 +253,13 @@ void check_stages(const RecordedRun& run) {
 }
 
 Json parsed(const std::string& line) {
-  if (detail::is_json_too_deep(line)) throw Error(ErrorCode::data_loss, "it is nested too deeply");
+  if (line.size() > limits::recorded_line_bytes ||
+      detail::exceeds_json_limits(line, limits::recorded_line_values)) {
+    throw Error(ErrorCode::data_loss,
+                fmt::format("it has more than {} bytes or {} values, the limits, or is nested too "
+                            "deeply",
+                            limits::recorded_line_bytes, limits::recorded_line_values));
+  }
   return Json::parse(line);
 }
 
@@ -289,16 +295,14 @@ RecordedRun parse_recorded_run(std::string_view text, const std::string& path,
     if (number == 1) check_begin(path, line);
     at = is_cut ? text.size() : end + 1;
     try {
-      if (line.size() > limits::recorded_line_bytes) {
-        throw Error(ErrorCode::data_loss, fmt::format("it is longer than {} bytes, the limit",
-                                                      limits::recorded_line_bytes));
-      }
       const Json json = parsed(line);
       if (number == 1) check_version(json, path);
       reading.take(json);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::failed_precondition) throw;
       if (!is_cut) throw damaged(path, number, error.message());
+    } catch (const std::bad_alloc&) {
+      throw;  // is no damage
     } catch (const std::exception& error) {
       if (!is_cut) throw damaged(path, number, error.what());
     }

@@ -1,6 +1,7 @@
 #include "engine/threads/periodic_thread.h"
 
 #include <algorithm>
+#include <new>
 
 #include <infeed/detail/start_threads.h>
 
@@ -29,7 +30,10 @@ void PeriodicThread::run() {
       continue;
     }
     lock.unlock();
-    if (!step_()) return;
+    try {
+      if (!step_()) return;
+    } catch (const std::bad_alloc&) {  // the run, which this thread only looks at, has the error
+    }
     lock.lock();
     next = std::chrono::steady_clock::now() + pause_;
   }

@@ -10,7 +10,7 @@ namespace infeed::detail {
 
 /// A thread that does something now and then. It waits for `pause` and calls `step`, until `step`
 /// returns false or the object is destroyed. The destructor waits for a running step and for the
-/// thread's end.
+/// thread's end. A step that finds no memory ends there, and the next one comes in its time.
 class PeriodicThread {
  public:
   /// The thread calls `begin` first.

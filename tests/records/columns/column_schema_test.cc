@@ -113,9 +113,10 @@ TEST(ColumnSchema, errors_of_json_name_the_place_and_what_is_allowed) {
   EXPECT_EQ(refused(R"({"name": "x", "dtype": "int8", "default": 1e999})"),
             "the schema has a number beyond the range of a double (1.8e308): write a smaller one, "
             "or \"inf\"");
-  EXPECT_EQ(
-      error_of([] { ColumnSchema::from_json(std::string(1'000'000, '[')); }).message(),
-      "the schema is no list of columns: objects and arrays lie more than 100 deep in each other");
+  EXPECT_EQ(error_of([] { ColumnSchema::from_json(std::string(1'000'000, '[')); }).message(),
+            "the schema is no list of columns: objects and arrays lie more than 100 deep in each "
+            "other, or have "
+            "millions of values");
   EXPECT_EQ(error_of([] { ColumnSchema::from_json("[]"); }).message(),
             "the schema is []; it must be an object with a list of columns, as {\"columns\": "
             "[{\"name\": \"label\", \"dtype\": \"int64\"}]}");

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <infeed/records/csv.h>
+#include <infeed/records/limits.h>
 
 #include "records/temporary_files.h"
 #include "thrown_error.h"
@@ -268,6 +269,23 @@ TEST_F(CsvReaderTest, FieldsOfARowAreLimited) {
   EXPECT_THAT(refused(commas, people_).message(), HasSubstr(limit));
   EXPECT_THAT(refused("age,size,name\n1,2,x" + commas, people_).message(),
               HasSubstr("the row has 2000003 fields, but 3 are expected"));
+}
+
+/// A header of a million columns took 537 MB.
+TEST_F(CsvReaderTest, InferringHasALimitOfColumns) {
+  const auto header_of = [](std::size_t columns) {
+    std::string header = "c0";
+    for (std::size_t i = 1; i < columns; ++i) header += fmt::format(",c{}", i);
+    return header + "\n";
+  };
+  const std::string most = folder_.write("most.csv", header_of(limits::json_columns));
+  EXPECT_EQ(infer_csv_schema(most).columns().size(), limits::json_columns);
+  const std::string more = folder_.write("more.csv", header_of(limits::json_columns + 1));
+  for (const bool has_header : {false, true}) {
+    const Error error = error_of([&] { infer_csv_schema(more, {.has_header = has_header}); });
+    EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+    EXPECT_THAT(error.message(), HasSubstr("there are 65537 columns with "));
+  }
 }
 
 TEST_F(CsvReaderTest, InfersASchema) {

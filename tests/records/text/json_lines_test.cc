@@ -254,10 +254,12 @@ TEST(JsonDepth, CountsWhatIsOpen) {
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + R"("[[\"[[", {}, [])" + std::string(depth, ']');
   };
-  EXPECT_FALSE(detail::is_json_too_deep(nested(99)));
-  EXPECT_TRUE(detail::is_json_too_deep(nested(100)));
-  EXPECT_FALSE(detail::is_json_too_deep(""));
-  EXPECT_FALSE(detail::is_json_too_deep("\"" + std::string(1000, '[') + "\\"));
+  EXPECT_FALSE(detail::exceeds_json_limits(nested(99)));
+  EXPECT_TRUE(detail::exceeds_json_limits(nested(100)));
+  EXPECT_FALSE(detail::exceeds_json_limits(""));
+  EXPECT_FALSE(detail::exceeds_json_limits("\"" + std::string(1000, '[') + "\\"));
+  EXPECT_FALSE(detail::exceeds_json_limits(R"({"a": [1, 2], "b,[:": 3})", 6));
+  EXPECT_TRUE(detail::exceeds_json_limits(R"({"a": [1, 2], "b,[:": 3})", 5));
 }
 
 /// Takes the same random and nearly right texts as another parser, and no others.

@@ -19,6 +19,7 @@
 #include "convert/inputs/text_value.h"
 #include "convert/manifest.h"
 #include "dataset/picture.h"
+#include "profile/recorded_run.h"
 #include "temporary_folder.h"
 #include "thrown_error.h"
 
@@ -152,7 +153,8 @@ TEST(ToolLimits, ASchemaIsNoDeepNest) {
   const std::string file = folder.file("schema.json");
   std::ofstream(file) << std::string(400'000, '[') << std::string(400'000, ']');
   EXPECT_EQ(error_of([&] { tools::read_schema(file); }).message(),
-            "this is no schema: objects and arrays lie more than 100 deep in each other");
+            "this is no schema: objects and arrays lie more than 100 deep in each other, or have "
+            "millions of values");
 }
 
 /// A column of a million pixels was drawn in 500,000 lines.
@@ -160,6 +162,24 @@ TEST(ToolLimits, APictureHasSoManyLines) {
   constexpr std::size_t kHeight = 1'000'000;
   const tools::Picture picture{1, kHeight, std::vector<std::uint8_t>(3 * kHeight, 128)};
   EXPECT_EQ(tools::draw(picture, tools::Terminal(stdout)).size(), tools::limits::picture_lines);
+}
+
+/// A line of 16 MiB took 647 MB.
+TEST(ToolLimits, ALineOfARecordingHasSoManyValues) {
+  const std::string begin =
+      "{\"infeed_recording\": 1, \"process\": 1, \"program\": \"p\", \"host\": \"h\", "
+      "\"started_unix_s\": 1.5, \"slow_after_ns\": 1}\n{\"new\": [";
+  const auto text = [&](std::size_t values, const std::string& end) {
+    std::string line = begin;
+    for (std::size_t i = 0; i < values; ++i) line += "1,";
+    return line + "1]}" + end;
+  };
+  constexpr std::size_t kMost = tools::limits::recorded_line_values - 3;  // {"new": [1
+  EXPECT_EQ(tools::parse_recorded_run(text(kMost, "\n"), "f").process, 1);
+  EXPECT_THAT(error_of([&] { tools::parse_recorded_run(text(kMost + 1, "\n"), "f"); }).message(),
+              HasSubstr("line 2 of the recording is damaged (it has more than 16777216 bytes or "
+                        "1048576 values"));
+  EXPECT_TRUE(tools::parse_recorded_run(text(kMost + 1, ""), "f").is_cut);
 }
 
 TEST(ToolLimits, APictureOfMoreThanItsBytesIsRefused) {

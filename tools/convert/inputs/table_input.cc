@@ -151,7 +151,7 @@ void TableInput::read_names(bool has_header) {
     TextRowReader reader(file);
     std::vector<std::string> names;
     try {
-      for (const auto& field : cells.split(reader.read(0))) names.emplace_back(field.text);
+      names = detail::column_names(cells.split(reader.read(0)));
     } catch (Error& error) {
       throw error.at_file(file.file());
     }

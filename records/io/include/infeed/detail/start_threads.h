@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -21,6 +22,8 @@ Thread start_thread(Work work) try {
   return Thread(std::move(work));
 } catch (const std::system_error& error) {
   throw no_thread(error);
+} catch (const std::bad_alloc&) {
+  throw no_thread(std::system_error(std::make_error_code(std::errc::not_enough_memory)));
 }
 
 /// Appends up to `count` threads that do `work`; fewer where the system gives no more. Throws
@@ -33,6 +36,9 @@ void start_threads(Threads& threads, std::size_t count, const Work& work,
       threads.emplace_back(work);
     } catch (const std::system_error& error) {
       if (threads.size() < threads_min) throw no_thread(error);
+      return;
+    } catch (const std::bad_alloc&) {
+      if (threads.size() < threads_min) throw;
       return;
     }
   }

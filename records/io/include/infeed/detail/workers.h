@@ -132,8 +132,14 @@ class Workers {
   }
 
   void work_as(Worker& self, std::size_t number) {
-    if (work_.begin) work_.begin();
+    Failure failure;
+    try {
+      if (work_.begin) work_.begin();
+    } catch (...) {
+      failure = terminal_error();
+    }
     Lock lock = hand_off_.lock();
+    if (failure != nullptr) hand_off_.abort_locked(std::move(failure));
     try {
       while (!hand_off_.stopped() && !hand_off_.aborted() && number < count_) {
         if (Task* const task = work_.claim(number)) {

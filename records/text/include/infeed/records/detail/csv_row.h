@@ -34,6 +34,10 @@ class CsvRow {
   std::vector<CsvField> fields_;
 };
 
+/// Returns the names in a header, where all columns are taken and each costs hundreds of bytes. Throws
+/// resource_exhausted for more than limits::json_columns.
+std::vector<std::string> column_names(const std::vector<CsvField>& header);
+
 RowFormat row_format(const CsvOptions& options);
 /// Counts the fields of the row at `row`, which may be wrong in any way. The text goes to `end`.
 std::size_t count_fields(const char* row, const char* end, const RowFormat& format);

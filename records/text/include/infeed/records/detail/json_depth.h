@@ -4,16 +4,19 @@
 #include <string>
 #include <string_view>
 
+#include "infeed/records/limits.h"
+
 namespace infeed::detail {
 
-/// True if objects and arrays are nested more than limits::json_depth deep. The JSON parser itself
-/// takes any depth, but its result is freed, copied and shown by nested calls, which end a program
-/// at a depth of some 100,000; so every caller checks before it parses. The text needn't be valid
-/// JSON.
-bool is_json_too_deep(std::string_view text);
+/// True if objects and arrays are nested more than limits::json_depth deep, or have more than so
+/// many values. Every caller checks before it parses: nlohmann's parser takes any text, but nested
+/// calls free, copy and show its result, which ends a program at a depth of some 100,000. A value of
+/// two bytes takes up to a hundred, and where memory is short, freeing what was parsed so far asks
+/// for more of it and ends the program. The text needn't be valid JSON.
+bool exceeds_json_limits(std::string_view text, std::size_t values_max = limits::json_line_values);
 
-/// Returns the text for an error about nesting that is too deep.
-std::string_view json_too_deep_text();
+/// Returns the text for an error about JSON beyond the limits.
+std::string_view json_limits_text();
 
 /// Returns the text of an error if there are too many columns or bytes in their names
 /// (limits::json_columns, limits::json_names_bytes); empty if there aren't. Called before the next
