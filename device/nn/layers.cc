@@ -1,5 +1,6 @@
 #include "infeed/device/layers.h"
 
+#include <cmath>
 #include <optional>
 #include <string_view>
 
@@ -13,6 +14,11 @@ namespace {
 std::int64_t at_least_one(std::int64_t size, std::string_view what) {
   if (size >= 1) return size;
   detail::refuse("a layer with {} {}; it takes 1 or more", size, what);
+}
+
+void require_epsilon(float epsilon) {
+  if (epsilon >= 0 && std::isfinite(epsilon)) return;
+  detail::refuse("a norm with epsilon {}; it takes 0 or more", epsilon);
 }
 
 TapeValue activated(Tape& tape, const TapeValue& x, Activation activation) {
@@ -155,6 +161,7 @@ PositionEmbedding::PositionEmbedding(Scope scope, const Shape& of_an_example)
               Tape& tape, const TapeValue& x) { return add_table(tape, x, tape.read(table)); }) {}
 
 LayerNorm::LayerNorm(Scope scope, std::int64_t features, float epsilon) {
+  require_epsilon(epsilon);
   const Variable gain =
       scope.variable("gain", {at_least_one(features, "features")}, Initializer::ones);
   const Variable offset = scope.variable("offset", {features}, Initializer::zeros);
@@ -164,6 +171,10 @@ LayerNorm::LayerNorm(Scope scope, std::int64_t features, float epsilon) {
 }
 
 BatchNorm::BatchNorm(Scope scope, std::int64_t features, BatchNormOptions options) {
+  require_epsilon(options.epsilon);
+  if (!(options.momentum >= 0 && options.momentum <= 1)) {
+    detail::refuse("a batch norm with momentum {}; it takes 0 to 1", options.momentum);
+  }
   const Variable gain =
       scope.variable("gain", {at_least_one(features, "features")}, Initializer::ones);
   const Variable offset = scope.variable("offset", {features}, Initializer::zeros);

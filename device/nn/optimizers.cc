@@ -148,7 +148,8 @@ Adam::Adam(Scope scope, const std::vector<Variable>& variables, AdamOptions opti
       options_(std::move(options)) {
   require_share(options_.beta_1, "Adam", "beta_1");
   require_share(options_.beta_2, "Adam", "beta_2");
-  require_option(options_.epsilon > 0, "Adam", "epsilon", options_.epsilon, "one above 0");
+  require_option(options_.epsilon > 0 && std::isfinite(options_.epsilon), "Adam", "epsilon",
+                 options_.epsilon, "one above 0");
   require_not_negative(options_.weight_decay, "Adam", "weight decay");
 }
 

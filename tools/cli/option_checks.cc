@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@ namespace infeed::tools {
 namespace {
 
 /// Returns what is wrong with `text`; empty if it is allowed. "128MB" begins with a number, too.
-std::string complaint_about_number(const std::string& text) {
+std::string complaint_about_count(const std::string& text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range) {
@@ -23,7 +24,23 @@ std::string complaint_about_number(const std::string& text) {
   return fmt::format("'{}' is given, but a whole number, 0 or more, is expected", text);
 }
 
+std::string complaint_about(const std::string& text, const std::string& type) {
+  if (text.empty()) return "an empty text is given; leave the option out, or name something";
+  if (type.starts_with("UINT") || type.starts_with("BYTES")) return complaint_about_count(text);
+  // An option with a name for its values ("US") still has the type in its range.
+  if (type.find("FLOAT") == type.npos || finite_number(text)) return {};
+  return fmt::format("'{}' is given, but a number is expected", text);
+}
+
 }  // namespace
+
+std::optional<double> finite_number(std::string_view text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, failed] = std::from_chars(text.data(), end, number);
+  if (failed != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
 
 CLI::Validator is_positive() {
   return {[](const std::string& text) -> std::string {
@@ -36,15 +53,9 @@ CLI::Validator is_positive() {
 void refuse_senseless_values(CLI::App& command) {
   for (CLI::Option* const option : command.get_options()) {
     if (option->get_expected_max() == 0) continue;  // a flag
-    const std::string type = option->get_type_name();
-    const bool is_count = type.starts_with("UINT") || type.starts_with("BYTES");
     // A transform runs before everything else that changes or checks the text.
     option->transform(CLI::Validator(
-        [is_count](std::string& text) -> std::string {
-          if (text.empty())
-            return "an empty text is given; leave the option out, or name something";
-          return is_count ? complaint_about_number(text) : "";
-        },
+        [type = option->get_type_name()](std::string& text) { return complaint_about(text, type); },
         ""));
   }
 }

@@ -18,9 +18,13 @@ namespace infeed::tools {
 /// double.
 CLI::Validator is_positive();
 
-/// Refuses an empty text, which is no name and no path, and -1, which is no count. They would be
-/// taken for an option that isn't given, and for 2^64 - 1. Call it when the command has all its
-/// options.
+/// Reads a decimal number. Empty for anything else, and for NaN and infinity: NaN is neither below
+/// nor above the limits of a range, so that it would pass every one.
+std::optional<double> finite_number(std::string_view text);
+
+/// Refuses an empty text, which is no name and no path, -1, which is no count, and NaN and infinity,
+/// which are no numbers. They would be taken for an option that isn't given, for 2^64 - 1, and for
+/// a number in range. Call it when the command has all its options.
 void refuse_senseless_values(CLI::App& command);
 
 /// Returns the first word of a parsed command that looks like an option and is none: "--ouput".

@@ -10,6 +10,8 @@
 #include <infeed/error.h>
 #include <infeed/records/detail/nearest_names.h>
 
+#include "cli/option_checks.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -150,9 +152,8 @@ bool RunComparison::holds(std::string_view condition) const {
   };
   if (sign == condition.npos) throw refuse("there is no < or >");
   const std::string number = trimmed(condition.substr(sign + 1));
-  char* end = nullptr;
-  const double limit = std::strtod(number.c_str(), &end);
-  if (number.empty() || *end != '\0') throw refuse(fmt::format("'{}' is no number", number));
+  const std::optional<double> limit = finite_number(number);
+  if (!limit) throw refuse(fmt::format("'{}' is no number", number));
   std::string name = trimmed(condition.substr(0, sign));
   constexpr std::string_view kChange = "_change_percent";
   const bool is_change = name.ends_with(kChange);
@@ -166,7 +167,7 @@ bool RunComparison::holds(std::string_view condition) const {
         fmt::format("there is no figure '{}'; there are {}", name, detail::quoted_names(names)));
   }
   const double value = is_change ? figure->change_percent() : figure->after;
-  return condition[sign] == '>' ? value > limit : value < limit;
+  return condition[sign] == '>' ? value > *limit : value < *limit;
 }
 
 }  // namespace infeed::tools

@@ -264,6 +264,13 @@ TEST(Layers, WhatTheyCannotBeIsNamed) {
   const TapeValue x = constant(tape, {1, 2}, {1, 2});
   EXPECT_EQ(refusal_of([&] { nn::Dropout(1).apply(tape, x); }),
             "dropout with a rate of 1; it takes 0 to below 1");
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(refusal_of([&] { nn::LayerNorm(scope.below("e"), 3, kNan); }),
+            "a norm with epsilon nan; it takes 0 or more");
+  EXPECT_EQ(refusal_of([&] { nn::BatchNorm(scope.below("f"), 3, {.epsilon = kNan}); }),
+            "a norm with epsilon nan; it takes 0 or more");
+  EXPECT_EQ(refusal_of([&] { nn::BatchNorm(scope.below("m"), 3, {.momentum = kNan}); }),
+            "a batch norm with momentum nan; it takes 0 to 1");
   EXPECT_EQ(refusal_of([&] { nn::max_pool(tape, x, 2); }),
             "max_pool of [1, 2] by 2; expected images [examples, height, width, channels] and a "
             "size of 1 or more");

@@ -148,6 +148,9 @@ TEST(Optimizers, WhatTheyDoNotTakeIsNamed) {
             "Adam with beta_1 1; expected 0 to below 1");
   EXPECT_EQ(refusal_of([&] { nn::Adam(drill.scope.below("b"), {}, {.epsilon = 0}); }),
             "Adam with epsilon 0; expected one above 0");
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(refusal_of([&] { nn::Adam(drill.scope.below("i"), {}, {.epsilon = kInfinity}); }),
+            "Adam with epsilon inf; expected one above 0");
   EXPECT_EQ(refusal_of([&] { nn::Sgd(drill.scope.below("c"), {}, {.weight_decay = -1}); }),
             "SGD with weight decay -1; expected a finite number that isn't negative");
   nn::Sgd sgd(drill.scope.below("sgd"), {drill.bias});

@@ -176,6 +176,35 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUsage{"ImagesWithoutLabels", {"convert", "-o", "x", "--images", "i"}, {"--labels"}}),
     [](const auto& test) { return test.param.name; });
 
+/// NaN is neither below nor above a limit, so that it passed each range: convert made an empty set,
+/// and pace slept -9e18 us.
+TEST(CommandLine, NotANumberIsRefusedAtEveryRealOption) {
+  const std::vector<std::vector<std::string>> options = {
+      {"convert", "x", "-o", "x", "--validation"},
+      {"reshard", "x", "-o", "x", "--validation"},
+      {"pace", "--step-us"},
+      {"pace", "--seconds"},
+      {"pace", "--source-us"},
+      {"step", "--sweep-batch", "--learning-rate"},
+      {"step", "--virtual", "10", "--service-us"},
+      {"step", "--virtual", "10", "--service-spread"},
+      {"profile", "x", "--pipeline", "x", "--seconds"},
+      {"top", "1", "--every"},
+      {"train", "--seconds"},
+      {"train", "--step-us"}};
+  for (std::vector<std::string> words : options) {
+    const std::string option = words.back();
+    words.emplace_back();
+    for (const char* const value : {"nan", "-nan", "inf", "1e999", "0x1p3", "1,5", "2s"}) {
+      words.back() = value;
+      const ProgramResult result = run_infeed(words);
+      EXPECT_EQ(result.status, 2) << option << " " << value;
+      expect_one_line(result.err);
+      EXPECT_THAT(result.err, AllOf(HasSubstr(option), HasSubstr(value)));
+    }
+  }
+}
+
 TEST(CommandLine, HelpThatCannotBePrintedIsAnError) {
   for (const char* const asked : {"--help", "--version", "help"}) {
     const ProgramResult result = run_infeed({asked}, {.stdout_file = "/dev/full"});
