@@ -1,5 +1,6 @@
 #include "cli/stop_on_signal.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -77,6 +78,16 @@ void throw_if_stopped(const std::stop_token& stop, std::string_view before) {
   if (stop.stop_requested()) {
     throw Error(ErrorCode::cancelled, fmt::format("stopped before {}", before));
   }
+}
+
+bool sleep_until(std::chrono::steady_clock::time_point time, const std::stop_token& stop) {
+  constexpr std::chrono::steady_clock::duration kLook = std::chrono::milliseconds(50);
+  while (!stop.stop_requested()) {
+    const auto left = time - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return true;
+    std::this_thread::sleep_for(std::min(left, kLook));
+  }
+  return false;
 }
 
 }  // namespace infeed::tools

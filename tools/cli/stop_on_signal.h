@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <stop_token>
 #include <string_view>
 #include <thread>
@@ -34,5 +35,8 @@ class StopOnSignal {
 /// Throws Error (cancelled) "stopped before {before}" after a stop request: for loops that the data
 /// make long.
 void throw_if_stopped(const std::stop_token& stop, std::string_view before);
+
+/// Sleeps until that time. Returns false within a twentieth of a second of a stop request.
+bool sleep_until(std::chrono::steady_clock::time_point time, const std::stop_token& stop);
 
 }  // namespace infeed::tools

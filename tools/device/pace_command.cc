@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <infeed/device/paced.h>
@@ -16,6 +16,8 @@
 #include <infeed/records/output_file.h>
 
 #include "cli/json_text.h"
+#include "cli/limits.h"
+#include "cli/stop_on_signal.h"
 #include "cli/terminal.h"
 #include "device/service_samples.h"
 #include "profile/described_pipeline.h"
@@ -56,11 +58,23 @@ std::string slice_problem(const std::string& name) {
 /// Makes empty batches, each after so many microseconds off the CPU.
 BatchSource made_up_source(std::int64_t examples, double source_us) {
   const auto takes = std::chrono::nanoseconds(std::llround(source_us * 1000));
-  return {.next = [examples, takes](DeviceBatch& out) {
-    if (takes.count() > 0) std::this_thread::sleep_for(takes);
-    out = {.examples = examples, .bytes = examples * kMadeUpBytes};
-    return true;
-  }};
+  std::stop_source end;
+  return {.next =
+              [examples, takes, stop = end.get_token()](DeviceBatch& out) {
+                if (!sleep_until(std::chrono::steady_clock::now() + takes, stop)) return false;
+                out = {.examples = examples, .bytes = examples * kMadeUpBytes};
+                return true;
+              },
+          .cancel = [end]() mutable { end.request_stop(); }};
+}
+
+/// Refuses what would sleep for longer than the run is to take.
+void require_shorter(double us, double seconds, std::string_view what) {
+  if (us <= seconds * 1e6) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} of {:g} us takes longer than the whole run of {:g} s; give it more "
+                          "time with --seconds",
+                          what, us, seconds));
 }
 
 BatchSource pipeline_source(const DescribedPipeline& pipeline, const std::stop_token& stop) {
@@ -180,12 +194,14 @@ void run_pace(PaceOptions options, const std::stop_token& stop) {
     source = made_up_source(options.batch, options.source_us);
   } else {
     const DescribedPipeline pipeline =
-        DescribedPipeline::parse(read_file(options.pipeline_file), options.pipeline_file);
+        DescribedPipeline::parse(read_stream(options.pipeline_file), options.pipeline_file);
     if (options.step_option->count() == 0 && pipeline.step_us > 0) {
-      options.step_us = pipeline.step_us;
+      options.step_us = static_cast<double>(pipeline.step_us);
     }
     source = pipeline_source(pipeline, stop);
   }
+  require_shorter(options.step_us, options.seconds, "a step");
+  require_shorter(options.source_us, options.seconds, "a batch");
   PacedOptions paced{.step = {.compute_ps = std::llround(options.step_us * 1e6)},
                      .feed = options.on_demand ? InfeedFeed::on_demand : InfeedFeed::ahead,
                      .queue_depth = options.queue_depth,
@@ -219,7 +235,9 @@ Command add_pace_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "pace", "Hold a simulated device's deadlines, and say how well, and who waits for whom");
   options->step_option =
-      command->add_option("--step-us", options->step_us, "How long the device takes for a step")
+      command
+          ->add_option("--step-us", options->step_us,
+                       "How long the device takes for a step; no longer than the run")
           ->check(CLI::Range(1.0, 1e9))
           ->capture_default_str()
           ->type_name("US");
@@ -245,12 +263,12 @@ Command add_pace_command(CLI::App& app) {
                        "of making them up; its step_us holds unless --step-us is given")
           ->type_name("FILE");
   command->add_option("--batch", options->batch, "Examples of a batch that is made up")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
+      ->check(CLI::Range(std::int64_t{1}, limits::global_batch))
       ->capture_default_str()
       ->excludes(pipeline);
   command
       ->add_option("--source-us", options->source_us,
-                   "What the host takes for a batch that is made up")
+                   "What the host takes for a batch that is made up; no longer than the run")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str()
       ->type_name("US")

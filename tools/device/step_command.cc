@@ -16,6 +16,7 @@
 #include <infeed/records/output_file.h>
 
 #include "cli/json_text.h"
+#include "cli/limits.h"
 #include "cli/terminal.h"
 #include "device/sweep_batch.h"
 #include "device/validate_steps.h"
@@ -206,7 +207,7 @@ Command add_step_command(CLI::App& app) {
       ->capture_default_str()
       ->type_name("NAME");
   command->add_option("--batch", options->batch, "The global batch, over all replicas")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
+      ->check(CLI::Range(std::int64_t{1}, limits::global_batch))
       ->capture_default_str();
   auto* const precision =
       command->add_option("--precision", options->precision, "float32 or mixed_bfloat16")

@@ -6,7 +6,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stop_token>
-#include <thread>
 #include <utility>
 
 #include <infeed/error.h>
@@ -17,6 +16,7 @@
 #include <infeed/records/inferred_schema.h>
 
 #include "cli/side_file.h"
+#include "cli/stop_on_signal.h"
 
 namespace infeed::tools {
 namespace {
@@ -25,6 +25,7 @@ using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
 constexpr std::int64_t kCountMax = std::int64_t{1} << 40;
+constexpr std::int64_t kStepUsMax = 60'000'000;
 
 /// The members of an object, each asked for once; what nobody asked for is a mistake.
 class Members {
@@ -38,12 +39,13 @@ class Members {
     const auto found = object_.find(name);
     return found == object_.end() ? nullptr : &*found;
   }
-  std::optional<std::int64_t> count(const char* name, std::int64_t least) {
+  std::optional<std::int64_t> count(const char* name, std::int64_t least,
+                                    std::int64_t most = kCountMax) {
     const Json* const value = find(name);
     if (value == nullptr) return std::nullopt;
-    if (!value->is_number_integer() || *value < least || *value > kCountMax) {
+    if (!value->is_number_integer() || *value < least || *value > most) {
       throw refused(fmt::format("has \"{}\": {}; give a whole number from {} to {}", name,
-                                value->dump(), least, kCountMax));
+                                value->dump(), least, most));
     }
     return value->get<std::int64_t>();
   }
@@ -111,7 +113,7 @@ DescribedPipeline described(const Json& json) {
   pipeline.cache = members.flag("cache");
   pipeline.prefetch = members.flag("prefetch");
   pipeline.repeat = members.count("repeat", 1).value_or(-1);
-  pipeline.step_us = static_cast<double>(members.count("step_us", 0).value_or(0));
+  pipeline.step_us = members.count("step_us", 0, kStepUsMax).value_or(0);
   members.check_all_known();
   return pipeline;
 }
@@ -119,9 +121,9 @@ DescribedPipeline described(const Json& json) {
 }  // namespace
 
 DescribedPipeline DescribedPipeline::parse(const std::string& json, const std::string& file) {
-  if (detail::is_json_too_deep(json)) {
+  if (detail::exceeds_json_limits(json)) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("the pipeline {}", detail::json_too_deep_text()))
+                fmt::format("the pipeline {}", detail::json_limits_text()))
         .at_file(file);
   }
   try {
@@ -162,16 +164,14 @@ MeasuredRate run_described(const DescribedPipeline& pipeline, double seconds,
   if (const RecordingStatus status = iterator.recording(); !status.is_on) {
     throw Error(ErrorCode::failed_precondition, status.problem);
   }
-  const auto step = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double, std::micro>(pipeline.step_us));
+  const auto step = std::chrono::microseconds(pipeline.step_us);
   StepTimer timer(iterator);
   const Clock::time_point begin = Clock::now();
   const auto end =
       begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   while (Clock::now() < end && iterator.next()) {
     timer.begin();
-    if (step.count() > 0) std::this_thread::sleep_for(step);
-    timer.end();
+    if (sleep_until(Clock::now() + step, stop)) timer.end();  // else next() says that it is stopped
   }
   const std::chrono::duration<double> took = Clock::now() - begin;
   return {timer.steps(), static_cast<double>(timer.steps()) / took.count()};

@@ -25,7 +25,7 @@
 /// Members besides: "schema" (columns as ColumnSchema::to_json() writes them; else inferred from
 /// the records), "threads" (of parsing and of interleave; left out: the tuner's), "cache" (true:
 /// the records stay in memory), "repeat" (left out: for ever). "step_us" is how long the simulated
-/// device computes on a batch.
+/// device computes on a batch, a minute at most.
 namespace infeed::tools {
 
 struct DescribedPipeline {
@@ -47,7 +47,7 @@ struct DescribedPipeline {
   bool cache = false;
   bool prefetch = false;
   std::int64_t repeat = -1;
-  double step_us = 0;
+  std::int64_t step_us = 0;
 
   /// Throws Error (invalid_argument) that names the member: unknown, of another type, out of range.
   static DescribedPipeline parse(const std::string& json, const std::string& file);

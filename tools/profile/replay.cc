@@ -11,6 +11,7 @@
 #include <infeed/device/virtual_run.h>
 #include <infeed/error.h>
 
+#include "cli/limits.h"
 #include "profile/recorded_service.h"
 
 namespace infeed::tools {
@@ -68,10 +69,11 @@ ReplayRequest ReplayRequest::parse(const std::string& text) {
     const std::string& number = parts[2];
     const auto [rest, failed] =
         std::from_chars(number.data(), number.data() + number.size(), request.batch);
-    if (failed != std::errc{} || rest != number.data() + number.size() || request.batch <= 0) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("'{}' has a batch of '{}'; expected a whole number from 1", text, number));
+    if (failed != std::errc{} || rest != number.data() + number.size() || request.batch <= 0 ||
+        request.batch > limits::global_batch) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' has a batch of '{}'; expected a whole number from 1 to {}",
+                              text, number, limits::global_batch));
     }
   }
   return request;

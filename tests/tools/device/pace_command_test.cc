@@ -133,6 +133,9 @@ TEST(PaceCommand, SaysWhatIsWrong) {
   refused({"--pipeline", "p.json", "--batch", "8"}, "excludes");
   refused({"--pipeline", "/none.json"}, "no such file");
   refused({"--json", "/none/x.json"}, "/none");
+  refused({"--source-us", "2e6", "--seconds", "1"},
+          "a batch of 2e+06 us takes longer than the whole run of 1 s");
+  refused({"--step-us", "2e6", "--seconds", "1"}, "a step of 2e+06 us takes longer");
 }
 
 TEST(ServiceSamples, AreReadAsTheyWereWritten) {

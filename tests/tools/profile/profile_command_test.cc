@@ -1,3 +1,5 @@
+#include <chrono>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
@@ -22,6 +24,7 @@
 namespace infeed::tools {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 void expect_refused(const std::function<void()>& call, const std::string& why) {
@@ -138,6 +141,8 @@ TEST_F(ProfileCommand, NamesWhatIsWrongWithAPipeline) {
   expect_refused([&] { (void)(parse(R"({"records": "a", "shuffle": {}})")); },
                  "shuffle has no \"buffer\"");
   expect_refused([&] { (void)(parse(R"({"records": "a", "cache": 1})")); }, "give true or false");
+  expect_refused([&] { (void)(parse(R"({"records": "a", "step_us": 60000001})")); },
+                 "\"step_us\": 60000001; give a whole number from 0 to 60000000");
 }
 
 TEST_F(ProfileCommand, RecordsAProgramThatItStarts) {
@@ -159,7 +164,10 @@ TEST_F(ProfileCommand, ComparesTwoRuns) {
   EXPECT_FALSE(same.holds("elements_per_s_change_percent < -1"));
   expect_refused([&] { (void)(same.holds("speed > 1")); }, "there is no figure 'speed'; there are");
   expect_refused([&] { (void)(same.holds("elements_per_s")); }, "there is no < or >");
-  expect_refused([&] { (void)(same.holds("elements_per_s > much")); }, "'much' is no number");
+  for (const std::string number : {"much", "nan", "-nan", "inf", ""}) {
+    expect_refused([&] { (void)(same.holds("elements_per_s > " + number)); },
+                   "'" + number + "' is no number");
+  }
 }
 
 TEST_F(ProfileCommand, LooksAtARunningProcess) {
@@ -195,6 +203,56 @@ TEST_F(ProfileCommand, LooksAtARunningProcess) {
   expect_refused([&] { (void)(live_runs(child)); }, "there is no process");
   expect_refused([&] { (void)(live_runs(::getpid())); },
                  "shows nothing: start it with INFEED_TOP=1");
+  expect_refused([&] { (void)(live_runs((std::int64_t{1} << 32) + 1)); },
+                 "there is no process 4294967297");
+}
+
+/// Things that anybody may put into /dev/shm: links, folders at the names of pages, other users' files.
+class PlantedPages {
+ public:
+  PlantedPages() {
+    for (int number = 1; number <= kPages; ++number) {
+      fs::create_directory(name(number));
+      fs::create_directory(name(number) + ".next");
+    }
+    fs::create_symlink("/etc/passwd", name(kPages + 1));
+    std::ofstream(name(kPages + 2)) << "no page\n";
+    if (::geteuid() == 0) {
+      (void)!::chown(name(kPages + 2).c_str(), 12345, 12345);
+    } else {
+      fs::remove(name(kPages + 2));
+    }
+  }
+  ~PlantedPages() {
+    for (int number = 1; number <= kPages + 2; ++number) {
+      std::error_code ignored;
+      fs::remove(name(number), ignored);
+      fs::remove(name(number) + ".next", ignored);
+    }
+  }
+
+ private:
+  static constexpr int kPages = 200;  // more than this process has shown
+  static std::string name(int number) {
+    return fmt::format("/dev/shm/infeed-{}.{}", ::getpid(), number);
+  }
+};
+
+TEST_F(ProfileCommand, NeighboursNeitherHideARunNorStopALook) {
+  const PlantedPages planted;
+  auto iterator = range(std::int64_t{1} << 40).iterate({.recording = {.live = true}});
+  std::vector<RecordedRun> runs;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (runs.empty() && std::chrono::steady_clock::now() < end) {
+    for (int i = 0; i < 100'000; ++i) iterator.next();
+    try {
+      runs = live_runs(::getpid());
+    } catch (const Error& error) {  // it shows nothing yet
+      ASSERT_EQ(error.code(), ErrorCode::failed_precondition) << error.what();
+    }
+  }
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].process, ::getpid());
 }
 
 }  // namespace

@@ -264,7 +264,12 @@ TEST(Replay, RequestsAreParsed) {
             "'v3-8:' names no replay; expected SLICE, SLICE:MODEL or SLICE:MODEL:BATCH, such as "
             "v3-32:resnet50:4096");
   EXPECT_EQ(message("v3-8:resnet50:many"),
-            "'v3-8:resnet50:many' has a batch of 'many'; expected a whole number from 1");
+            "'v3-8:resnet50:many' has a batch of 'many'; expected a whole number from 1 to "
+            "4294967296");
+  EXPECT_EQ(ReplayRequest::parse("v3-8:resnet50:4294967296").batch, std::int64_t{1} << 32);
+  for (const std::string batch : {"4294967297", "9223372036854775807"}) {
+    EXPECT_THAT(message("v3-8:resnet50:" + batch), HasSubstr("expected a whole number from 1 to"));
+  }
   EXPECT_THAT(message("v3-8:resnet50:0"), HasSubstr("expected a whole number from 1"));
   EXPECT_THAT(message("v3-7"), HasSubstr("v3-7"));
   EXPECT_THAT(message("v3-8:resnet51"), HasSubstr("resnet51"));
