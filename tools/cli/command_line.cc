@@ -2,13 +2,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <vector>
 
 #include <infeed/convert/command.h>
@@ -34,7 +38,10 @@ void complain(const std::string& who, std::string text) {
   for (char& c : text) {
     if (c == '\n') c = ' ';
   }
-  fmt::print(stderr, "{}: {}\n", detail::printable_text(who), detail::printable_text(text));
+  // A message that nobody can get (a full disk, a closed stream) is no reason to end badly.
+  const std::string line =
+      fmt::format("{}: {}\n", detail::printable_text(who), detail::printable_text(text));
+  std::fputs(line.c_str(), stderr);
 }
 
 /// Prints what is wrong with the arguments, and where the options are explained.
@@ -80,6 +87,16 @@ void allow_many_files() {
                                              // advice
 }
 
+/// Opens /dev/null in the place of a standard stream that is closed. The next file to be opened would
+/// have its number, and what is printed would go into that file. Writing to a closed output stays an
+/// error: it is opened for reading.
+void fill_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    (void)::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 /// Flushes the output. Reports on stderr if that fails.
 int check_output(const std::string& who) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return kExitOk;
@@ -110,6 +127,9 @@ int run(const Command& command, const std::string& who) {
 }
 
 int run_command_line(int argc, const char* const* argv, const std::vector<InputKind>& own_kinds) {
+  fill_closed_streams();
+  // An output that would be larger than ulimit -f allows is an error, not the end of the process.
+  (void)std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Input pipelines that feed a (simulated) TPU", "infeed");
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("-V,--version", "infeed " INFEED_VERSION, "Print the version");

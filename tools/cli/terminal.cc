@@ -120,22 +120,26 @@ Terminal::Terminal(std::FILE* out, TerminalOptions options)
 
 void Terminal::line(std::string_view text) {
   clear_status();
-  fmt::print(out_, "{}\n", shown(text));
-  std::fflush(out_);
+  put(shown(text) + '\n');
 }
 
 void Terminal::status(std::string_view text) {
   if (!live_) return;
-  fmt::print(out_, "\r\x1b[K{}", shown(text));
-  std::fflush(out_);
+  put("\r\x1b[K" + shown(text));
   has_status_ = true;
 }
 
 void Terminal::clear_status() {
   if (!has_status_) return;
-  fmt::print(out_, "\r\x1b[K");
-  std::fflush(out_);
+  put("\r\x1b[K");
   has_status_ = false;
+}
+
+/// Prints what can be printed. A failure stays with the stream (ferror), and the command says at its
+/// end that the output could not be written.
+void Terminal::put(const std::string& text) const {
+  std::fwrite(text.data(), 1, text.size(), out_);
+  std::fflush(out_);
 }
 
 std::string Terminal::paint(Paint paint, std::string_view text) const {

@@ -53,6 +53,8 @@ class Terminal {
   int columns() const { return columns_; }
 
  private:
+  void put(const std::string& text) const;
+
   std::FILE* out_;
   bool live_;
   bool colours_;

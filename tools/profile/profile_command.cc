@@ -51,13 +51,18 @@ void record_program(const std::vector<std::string>& program, const std::string& 
   std::vector<char*> arguments;
   for (std::string argument : program) arguments.push_back(::strdup(argument.c_str()));
   arguments.push_back(nullptr);
-  // This program's threads have signals blocked, which the other one is not to inherit.
+  // This program's threads have signals blocked, and it ignores SIGXFSZ. The other one is not to
+  // inherit that.
   posix_spawnattr_t attributes;
   sigset_t none;
   sigemptyset(&none);
+  sigset_t ignored;
+  sigemptyset(&ignored);
+  sigaddset(&ignored, SIGXFSZ);
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  ::posix_spawnattr_setsigdefault(&attributes, &ignored);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;
   const int failed =
       ::posix_spawnp(&child, arguments[0], nullptr, &attributes, arguments.data(), environ);
@@ -68,10 +73,11 @@ void record_program(const std::vector<std::string>& program, const std::string& 
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  Terminal said(stderr);
   if (WIFSIGNALED(status)) {
-    fmt::print(stderr, "infeed: {} was ended by signal {}\n", program.front(), WTERMSIG(status));
+    said.line(fmt::format("infeed: {} was ended by signal {}", program.front(), WTERMSIG(status)));
   } else if (WEXITSTATUS(status) != 0) {
-    fmt::print(stderr, "infeed: {} ended with status {}\n", program.front(), WEXITSTATUS(status));
+    said.line(fmt::format("infeed: {} ended with status {}", program.front(), WEXITSTATUS(status)));
   }
 }
 
@@ -85,7 +91,7 @@ void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
   }
   std::optional<DescribedPipeline> pipeline;
   if (!options.pipeline_file.empty()) {
-    pipeline = DescribedPipeline::parse(read_file(options.pipeline_file), options.pipeline_file);
+    pipeline = DescribedPipeline::parse(read_stream(options.pipeline_file), options.pipeline_file);
     run_described(*pipeline, options.seconds, options.recording, stop);
   }
   const RecordedRun run = read_recorded_run(options.recording, stop);

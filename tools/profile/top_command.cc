@@ -102,7 +102,7 @@ void run_top(const TopCommandOptions& options, const std::stop_token& stop) {
     if (options.json) {
       nlohmann::ordered_json all = nlohmann::ordered_json::array();
       for (const RecordedRun& run : runs) all.push_back(profile_json(run, explain(run)));
-      fmt::print("{}", json_text(all));
+      std::fputs(json_text(all).c_str(), stdout);
     } else {
       if (terminal.is_live() && !options.once) std::fputs("\x1b[H\x1b[2J", stdout);
       for (const RecordedRun& run : runs) show(run, terminal);
