@@ -1,10 +1,57 @@
-"""Images, arrays and archives that claim much and have little."""
+"""Files byte by byte: records, and images, arrays and archives that claim much and have little."""
 
 import io
 import pathlib
 import struct
 import tarfile
 import zipfile
+import zlib
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 & -(crc & 1))
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(crc):
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def record(payload):
+    length = struct.pack("<Q", len(payload))
+    return (length + struct.pack("<I", masked(crc32c(length))) + payload
+            + struct.pack("<I", masked(crc32c(payload))))
+
+
+def field(number, data):
+    """Of a protobuf message: bytes, a string or another message."""
+    size, length = len(data), b""
+    while size > 0x7F:
+        length += bytes([size & 0x7F | 0x80])
+        size >>= 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + data
+
+
+def png(width, height, texts=0):
+    """With that many texts of 7 MB, compressed."""
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    text = chunk(b"zTXt", b"x\0\0" + zlib.compress(bytes(7_000_000), 9)) if texts else b""
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + text * texts
+            + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b""))
+
+
+def write(folder, name, data):
+    path = pathlib.Path(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return str(path)
 
 
 def segment(kind, data):
@@ -33,6 +80,18 @@ def npz(members, compression=zipfile.ZIP_DEFLATED):
         for name, data in members:
             archive.writestr(zipfile.ZipInfo(name), data, compression)
     return file.getvalue()
+
+
+def npz_of_one_member(entries, size):
+    """A directory whose entries all lead to the same compressed member."""
+    array = npy(f"({size},)", "|u1", bytes(size))
+    whole = npz([("a00000.npy", array)])
+    place = struct.unpack_from("<I", whole, len(whole) - 6)[0]
+    entry = whole[place:-22]
+    directory = b"".join(entry.replace(b"a00000", b"a%05d" % i) for i in range(entries))
+    end = bytearray(whole[-22:])
+    struct.pack_into("<HHII", end, 8, entries, entries, len(directory), place)
+    return whole[:place] + directory + bytes(end)
 
 
 def tar(members):
@@ -79,6 +138,7 @@ def array_files():
     yield "stored.npz", npz([(f"a{i}.npy", empty) for i in range(20_000)], zipfile.ZIP_STORED)
     yield "bomb.npz", npz([("a.npy", npy("(1000, 100000)", "|u1", b"\0" * 100_000_000))])
     yield "rows.npz", npz([("a.npy", npy("(18446744073709551615, 0)"))])
+    yield "one.npz", npz_of_one_member(850, 16 << 20)
     yield "cut.npz", npz([("a.npy", npy("(3,)", "<f4", b"\0" * 12))])[:-30]
 
 

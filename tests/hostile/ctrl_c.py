@@ -16,8 +16,7 @@ import tempfile
 import threading
 import time
 
-from binary_files import tar
-from hostile import png, record, write
+from binary_files import png, record, tar, write
 from recordings import large_recording
 
 SECONDS_TO_END_MAX = 3
@@ -111,6 +110,27 @@ def commands(folder):
     yield ["profile", recording, "--replay", "v3-8"]
     for option in ("--json", "--html", "--trace", "--tensorboard", "--xprof"):
         yield ["profile", recording, option, output()]
+
+
+def sleepers(folder):
+    """Those that do nothing for a minute or more, and when they have begun to."""
+    def inside(name):
+        return pathlib.Path(folder, name)
+
+    inside("slow.json").write_text(
+        '{"records": "%s", "batch": 20, "step_us": 60000000}' % inside("many/*.tfrecord"),
+        encoding="ascii")
+
+    def has_printed(pid):
+        return os.stat(f"/proc/{pid}/fd/1").st_size > 0
+
+    def is_recording(_):
+        return inside("slow.profile").exists() and inside("slow.profile").stat().st_size > 0
+
+    yield ["pace", "--source-us", "1e9", "--seconds", "3600"], has_printed
+    yield ["pace", "--step-us", "1e9", "--seconds", "3600"], has_printed
+    yield (["profile", str(inside("slow.profile")), "--pipeline", str(inside("slow.json")),
+            "--seconds", "3600"], is_recording)
 
 
 def watches_signals(pid):
@@ -213,6 +233,10 @@ def try_all(infeed, folder, chosen, source):
             part_s /= 4
             remove_outputs(words)
         yield words, f"after {part_s:.2f} s", seconds, faults(status, said, seconds), said
+    for words, has_begun in sleepers(folder):
+        if chosen in " ".join(words):
+            status, said, seconds = interrupt([infeed, *words], has_begun)
+            yield words, "asleep", seconds, faults(status, said, seconds), said
     if chosen in "top":
         yield look(infeed, folder)
     for name in ("inspect", "verify", "convert", "index"):

@@ -16,9 +16,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-import zlib
 
-from binary_files import array_files, jpeg_folders, tar_files
+from binary_files import (array_files, crc32c, field, jpeg_folders, masked, png, record, tar_files,
+                          write)
+from limited import limited_commands, pipe_commands
 from packed_files import classes_of, compressed_files, names, packed, tables
 from recordings import hostile_recordings
 from servers import two_servers, was_told
@@ -29,50 +30,6 @@ CPU_SECONDS_MAX = 10
 SECONDS_MAX = 60
 # Of a run that hung: what timeout would say.
 HUNG = 124
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0x82F63B78 & -(crc & 1))
-    return crc ^ 0xFFFFFFFF
-
-
-def masked(crc):
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def record(payload):
-    length = struct.pack("<Q", len(payload))
-    return (length + struct.pack("<I", masked(crc32c(length))) + payload
-            + struct.pack("<I", masked(crc32c(payload))))
-
-
-def field(number, data):
-    """Of a protobuf message: bytes, a string or another message."""
-    size, length = len(data), b""
-    while size > 0x7F:
-        length += bytes([size & 0x7F | 0x80])
-        size >>= 7
-    return bytes([number << 3 | 2]) + length + bytes([size]) + data
-
-
-def png(width, height):
-    def chunk(kind, data):
-        body = kind + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
-            + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b""))
-
-
-def write(folder, name, data):
-    path = pathlib.Path(folder, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return str(path)
 
 
 def text_inputs(folder):
@@ -94,6 +51,7 @@ def text_inputs(folder):
     yield write(folder, "control.csv", "\x1b]0;owned\x07,\u202eb\n1,2\n")
     yield write(folder, "quote.csv", 'a,b\n"' + "x" * 1_000_000)
     yield write(folder, "empty.csv", "")
+    yield write(folder, "columns.csv", ",".join(f"c{i}" for i in range(1_000_000)) + "\n")
 
 
 def archive_inputs(folder):
@@ -163,10 +121,12 @@ def manifests(infeed, folder):
         json_of["checksum"] = f"{crc32c(text.encode()):08x}"
         manifest.write_text(json.dumps(json_of, ensure_ascii=False), encoding="utf-8")
         yield str(root), name == "same"
-    root = pathlib.Path(folder, "manifest-deep")
-    shutil.copytree(good, root)
-    write(root, "data.manifest.json", "[" * 400_000)
-    yield str(root), False
+    for name, text in {"deep": "[" * 400_000, "values": "[" + "[]," * (5 << 20) + "[]]",
+                       "objects": "[" + "{}," * (5 << 20) + "{}]"}.items():
+        root = pathlib.Path(folder, f"manifest-{name}")
+        shutil.copytree(good, root)
+        write(root, "data.manifest.json", text)
+        yield str(root), False
 
 
 def commands(infeed, folder):
@@ -213,6 +173,9 @@ def commands(infeed, folder):
 
 
 def image_commands(infeed, folder, output):
+    write(folder, "images-texts/class/a.png", png(1, 1, 900))
+    yield [infeed, "convert", str(pathlib.Path(folder, "images-texts")), "--decode-images",
+           "--output", output()], None
     for path, data in jpeg_folders(folder):
         yield [infeed, "convert", path, "--output", output()], 1
         yield [infeed, "convert", path, "--decode-images", "--resize", "32", "--output",
@@ -230,7 +193,9 @@ def recording_commands(infeed, folder, output):
         status = 0 if is_good else 1
         yield [infeed, "profile", file, "--html", output()], status
         yield [infeed, "compare", file, file], status
-        yield [infeed, "profile", file, "--replay", "v3-8:resnet50:1024"], None if is_good else 1
+        for batch in (1024, 2**63 - 1):
+            yield [infeed, "profile", file, "--replay", f"v3-8:resnet50:{batch}"], (
+                None if is_good and batch == 1024 else 1)
 
 
 def claims(folder):
@@ -271,7 +236,7 @@ def url_commands(infeed, folder, servers):
     yield [infeed, "inspect", "s3://bucket/data/a.tfrecord"], 1
 
 
-def program_commands(program, folder):
+def program_commands(infeed, program, folder):
     """What programs read: snapshots' journals, checkpoints' places, trainings."""
     shard = "shard\ta\t3\t57"
     failure = "error\t{}\tdata_loss\t\t\t\t\tno good"
@@ -303,6 +268,8 @@ def program_commands(program, folder):
         write(folder, f"training-{number}/tensors", bytes(8))
         write(folder, f"training-{number}/texts", b"")
         yield [program, "checkpoint", str(pathlib.Path(folder, f"training-{number}"))], status
+    yield from pipe_commands(infeed, program, folder)
+    yield from limited_commands(infeed, program, folder)
 
 
 def limit():
@@ -371,7 +338,7 @@ def main():
         for command, wanted in itertools.chain(
                 commands(arguments.infeed, folder),
                 url_commands(arguments.infeed, folder, servers),
-                program_commands(arguments.program, folder)):
+                program_commands(arguments.infeed, arguments.program, folder)):
             if arguments.only not in " ".join(command):
                 continue
             status, said = (run_badly if arguments.badly else run)(command, settings)

@@ -86,6 +86,11 @@ def hostile_recordings():
     label = {"stages": [stage(0, -1, label="x" * (1 << 20))]}
     yield "label", text([header(), label, window(0, 1),
                          steps(late_rows(20_000, LATE_NS))]), True
+    # A value of two bytes takes a hundred.
+    values = '{"window": [' + "[]," * (5 << 20) + "[]]}\n"
+    yield "values", text([header(), usual_stages()]) + values, False
+    objects = '{"window": [' + "{}," * (5 << 20) + "{}]}\n"
+    yield "objects", text([header(), usual_stages()]) + objects, False
     counts = {"steps": [[0, 0, 10, 0, 1000, 0, 0, 2**62]], "measured": False}
     yield "elements", text([*begin, counts]), True
     histogram = {"histogram": {"stage": 0, "calls_by_log2_ns": [1] * 1_000}}
