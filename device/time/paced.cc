@@ -22,6 +22,9 @@ using detail::kPsPerNs;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 /// The longest time, also inside a long step, until a stop is noticed.
 constexpr std::int64_t kStopCheckNs = 50'000'000;
+/// The picoseconds of the longest run, with a step more, fit into 64 bits.
+constexpr std::int64_t kStepPsMax = 24 * 3600 * std::int64_t{1'000'000'000'000};
+constexpr std::chrono::hours kDurationMax{24 * 100};
 
 std::int64_t cpu_of_thread_ns() {
   timespec spent{};
@@ -68,15 +71,20 @@ Host::Source shares_of(BatchSource source, std::int32_t replicas) {
 }
 
 void check(const PacedOptions& options) {
-  if (options.step.compute_ps < 0 || options.step.all_reduce_ps < 0 ||
-      options.step.total_ps() == 0) {
+  const auto is_in_range = [](std::int64_t ps) { return ps >= 0 && ps <= kStepPsMax; };
+  if (!is_in_range(options.step.compute_ps) || !is_in_range(options.step.all_reduce_ps) ||
+      options.step.total_ps() == 0 || options.step.total_ps() > kStepPsMax) {
     detail::refuse(
-        "a step of {} ps compute and {} ps all-reduce cannot be paced; take it from step_time()",
+        "a step of {} ps compute and {} ps all-reduce cannot be paced; take it from step_time(): "
+        "above 0, and a day at most",
         options.step.compute_ps, options.step.all_reduce_ps);
   }
   if (options.steps_max < 0 || options.duration.count() < 0 || options.warmup_steps < 0) {
     detail::refuse("steps_max {}, duration {} ns and warmup_steps {} must not be negative",
                    options.steps_max, options.duration.count(), options.warmup_steps);
+  }
+  if (options.duration > kDurationMax) {
+    detail::refuse("a duration of {} ns is longer than 100 days", options.duration.count());
   }
 }
 

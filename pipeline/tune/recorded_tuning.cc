@@ -1,11 +1,13 @@
 #include "infeed/pipeline/recorded_tuning.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
 #include <infeed/error.h>
+#include <infeed/records/file.h>
 
 namespace infeed {
 namespace {
@@ -33,22 +35,31 @@ std::string text_of(const TuningObservation& seen) {
 class RecordingPolicy final : public TuningPolicy {
  public:
   RecordingPolicy(std::shared_ptr<TuningPolicy> policy, const std::filesystem::path& file)
-      : policy_(std::move(policy)), file_(file) {
-    if (file_) return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("record_tuning: '{}' can't be written; name a file in a folder that is "
-                            "there",
-                            file.string()));
-  }
+      : policy_(std::move(policy)), file_(opened(file)) {}
 
   TuningDecision observe(const TuningObservation& seen) override {
-    file_ << text_of(seen) << std::flush;
+    try {
+      if (file_.is_open()) file_.write(text_of(seen));
+    } catch (const Error&) {
+      file_.close();  // the recording ends, and the run goes on
+    }
     return policy_->observe(seen);
   }
 
  private:
+  static File opened(const std::filesystem::path& file) {
+    try {
+      return File::open(file, O_WRONLY | O_CREAT | O_TRUNC);
+    } catch (const Error&) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("record_tuning: '{}' can't be written; name a file in a folder that "
+                              "is there",
+                              file.string()));
+    }
+  }
+
   const std::shared_ptr<TuningPolicy> policy_;
-  std::ofstream file_;
+  File file_;
 };
 
 /// Adds a line to `windows`. False if it can't be read.

@@ -317,7 +317,15 @@ TEST(Paced, WrongOptionsAreRefused) {
   PacedOptions options = good;
   options.step = {};
   EXPECT_EQ(message(options),
-            "a step of 0 ps compute and 0 ps all-reduce cannot be paced; take it from step_time()");
+            "a step of 0 ps compute and 0 ps all-reduce cannot be paced; take it from step_time(): "
+            "above 0, and a day at most");
+  for (const std::int64_t ps : {25 * 3600 * 1000 * kPsPerMs, INT64_MAX}) {
+    options.step = {.compute_ps = ps, .all_reduce_ps = 1};
+    EXPECT_THAT(message(options), testing::HasSubstr("and a day at most"));
+  }
+  options = good;
+  options.duration = std::chrono::nanoseconds::max();
+  EXPECT_THAT(message(options), testing::HasSubstr("is longer than 100 days"));
   options = good;
   options.warmup_steps = -1;
   EXPECT_EQ(message(options),

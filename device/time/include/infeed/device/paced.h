@@ -37,12 +37,12 @@
 namespace infeed {
 
 struct PacedOptions {
-  StepTime step = {};  ///< must be longer than 0
+  StepTime step = {};  ///< must be longer than 0, and no longer than a day
   InfeedFeed feed = InfeedFeed::ahead;
   std::int32_t queue_depth = 2;  ///< steps that each replica's queue holds
   std::int64_t steps_max = 0;    ///< counted steps; 0: no limit
   std::chrono::nanoseconds duration{
-      0};                         ///< limit of the counted steps, checked after each; 0: none
+      0};  ///< limit of the counted steps, checked after each; 0: none; 100 days at most
   std::int64_t warmup_steps = 0;  ///< run first, not counted
   std::stop_token stop = {};      ///< ends the run within 100 ms (see BatchSource::cancel)
   /// Called by the pacing thread after each counted step, one event a replica. Must be quick.
@@ -79,7 +79,7 @@ struct PacedResult {
 
 /// Blocks until the run ends. `source` gives one host's part of the global batch; it is consumed,
 /// and batches fetched ahead of the last step are lost. Its exceptions are thrown here, after
-/// everything has been stopped. Error invalid_argument: no step time, a negative option.
+/// everything has been stopped. Error invalid_argument: no step time, an option out of range.
 PacedResult run_paced(const Slice& slice, BatchSource source, const PacedOptions& options);
 
 }  // namespace infeed
