@@ -67,7 +67,7 @@ def limited_commands(infeed, program, folder):
                               (["convert", table, "--output", output()], 0)):
             yield ["sh", "-c", f'"$@" {streams}; test $? = {status}', "sh", infeed, *words], 0
     yield ["sh", "-c", '"$@" >&-; test $? = 1', "sh", infeed, "--help"], 0
-    yield ["prlimit", "--stack=1073741824", infeed, "pace", "--seconds", "0.1"], 1
+    yield ["prlimit", "--stack=314572800", infeed, "pace", "--seconds", "0.1"], 1
     many = write(folder, "many.tfrecord", b"".join(record(b"\x0a\x00") for _ in range(20_000)))
     threads = write(folder, "threads.json", json.dumps(
         {"records": many, "batch": 20, "threads": 100_000}))
