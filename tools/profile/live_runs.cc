@@ -64,7 +64,9 @@ std::string page_text(const std::string& path) {
   const File file(descriptor, path);
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) throw system_error("examine", path, errno);
-  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return {};
+  // A page has one name, or none any more. Anybody may give another name to a file of ours.
+  const bool is_page = S_ISREG(status.st_mode) && status.st_nlink <= 1;
+  if (!is_page || status.st_uid != ::geteuid()) return {};
   std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(
                        static_cast<std::uint64_t>(status.st_size), kPageBytesMax)),
                    '\0');
