@@ -57,6 +57,10 @@ Explanation explain(const std::string& file, int error_number) {
       return {ErrorCode::permission_denied,
               "permission denied; check owner and mode of the file and its folders, or choose a "
               "folder that you may use"};
+    case ENXIO:
+      return {ErrorCode::failed_precondition,
+              "it is a pipe that nobody reads, or a socket; start the pipe's reader first, or "
+              "remove it if you don't know it"};
     case EROFS:
       return {ErrorCode::permission_denied, "the file system is read-only; choose another folder"};
     case EEXIST:

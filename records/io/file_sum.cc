@@ -6,6 +6,7 @@
 #include "infeed/error.h"
 #include "infeed/records/byte_stream.h"
 #include "infeed/records/crc32c.h"
+#include "infeed/records/file.h"
 #include "infeed/records/files.h"
 #include "infeed/records/page_buffer.h"
 
@@ -13,6 +14,7 @@ namespace infeed {
 
 FileSum sum_file(const std::string& file, const std::stop_token& stop) {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
+  if (!is_url(file)) File::open_to_read(file);  // refuses a pipe, which would be waited for
   ByteStream in(file, Compression::none, {.stop = stop});
   const PageBuffer step(kStepBytes);
   FileSum sum;

@@ -47,6 +47,17 @@ void remove_what_no_writer_leaves(const std::string& partial_name) {
   if (!is_ours) ::unlink(partial_name.c_str());
 }
 
+/// Opens a pipe or device. A pipe that nobody reads is an error, and isn't waited for: anybody may
+/// have put it at the name of an index or a manifest.
+File open_special(const std::string& name) {
+  File file = File::open(name, O_WRONLY | O_APPEND | O_NONBLOCK);
+  const int flags = ::fcntl(file.descriptor(), F_GETFL);
+  if (flags < 0 || ::fcntl(file.descriptor(), F_SETFL, flags & ~O_NONBLOCK) < 0) {
+    throw system_error("examine", name, errno);
+  }
+  return file;
+}
+
 }  // namespace
 
 OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durability)
@@ -55,7 +66,7 @@ OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durab
   const bool exists = ::stat(name_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) throw system_error("write", name_, EISDIR);
   if (is_special(name_)) {  // it can't be renamed into place
-    file_ = File::open(name_, O_WRONLY | O_APPEND);
+    file_ = open_special(name_);
     is_regular_ = false;
     return;
   }

@@ -34,7 +34,8 @@ def pipe_commands(infeed, program, folder):
         yield [infeed, "verify", str(root / f"pipe-{name}")], 1
         yield [infeed, "inspect", str(root / f"pipe-{name}")], None
         yield [infeed, "inspect", str(root / f"pipe-{name}" / shard)], None
-        yield [infeed, "convert", table, "--output", str(root / f"pipe-{name}")], None
+        yield [infeed, "convert", table, "--output", str(root / f"pipe-{name}")], 1
+    yield [infeed, "index", str(root / f"pipe-{shard}.index" / shard)], 1
     yield [infeed, "verify", with_pipe(shard)], 1
     yield [infeed, "convert", table, "--output", with_pipe(".data.plan.json", root / "none")], 1
     yield [infeed, "profile", str(root / "pipe-.data.plan.json" / ".data.plan.json")], 1

@@ -159,6 +159,21 @@ TEST(OwnFile, RefusesWhatLeadsElsewhere) {
   EXPECT_EQ(read_whole(foreign), "theirs");
 }
 
+/// It was waited for until somebody did.
+TEST(ReplaceFile, APipeThatNobodyReadsIsRefused) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Error error = error_of([&] { replace_file(pipe, "text"); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_THAT(error.message(), HasSubstr("cannot write: it is a pipe that nobody reads"));
+  const File reader = File::open(pipe, O_RDONLY | O_NONBLOCK);
+  replace_file(pipe, "text");
+  std::string text(10, '\0');
+  text.resize(reader.read_some(text));
+  EXPECT_EQ(text, "text");
+}
+
 /// Writes up to the limit of a file's size in a process of its own. Returns what the Error says.
 std::string text_of_too_large(const std::function<void()>& write) {
   int ends[2];

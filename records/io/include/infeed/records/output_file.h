@@ -9,7 +9,8 @@
 
 /// Why: a file that another program waits for is either whole or not there. The bytes go to
 /// `.NAME.partial` in the same folder, and commit() renames it to NAME. A name that is a device, a
-/// pipe or /dev/stdout is written directly.
+/// pipe or /dev/stdout is written directly. A pipe that nobody reads is an Error
+/// failed_precondition.
 ///
 ///     infeed::replace_file("result.json", "{\"accuracy\": 0.87}\n");
 ///
