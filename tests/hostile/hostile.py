@@ -305,7 +305,7 @@ def faults(status, wanted, said, folder):
         yield f"it took more than {CPU_SECONDS_MAX} s of CPU"
     elif status not in (0, 1) or wanted not in (None, status):
         yield f"exit status {status}"
-    for secret in (b"swordfish", b"root:x:0", b"Internal error", b"internal:"):
+    for secret in (b"swordfish", b"root:x:0", b"Internal error", b"internal error", b"internal:"):
         if secret in said:
             yield f"it said {secret!r}"
     if any(byte < 0x20 and byte not in b"\n\r\t" for byte in said):

@@ -28,6 +28,8 @@ constexpr std::size_t kStagesOfParts = 20'000'000;
 /// A pipeline that counts as running ahead may do this share of an element's work in the training
 /// step's own thread.
 constexpr double kOwnWorkMax = 0.2;
+/// Longer batches, which a recording may claim, are refused by name instead of overflowing.
+constexpr double kBatchPsMax = 4e18;
 /// The most windows that are looked at to find one that has a stage.
 constexpr int kWindowsLookedAt = 16;
 /// The least part of the average that is left for a batch beside slow ones.
@@ -338,7 +340,7 @@ std::vector<std::int64_t> for_other_batches(const std::vector<std::int64_t>& ps,
           (next - at) * static_cast<double>(ps[static_cast<std::size_t>(at + 1e-9) % ps.size()]);
       at = next;
     }
-    result.push_back(std::llround(sum_ps));
+    result.push_back(std::llround(std::min(sum_ps, kBatchPsMax)));
   }
   return result;
 }
