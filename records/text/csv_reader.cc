@@ -2,6 +2,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -148,16 +149,23 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
   detail::TextRows rows;
   feed.read(std::max<std::size_t>(1, rows_max), rows);
   guesses.resize(names.size());
+  std::optional<Error> too_many;
   for_each_row(rows, format, [&](std::string_view row) {
     const auto& fields = cells.split(row);
     if (names.empty()) {
-      names = detail::column_names(fields);  // as many as there are
+      try {
+        names = detail::column_names(fields);  // as many as there are
+      } catch (const Error& error) {           // other rows that can't be read are passed over
+        too_many = error;
+        throw;
+      }
       for (std::size_t i = 0; i < names.size(); ++i) names[i] = fmt::format("column{}", i + 1);
       guesses.resize(names.size());
     }
     if (fields.size() != names.size()) return;
     for (std::size_t i = 0; i < fields.size(); ++i) guesses[i].see(fields[i], options.nulls);
   });
+  if (too_many) throw Error(*too_many).at_file(file);
   if (options.has_header) require_header(file, names, guesses);
   if (std::set<std::string>(names.begin(), names.end()).size() != names.size()) {
     throw Error(ErrorCode::invalid_argument,

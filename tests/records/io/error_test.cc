@@ -10,6 +10,7 @@
 #include <infeed/detail/workers.h>
 #include <infeed/error.h>
 
+#include "sanitizers.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -32,6 +33,7 @@ TEST(ErrorCode, is_told_by_its_name) {
 
 /// The last catch block of a thread asks for it, where a second exception ends the program.
 TEST(TerminalError, needs_no_memory_where_there_is_none) {
+  if (kAddressSanitizer || kThreadSanitizer) return;  // their allocators end the program
   const pid_t child = ::fork();
   if (child == 0) {
     Error large(ErrorCode::data_loss, std::string(64 << 20, 'x'));
