@@ -4,13 +4,13 @@
 #include <bit>
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <fmt/format.h>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "infeed/detail/current_core.h"
 #include "infeed/detail/large_memory.h"
@@ -113,7 +113,7 @@ class TensorPool::Blocks {
   };
   /// Kinds without free blocks stay in the map: there are four sizes for each power of two, and
   /// forty columns of four bytes a row would make and drop an entry forty times a batch.
-  using FreeBlocks = std::map<Kind, std::vector<Free>>;
+  using FreeBlocks = std::map<Kind, std::deque<Free>>;
 
   /// True if free blocks must go. Where sizes swing, free blocks may fit nothing. Free and used
   /// bytes together never exceed the most that was in use before, so a pool doesn't hold twice what
@@ -148,7 +148,7 @@ class TensorPool::Blocks {
     }
     free_memory(oldest->second.front().memory, oldest->first.bytes);
     note_taken(oldest->first.bytes);
-    oldest->second.erase(oldest->second.begin());
+    oldest->second.pop_front();
   }
 
   const TensorPoolOptions options_;

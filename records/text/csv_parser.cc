@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <optional>
+#include <unordered_map>
 
 #include "columns/column_values.h"
 #include "infeed/records/detail/csv_row.h"
@@ -196,10 +197,12 @@ std::shared_ptr<const TextLayout> CsvParser::layout_by_names(std::string_view he
   CsvRow cells(row_format(options_));
   for (const CsvField& field : cells.split(header)) layout->names.emplace_back(field.text);
   layout->columns.assign(layout->names.size(), kNoColumn);
+  std::unordered_multimap<std::string_view, std::size_t> fields;
+  for (std::size_t f = 0; f < layout->names.size(); ++f) fields.emplace(layout->names[f], f);
   for (std::size_t i = 0; i < plan().columns.size(); ++i) {
     const ColumnType& type = plan().columns[i]->type;
-    const auto found = std::find(layout->names.begin(), layout->names.end(), type.name);
-    if (found == layout->names.end()) {
+    const auto [found, end] = fields.equal_range(type.name);
+    if (found == end) {
       if (type.missing) {
         layout->absent.push_back(i);
         continue;
@@ -209,11 +212,11 @@ std::shared_ptr<const TextLayout> CsvParser::layout_by_names(std::string_view he
                   fmt::format("the header has no column '{}'{}; it has {}", type.name,
                               did_you_mean(nearest, type.name), quoted_names(layout->names)));
     }
-    if (std::find(found + 1, layout->names.end(), type.name) != layout->names.end()) {
+    if (std::next(found) != end) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("the header has the column '{}' twice", type.name));
     }
-    layout->columns[static_cast<std::size_t>(found - layout->names.begin())] = i;
+    layout->columns[found->second] = i;
   }
   return layout;
 }
