@@ -41,27 +41,34 @@ class Draws final : public Selector {
     const std::uint64_t low = words_();
     const std::uint64_t bits = (std::uint64_t{words_()} << 32 | low) >> 11;
     const double drawn = static_cast<double>(bits) * 0x1p-53 * cumulative_.back();
-    index = 0;
-    while (drawn >= cumulative_[index] && index < last_) ++index;
+    // The first sum above the drawn number. Rounding may draw the last sum itself.
+    const auto begin = cumulative_.begin();
+    const auto found = std::partition_point(begin, begin + static_cast<std::ptrdiff_t>(last_),
+                                            [drawn](double sum) { return drawn >= sum; });
+    index = static_cast<std::size_t>(found - begin);
     return Next::input;
   }
-  void note_end(std::size_t index) override { is_open_[index] = false; }
+  void note_end(std::size_t index) override {
+    is_open_[index] = false;
+    knows_another_ = false;
+  }
 
  private:
   /// Returns true if an open dataset has a weight now or later. Otherwise the draws would never
-  /// end.
-  bool may_draw_again() const {
-    for (std::size_t p = point_; p < points_.size(); ++p) {
-      for (std::size_t i = 0; i < is_open_.size(); ++i) {
-        if (is_open_[i] && points_[p].weights[i] > 0) return true;
+  /// end. Looks again only when a dataset has ended or a point was passed.
+  bool may_draw_again() {
+    for (std::size_t p = point_; p < points_.size() && !knows_another_; ++p) {
+      for (std::size_t i = 0; i < is_open_.size() && !knows_another_; ++i) {
+        knows_another_ = is_open_[i] && points_[p].weights[i] > 0;
       }
     }
-    return false;
+    return knows_another_;
   }
 
   void set_weights() {
     while (point_ + 1 < points_.size() && points_[point_ + 1].draw <= draw_) {
       sum_up(points_[++point_].weights);
+      knows_another_ = false;
     }
     if (change_ == WeightChange::at_once || point_ + 1 == points_.size()) return;
     const WeightPoint& from = points_[point_];
@@ -92,6 +99,7 @@ class Draws final : public Selector {
   std::vector<double> now_;
   std::size_t last_ = 0;  ///< last dataset with a weight
   std::vector<bool> is_open_;
+  bool knows_another_ = false;  ///< an open dataset will be drawn, as may_draw_again() has found
 };
 
 /// The inputs are the datasets that have a weight above 0 at some time: the others are never drawn.

@@ -1,9 +1,11 @@
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/philox.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/take.h>
 
+#include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"
 
@@ -171,6 +173,31 @@ TEST(SampleFromDatasets, KeepsTheProportions) {
   EXPECT_NEAR(counts[0], 10'000, 500);
   EXPECT_NEAR(counts[1], 20'000, 500);
   EXPECT_NEAR(counts[2], 70'000, 500);
+}
+
+/// The order is a part of checkpoints: it is that of a scan from the first dataset on.
+TEST(SampleFromDatasets, DrawsWhatALinearScanWould) {
+  RandomSource random;
+  for (const std::size_t count : {1, 2, 3, 100, 3000}) {
+    std::vector<double> weights;
+    for (std::size_t i = 0; i < count; ++i) {
+      weights.push_back(static_cast<double>(1 + random.below(1000)) / 7);
+    }
+    std::vector<double> sums;
+    double sum = 0;
+    for (const double weight : weights) sums.push_back(sum += weight);
+    Philox words(3, 0);
+    std::size_t draw = 0;
+    for (const std::size_t drawn : draws(weights, 3, 5000)) {
+      const std::uint64_t low = words();
+      const std::uint64_t bits = (std::uint64_t{words()} << 32 | low) >> 11;
+      const double number = static_cast<double>(bits) * 0x1p-53 * sum;
+      std::size_t expected = 0;
+      while (number >= sums[expected] && expected + 1 < count) ++expected;
+      ASSERT_EQ(drawn, expected) << "draw " << draw << " of " << count << " datasets";
+      ++draw;
+    }
+  }
 }
 
 TEST(SampleFromDatasets, RepeatsItsOrderUnlessAsked) {
