@@ -246,21 +246,20 @@ class ShuffleStage final : public Stage {
   /// Fetches the buffer's content after `handed_out` hand-outs. Returns kUnknown on success, else
   /// the input's real number of elements.
   std::uint64_t load(std::uint64_t handed_out, std::uint64_t input_count, Known known) {
-    const std::vector<Buffered> content =
-        buffer_content(words_.generator(), buffer_, input_count, handed_out);
+    BufferContent content(words_.generator(), buffer_, input_count, handed_out);
     const std::uint64_t room = buffer_ - 1;
     const std::uint64_t filled =
         input_count > room && handed_out < input_count - room ? handed_out + room : input_count;
     slots_.reserve(std::min(buffer_, filled + 1), 0, [](std::uint64_t) { return false; });
-    std::vector<std::uint64_t> loaded;
+    std::vector<bool> loaded(std::min(buffer_, filled), false);
     std::uint64_t position = 0;
     std::uint64_t shorter = kUnknown;
     try {
-      for (std::size_t k = 0; k < content.size() && shorter == kUnknown;) {
-        const std::uint64_t gap = content[k].position - position;
+      while (!content.empty() && shorter == kUnknown) {
+        const std::uint64_t gap = content.front().position - position;
         const std::uint64_t passed = input_->skip(gap, known);
         position += passed;
-        if (passed < gap || !load_run(content, k, position, loaded)) shorter = position;
+        if (passed < gap || !load_run(content, position, loaded)) shorter = position;
       }
     } catch (...) {
       drop_loaded(loaded);
@@ -281,37 +280,29 @@ class ShuffleStage final : public Stage {
     return kUnknown;
   }
 
-  void drop_loaded(const std::vector<std::uint64_t>& loaded) {
-    for (const std::uint64_t slot : loaded) {
+  void drop_loaded(const std::vector<bool>& loaded) {
+    for (std::uint64_t slot = 0; slot < loaded.size(); ++slot) {
+      if (!loaded[slot]) continue;
       if (holds_value(slot)) slots_.memory().shrink(payload_bytes(slots_.at(slot), 1));
       destroy(slot);
     }
     errors_.clear();
   }
 
-  /// Pulls the neighbours content[k], content[k+1], ... in one go. Returns false at the input's
-  /// end.
-  bool load_run(const std::vector<Buffered>& content, std::size_t& k, std::uint64_t& position,
-                std::vector<std::uint64_t>& loaded) {
-    std::size_t run_length = 1;
-    while (k + run_length < content.size() && run_length < in_.capacity() &&
-           content[k + run_length].position == content[k].position + run_length) {
-      ++run_length;
-    }
-    Chunk pulled(type());
-    if (input_->pull(pulled, run_length) != Pull::values) return false;
-    slots_.memory().grow(payload_bytes(pulled.front(), pulled.size()));
-    while (!pulled.empty()) {
-      const std::uint64_t slot = content[k].slot;
-      if (pulled.size() > 0) {
-        type().relocate(slots_.at(slot), pulled.front(), 1);
-        pulled.drop_front(1);
+  /// Pulls the front of the content and its neighbours in one go. Returns false at the input's end.
+  bool load_run(BufferContent& content, std::uint64_t& position, std::vector<bool>& loaded) {
+    // A chunk for each run would take longer than all else, if runs are short.
+    if (input_->pull(in_, content.run_length(in_.capacity())) != Pull::values) return false;
+    slots_.memory().grow(payload_bytes(in_.front(), in_.size()));
+    for (; !in_.empty(); content.pop(), ++position) {
+      const std::uint64_t slot = content.front().slot;
+      if (in_.size() > 0) {
+        type().relocate(slots_.at(slot), in_.front(), 1);
+        in_.drop_front(1);
       } else {
-        errors_[slot] = pulled.take_error();
+        errors_[slot] = in_.take_error();
       }
-      loaded.push_back(slot);
-      ++k;
-      ++position;
+      loaded[slot] = true;
     }
     return true;
   }

@@ -25,12 +25,34 @@ struct Buffered {
   std::uint64_t slot;
 };
 
-/// Returns the buffer's content after `handed_out` >= 1 hand-outs, before the refill for the next
-/// one, in the order of positions. `input_count` is the number of input elements (the largest
-/// number if unknown). Walks the draws backwards until the content of every slot is known: O(buffer
-/// log buffer) steps, however many hand-outs there were.
-std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buffer,
-                                     std::uint64_t input_count, std::uint64_t handed_out);
+/// The buffer's content after `handed_out` >= 1 hand-outs, before the refill for the next one, in
+/// the order of positions. `input_count` is the number of input elements (the largest number if
+/// unknown).
+///
+/// The constructor walks the draws backwards until the content of every slot is known: O(buffer log
+/// buffer) steps, however many hand-outs there were. It holds 8 bytes a slot if all elements come
+/// from the first filling, and 16 to 24 otherwise.
+class BufferContent {
+ public:
+  BufferContent(const Philox& generator, std::uint64_t buffer, std::uint64_t input_count,
+                std::uint64_t handed_out);
+
+  bool empty() const { return at_ == first_.size() && later_.empty(); }
+  Buffered front() const {
+    return at_ < first_.size() ? Buffered{at_, first_[at_]} : later_.back();
+  }
+  void pop();
+  /// Returns how many elements from the front on, at most `most`, are neighbours in the input.
+  std::size_t run_length(std::size_t most) const;
+
+ private:
+  void pass_over_nobody();
+
+  /// The slots of the elements 0, 1, ... of the first filling, also while the constructor walks.
+  std::vector<std::uint64_t> first_;
+  std::uint64_t at_ = 0;         ///< the front's place in first_
+  std::vector<Buffered> later_;  ///< elements that were refilled, the last one first
+};
 
 /// Returns the input element that hand-out `t` gives. Takes O(buffer) steps back, however many
 /// hand-outs there were. `input_count` as above.

@@ -5,13 +5,18 @@
 #include "shuffle/shuffle.h"
 
 namespace infeed::detail {
+namespace {
 
-std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buffer,
-                                     std::uint64_t input_count, std::uint64_t handed_out) {
-  const std::uint64_t slots = std::min(buffer, input_count);
-  constexpr std::uint64_t kNobody = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kNobody = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+BufferContent::BufferContent(const Philox& generator, std::uint64_t buffer,
+                             std::uint64_t input_count, std::uint64_t handed_out) {
   // waiting[s] is the slot (now) whose content lay in slot s at the time that the walk has reached.
-  std::vector<std::uint64_t> waiting(slots, kNobody);
+  // Before the first hand-out the element s lay there.
+  std::vector<std::uint64_t>& waiting = first_;
+  waiting.assign(std::min(buffer, input_count), kNobody);
   // Positions below `filled` have entered. The code avoids adding buffer - 1 to a count near the
   // limit.
   const std::uint64_t room = buffer - 1;
@@ -22,11 +27,11 @@ std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buff
     waiting[position % buffer] = position % buffer;
     ++unknown;
   }
-  std::vector<Buffered> found;
-  found.reserve(unknown);
+  const std::uint64_t refills = input_count > room ? std::min(handed_out, input_count - room) : 0;
+  later_.reserve(std::min(unknown, refills));
   std::array<std::uint32_t, 4> words{};
   std::uint64_t j = handed_out % buffer;
-  for (std::uint64_t t = handed_out; t-- > 0 && found.size() < unknown;) {
+  for (std::uint64_t t = handed_out; t-- > 0 && later_.size() < unknown;) {
     if ((t & 3) == 3 || t + 1 == handed_out) words = generator.block(t >> 2);
     j = j == 0 ? buffer - 1 : j - 1;  // t mod buffer
     const std::uint64_t live = std::min(buffer, input_count - t);
@@ -37,15 +42,36 @@ std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buff
     if (t == 0 || input_count - t < buffer) continue;
     const std::uint64_t refilled = j == 0 ? buffer - 1 : j - 1;
     if (waiting[refilled] != kNobody) {
-      found.push_back({t + room, std::exchange(waiting[refilled], kNobody)});
+      later_.push_back({t + room, std::exchange(waiting[refilled], kNobody)});
     }
   }
-  for (std::uint64_t slot = 0; slot < slots; ++slot) {
-    if (waiting[slot] != kNobody) found.push_back({slot, waiting[slot]});
+  if (later_.size() == unknown) std::vector<std::uint64_t>().swap(first_);
+  pass_over_nobody();
+}
+
+void BufferContent::pass_over_nobody() {
+  while (at_ < first_.size() && first_[at_] == kNobody) ++at_;
+}
+
+void BufferContent::pop() {
+  if (at_ == first_.size()) return later_.pop_back();
+  ++at_;
+  pass_over_nobody();
+}
+
+std::size_t BufferContent::run_length(std::size_t most) const {
+  std::size_t length = 0;
+  if (at_ < first_.size()) {
+    most = std::min<std::uint64_t>(most, first_.size() - at_);
+    while (length < most && first_[at_ + length] != kNobody) ++length;
+  } else {
+    most = std::min(most, later_.size());
+    const auto next = later_.rbegin();
+    const std::uint64_t position = next->position;
+    while (length < most && next[static_cast<std::ptrdiff_t>(length)].position == position + length)
+      ++length;
   }
-  std::sort(found.begin(), found.end(),
-            [](const Buffered& a, const Buffered& b) { return a.position < b.position; });
-  return found;
+  return length;
 }
 
 std::uint64_t input_position_of(const Philox& generator, std::uint64_t buffer,

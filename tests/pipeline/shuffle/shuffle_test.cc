@@ -304,12 +304,17 @@ TEST(Shuffle, BufferContentIsWhatAWalkForwardsFinds) {
     }
     std::sort(expected.begin(), expected.end(),
               [](const auto& a, const auto& b) { return a.position < b.position; });
-    const auto found = detail::buffer_content(generator, buffer, size, handed_out);
-    ASSERT_EQ(found.size(), expected.size());
-    for (std::size_t k = 0; k < found.size(); ++k) {
-      ASSERT_EQ(found[k].position, expected[k].position);
-      ASSERT_EQ(found[k].slot, expected[k].slot);
+    detail::BufferContent found(generator, buffer, size, handed_out);
+    for (std::size_t k = 0; k < expected.size(); ++k, found.pop()) {
+      ASSERT_FALSE(found.empty());
+      ASSERT_EQ(found.front().position, expected[k].position);
+      ASSERT_EQ(found.front().slot, expected[k].slot);
+      const std::size_t run = found.run_length(1 + random.below(10));
+      ASSERT_GE(run, 1);
+      ASSERT_LE(k + run, expected.size());
+      ASSERT_EQ(expected[k + run - 1].position, expected[k].position + run - 1);
     }
+    ASSERT_TRUE(found.empty());
   }
 }
 
