@@ -2,28 +2,18 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <unordered_set>
 
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {
 
-IteratorCounters::Entry* IteratorCounters::find(const std::string& name,
-                                                const StageCounters* consumer,
-                                                std::size_t ordinal) {
-  for (Entry& entry : counters_) {
-    if (entry.counters.consumer == consumer && entry.ordinal == ordinal &&
-        entry.counters.name == name) {
-      return &entry;
-    }
-  }
-  return nullptr;
-}
-
 StageCounters& IteratorCounters::of_stage(const Node& node, StageCounters* consumer,
                                           std::size_t ordinal) {
   const std::lock_guard lock(counters_mutex_);
-  Entry* entry = find(node.name(), consumer, ordinal);
+  const auto found = by_place_.find({consumer, ordinal, node.name()});
+  Entry* entry = found == by_place_.end() ? nullptr : found->second;
   if (entry == nullptr) {
     // The stages of the iterator's own description were added with the root. So this one belongs to
     // an inner dataset that `consumer` opens.
@@ -49,33 +39,28 @@ IteratorCounters::Entry& IteratorCounters::add_tree(const Node& node, StageCount
   entry.counters.own = std::vector<std::atomic<std::uint64_t>>(entry.counters.traits.counts.size());
   entry.counters.consumer = consumer;
   entry.counters.outer = outer;
+  entry.counters.depth = consumer == nullptr ? 0 : consumer->depth + 1;
+  by_place_.try_emplace({consumer, ordinal, entry.counters.name}, &entry);
   entry.counters.draws = node.seeds().has_value();
   for (std::size_t i = 0; i < node.inputs().size(); ++i) {
     const Node* input = node.inputs()[i].get();
     while (!input->has_counters()) input = &input->input();
     entry.counters.draws |= add_tree(*input, &entry.counters, i, outer).counters.draws;
   }
-  entry.number = 1 + count_of_kind(entry.counters);
+  entry.number = ++kinds_[{outer, entry.counters.name}];
   return entry;
 }
 
-/// Returns how many numbered stages of the same kind the same description has.
-int IteratorCounters::count_of_kind(const StageCounters& counters) const {
-  return static_cast<int>(
-      std::count_if(counters_.begin(), counters_.end(), [&](const Entry& entry) {
-        return entry.number > 0 && entry.counters.name == counters.name &&
-               entry.counters.outer == counters.outer;
-      }));
-}
-
-/// Labels the stages that have no label. A label never changes, since others read it without the
-/// mutex.
+/// Labels the last stages, those that have no label. A label never changes, since others read it
+/// without the mutex.
 void IteratorCounters::label_new_entries() {
-  for (Entry& entry : counters_) {
-    StageCounters& counters = entry.counters;
-    if (!counters.label.empty()) continue;
+  for (auto entry = counters_.rbegin(); entry != counters_.rend(); ++entry) {
+    StageCounters& counters = entry->counters;
+    if (!counters.label.empty()) return;
     counters.label = counters.name;
-    if (count_of_kind(counters) > 1) counters.label += fmt::format("[{}]", entry.number);
+    if (kinds_[{counters.outer, counters.name}] > 1) {
+      counters.label += fmt::format("[{}]", entry->number);
+    }
     if (!counters.given_name.empty()) counters.label += fmt::format(" '{}'", counters.given_name);
   }
 }
@@ -105,10 +90,9 @@ std::uint64_t IteratorCounters::errors_seen() const {
 }
 
 std::uint64_t IteratorCounters::errors_before(const StageCounters& consumer) const {
-  return errors_where([&consumer](const StageCounters& counters) {
-    const StageCounters* above = counters.consumer;
-    while (above != nullptr && above != &consumer) above = above->consumer;
-    return above != nullptr;
+  std::unordered_set<const StageCounters*> seen{&consumer};
+  return errors_where([&seen](const StageCounters& counters) {
+    return seen.contains(counters.consumer) && seen.insert(&counters).second;
   });
 }
 
@@ -148,14 +132,11 @@ std::string IteratorCounters::who_waits_for_whom() const {
   std::string text;
   std::string waiter = "the consumer";
   const StageCounters* consumer = nullptr;
-  while (true) {
-    const auto found = std::find_if(counters_.begin(), counters_.end(), [&](const Entry& entry) {
-      return entry.counters.consumer == consumer && is_inside(entry.counters);
-    });
-    if (found == counters_.end()) break;
-    text += waiter + " waits for " + found->counters.label + "; ";
-    waiter = found->counters.label;
-    consumer = &found->counters;
+  for (const Entry& entry : counters_) {
+    if (entry.counters.consumer != consumer || !is_inside(entry.counters)) continue;
+    text += waiter + " waits for " + entry.counters.label + "; ";
+    waiter = entry.counters.label;
+    consumer = &entry.counters;
   }
   return text + waiter + " is inside its own code (a user's function, a read, or a full queue)";
 }

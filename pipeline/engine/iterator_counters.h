@@ -4,8 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/statistics.h>
@@ -17,8 +21,8 @@ namespace infeed::detail {
 /// The counters of one iterator's stages, by the stages' places in the pipeline.
 ///
 /// Invariants: counters live as long as this object, so the stages of a later pass find those of
-/// earlier passes. The mutex guards the list. A stage's own counters are atomic: any thread may add
-/// to them and read them.
+/// earlier passes. The mutex guards the list and the maps. A stage's own counters are atomic: any
+/// thread may add to them and read them.
 class IteratorCounters {
  public:
   /// Returns the counters of the node's stage that `consumer` pulls. The first call makes those of
@@ -69,14 +73,11 @@ class IteratorCounters {
   };
 
   void begin();
-  Entry* find(const std::string& name, const StageCounters* consumer, std::size_t ordinal);
   Entry& add_tree(const Node& node, StageCounters* consumer, std::size_t ordinal,
                   const StageCounters* outer);
   void label_new_entries();
-  int count_of_kind(const StageCounters& counters) const;
   void add_stages(PipelineStatistics& result, std::vector<const StageCounters*>& shown) const;
   void fill_times(PipelineStatistics& result) const;
-  StageStatistics statistics_of(const StageCounters& counters) const;
 
   template <class Counts>
   std::uint64_t errors_where(const Counts& counts) const;
@@ -92,7 +93,11 @@ class IteratorCounters {
   std::atomic<bool> has_ready_queue_{false};
   std::atomic<std::uint64_t> waited_before_ticks_{0};  ///< consumer's wait before the ready queue
   mutable std::mutex counters_mutex_;
-  std::list<Entry> counters_;
+  std::list<Entry> counters_;  ///< each behind its consumer
+  /// The entries by consumer, ordinal and kind, whose text is the entry's own.
+  std::map<std::tuple<const StageCounters*, std::size_t, std::string_view>, Entry*> by_place_;
+  /// How many numbered stages of a kind the description of an `outer` has.
+  std::map<std::pair<const StageCounters*, std::string_view>, int> kinds_;
 };
 
 /// Counts the time while it lives as the consumer's wait for a resume.

@@ -15,9 +15,18 @@
 
 namespace infeed::detail {
 
+struct StageCounters;
+
+/// The place of a stage in the pipeline.
+struct StagePlace {
+  StageCounters* consumer = nullptr;     ///< the stage that pulls this one; null at the root
+  const StageCounters* outer = nullptr;  ///< the flat_map in whose inner datasets it is, or null
+  int depth = 0;                         ///< stages between it and the iterator's consumer
+};
+
 /// The counters behind a StageStatistics. Any thread may add; relaxed, since nobody derives order
 /// from them.
-struct StageCounters {
+struct StageCounters : StagePlace {
   /// Time spent, and the CPU time in the parts of it that were sampled.
   struct SpentTime {
     std::atomic<std::uint64_t> ticks{0};
@@ -43,8 +52,6 @@ struct StageCounters {
   std::string given_name;
   std::string label;  ///< "map[1] 'augment'"
   StageTraits traits;
-  StageCounters* consumer = nullptr;     ///< the stage that pulls this one; null at the root
-  const StageCounters* outer = nullptr;  ///< the flat_map in whose inner datasets it is, or null
   bool draws = false;  ///< it or a stage before it draws random numbers: passes may differ
   std::atomic<std::uint64_t> passes{0};  ///< begun so far
   std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
@@ -72,7 +79,8 @@ struct StageCounters {
   std::atomic<bool> is_tuned{false};  ///< autotune chose parallelism or the queue
   Amount buffered;                    ///< now
 
-  /// "prefetch < batch < map": from the consumer's side to this stage.
+  /// "prefetch < batch < map": from the consumer's side to this stage. The last 64 stages at most:
+  /// the whole paths of n stages are n * n labels.
   std::string path() const;
 
   /// Counts a pull as under way. `is_shared`: stages in other threads may write the same counters.

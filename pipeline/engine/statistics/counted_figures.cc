@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_map>
 
 #include <infeed/pipeline/executor.h>
 
@@ -24,11 +25,6 @@ std::uint64_t scaled(std::uint64_t whole, std::uint64_t part_sampled, std::uint6
   if (whole_sampled == 0) return 0;
   return static_cast<std::uint64_t>(static_cast<double>(whole) * static_cast<double>(part_sampled) /
                                     static_cast<double>(whole_sampled));
-}
-
-int index_in(const std::vector<const StageCounters*>& stages, const StageCounters* stage) {
-  const auto found = std::find(stages.begin(), stages.end(), stage);
-  return found == stages.end() ? -1 : static_cast<int>(found - stages.begin());
 }
 
 void copy_counts(const StageCounters& counters, StageStatistics& stage) {
@@ -64,6 +60,15 @@ struct Work {
     sampled_ticks += load(time.sampled_ticks);
     sampled_cpu_ns += load(time.sampled_cpu_ns);
   }
+  void add(const Work& other) {
+    ticks += other.ticks;
+    sampled_ticks += other.sampled_ticks;
+    sampled_cpu_ns += other.sampled_cpu_ns;
+  }
+  Work without(const Work& part) const {
+    return {less(ticks, part.ticks), less(sampled_ticks, part.sampled_ticks),
+            less(sampled_cpu_ns, part.sampled_cpu_ns)};
+  }
 };
 
 void set_work(const Work& work, StageStatistics& stage) {
@@ -87,33 +92,21 @@ void limit_cpu(PipelineStatistics& statistics) {
   }
 }
 
-}  // namespace
-
-StageStatistics IteratorCounters::statistics_of(const StageCounters& counters) const {
+StageStatistics figures_of(const StageCounters& counters, const Work& work) {
   StageStatistics stage;
   stage.name = counters.name;
   stage.given_name = counters.given_name;
   stage.label = counters.label;
   stage.path = counters.path();
   stage.traits = counters.traits;
-  for (const auto* above = counters.consumer; above != nullptr; above = above->consumer) {
-    ++stage.depth;
-  }
+  stage.depth = counters.depth;
   copy_counts(counters, stage);
   copy_settings(counters, stage);
-  Work upstream;  // read first: what comes to it meanwhile would be missing from the stage's own
-  for (const Entry& other : counters_) {
-    if (other.counters.consumer == &counters) upstream.add(other.counters.pull_time);
-  }
-  Work work;
-  work.add(stage.runs_ahead ? counters.work_time : counters.pull_time);
-  if (!stage.runs_ahead) {
-    work = {less(work.ticks, upstream.ticks), less(work.sampled_ticks, upstream.sampled_ticks),
-            less(work.sampled_cpu_ns, upstream.sampled_cpu_ns)};
-  }
   set_work(work, stage);
   return stage;
 }
+
+}  // namespace
 
 void IteratorCounters::fill_times(PipelineStatistics& result) const {
   result.cores = usable_cores();
@@ -140,12 +133,35 @@ PipelineStatistics IteratorCounters::statistics(std::vector<const StageCounters*
 void IteratorCounters::add_stages(PipelineStatistics& result,
                                   std::vector<const StageCounters*>& shown) const {
   const std::lock_guard lock(counters_mutex_);
+  // Inputs are read before their consumers: what comes to an input meanwhile would be missing from
+  // its consumer's own work.
+  std::unordered_map<const StageCounters*, Work> inputs_work;
+  std::unordered_map<const StageCounters*, Work> own_work;
+  for (auto entry = counters_.rbegin(); entry != counters_.rend(); ++entry) {
+    const StageCounters& counters = entry->counters;
+    Work pulls;
+    pulls.add(counters.pull_time);
+    Work& own = own_work[&counters];
+    if (counters.has_threads) {
+      own.add(counters.work_time);
+    } else {
+      own = pulls.without(inputs_work[&counters]);
+    }
+    inputs_work[counters.consumer].add(pulls);
+  }
+  std::unordered_map<const StageCounters*, int> places;
+  const auto place_of = [&places](const StageCounters* stage) {
+    const auto found = places.find(stage);
+    return found == places.end() ? -1 : found->second;
+  };
   for (const Entry& entry : counters_) {
     if (!entry.is_open) continue;
+    places.emplace(&entry.counters, static_cast<int>(shown.size()));
     shown.push_back(&entry.counters);
-    StageStatistics& stage = result.stages.emplace_back(statistics_of(entry.counters));
-    stage.consumer = index_in(shown, entry.counters.consumer);
-    stage.inside = index_in(shown, entry.counters.outer);
+    StageStatistics& stage =
+        result.stages.emplace_back(figures_of(entry.counters, own_work[&entry.counters]));
+    stage.consumer = place_of(entry.counters.consumer);
+    stage.inside = place_of(entry.counters.outer);
   }
 }
 

@@ -47,9 +47,9 @@ std::string line(const StageStatistics& stage, std::uint64_t elapsed_ns) {
   const auto waiting = [&](std::uint64_t ns) {
     return stage.runs_ahead ? percent(ns, elapsed_ns) : "-";
   };
+  const std::size_t indent = std::min(static_cast<std::size_t>(stage.depth), kStageColumns);
   return fmt::format("{:<30} {:>11} {:>6} {:>10} {:>7} {:>7} {:>6} {:>6} {:>9}\n",
-                     fitted(std::string(static_cast<std::size_t>(stage.depth), ' ') + stage.label),
-                     stage.elements, stage.errors,
+                     fitted(std::string(indent, ' ') + stage.label), stage.elements, stage.errors,
                      duration(static_cast<double>(stage.work_ns) / static_cast<double>(elements)),
                      percent(stage.work_ns, elapsed_ns),
                      stage.cpu_ns ? percent(*stage.cpu_ns, stage.work_ns) : "-",
@@ -102,9 +102,17 @@ std::string PipelineStatistics::table() const {
 }
 
 std::string detail::StageCounters::path() const {
-  std::string path = label;
-  for (const StageCounters* above = consumer; above != nullptr; above = above->consumer) {
-    path = above->label + " < " + path;
+  constexpr std::size_t kShownMax = 64;
+  std::vector<const StageCounters*> shown;
+  const StageCounters* above = this;
+  for (; above != nullptr && shown.size() < kShownMax; above = above->consumer) {
+    shown.push_back(above);
+  }
+  std::string path;
+  if (above != nullptr) path = fmt::format("({} stages) < ", above->depth + 1);
+  for (auto stage = shown.rbegin(); stage != shown.rend(); ++stage) {
+    if (stage != shown.rbegin()) path += " < ";
+    path += (*stage)->label;
   }
   return path;
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "infeed/pipeline/statistics.h"
 
@@ -41,40 +43,40 @@ struct Lane {
   }
 };
 
-/// Returns the lane that does a stage's own work, without its figures.
-Lane lane_of(const PipelineStatistics& statistics, int index) {
-  const auto& stages = statistics.stages;
-  if (stages[static_cast<std::size_t>(index)].runs_ahead) return {.owner = index, .workers = true};
-  for (int at = index; at >= 0;) {
-    const StageStatistics& stage = stages[static_cast<std::size_t>(at)];
-    const int above = stage.consumer;
-    if (above < 0) break;
-    const StageStatistics& consumer = stages[static_cast<std::size_t>(above)];
-    if (consumer.runs_ahead) return {.owner = above, .workers = stage.inside == above};
-    at = above;
-  }
-  return {.owner = -1, .workers = false};
+/// The owner of a lane, and whether its workers are meant.
+using LaneKey = std::pair<int, bool>;
+
+/// Returns the lane that pulls a stage. `pulled_by` has those of all stages before it in the list,
+/// so of its consumer.
+LaneKey lane_that_pulls(const PipelineStatistics& statistics, const StageStatistics& stage,
+                        const std::vector<LaneKey>& pulled_by) {
+  if (stage.consumer < 0) return {-1, false};
+  const auto above = static_cast<std::size_t>(stage.consumer);
+  if (!statistics.stages[above].runs_ahead) return pulled_by.at(above);
+  return {stage.consumer, stage.inside == stage.consumer};
 }
 
 std::vector<Lane> lanes_of(const PipelineStatistics& statistics) {
   std::vector<Lane> lanes;
-  for (std::size_t i = 0; i < statistics.stages.size(); ++i) {
-    const StageStatistics& stage = statistics.stages[i];
-    Lane own = lane_of(statistics, static_cast<int>(i));
-    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& other) {
-      return other.owner == own.owner && other.workers == own.workers;
-    });
-    if (lane == lanes.end()) {
-      if (own.workers) {
-        const auto& owner = statistics.stages[static_cast<std::size_t>(own.owner)];
-        own.threads = std::max(1, owner.parallelism);
+  std::map<LaneKey, std::size_t> places;
+  std::vector<LaneKey> pulled_by;
+  for (const StageStatistics& stage : statistics.stages) {
+    const auto i = static_cast<int>(pulled_by.size());
+    pulled_by.push_back(lane_that_pulls(statistics, stage, pulled_by));
+    const LaneKey key = stage.runs_ahead ? LaneKey{i, true} : pulled_by.back();
+    const auto [place, is_new] = places.try_emplace(key, lanes.size());
+    if (is_new) {
+      Lane& added = lanes.emplace_back(Lane{.owner = key.first, .workers = key.second});
+      if (added.workers) {
+        const auto& owner = statistics.stages[static_cast<std::size_t>(added.owner)];
+        added.threads = std::max(1, owner.parallelism);
       }
-      lane = lanes.insert(lanes.end(), own);
     }
-    lane->work_ns += stage.work_ns;
-    if (lane->busiest < 0 ||
-        statistics.stages[static_cast<std::size_t>(lane->busiest)].work_ns < stage.work_ns) {
-      lane->busiest = static_cast<int>(i);
+    Lane& lane = lanes[place->second];
+    lane.work_ns += stage.work_ns;
+    if (lane.busiest < 0 ||
+        statistics.stages[static_cast<std::size_t>(lane.busiest)].work_ns < stage.work_ns) {
+      lane.busiest = i;
     }
   }
   return lanes;

@@ -1,6 +1,6 @@
 #include "engine/tuning/observer.h"
 
-#include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "engine/iterator_context.h"
@@ -53,10 +53,13 @@ TuningObservation TuningObserver::look() {
   }
   const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
   seen.elements = taken - std::exchange(taken_before_, taken);
-  const std::vector<const StageCounters*>& stages = windows_.stages();
-  seen.knobs = run_.knobs().states([&](const StageCounters& counters) {
-    const auto found = std::find(stages.begin(), stages.end(), &counters);
-    return found == stages.end() ? -1 : static_cast<int>(found - stages.begin());
+  std::unordered_map<const StageCounters*, int> places;
+  for (const StageCounters* const stage : windows_.stages()) {
+    places.emplace(stage, static_cast<int>(places.size()));
+  }
+  seen.knobs = run_.knobs().states([&places](const StageCounters& counters) {
+    const auto found = places.find(&counters);
+    return found == places.end() ? -1 : found->second;
   });
   return seen;
 }

@@ -27,8 +27,10 @@ struct StageStatistics {
   /// The stage's unique name: "map[1] 'augment'". Stages of one kind are numbered from the
   /// sources on, where there are several.
   std::string label = {};
-  std::string path = {};  ///< "prefetch < batch < map[2]": from the consumer's side to this stage
-  int depth = 0;          ///< 0 is the stage next to the consumer
+  /// "prefetch < batch < map[2]": from the consumer's side to this stage. Beyond 64 stages it
+  /// begins with the number of those left out.
+  std::string path = {};
+  int depth = 0;  ///< 0 is the stage next to the consumer
   // Other stages, as indices into PipelineStatistics::stages; -1 for none.
   int consumer = -1;  ///< the one that pulls it
   int inside = -1;    ///< the flat_map or interleave in whose inner datasets it is
