@@ -19,6 +19,10 @@ namespace {
 // be half of the recording's cost if an element takes a nanosecond.
 constexpr std::uint64_t kBriefPullsEach = 32;
 
+// Stages pull, open, skip and are destroyed recursively. A pull of a map takes 430 bytes of the stack
+// (2 KiB with AddressSanitizer), and threads have 8 MiB, or 2 MiB where the stack has no limit.
+constexpr int kStagesInARowMax = 3200;
+
 /// Returns the number of pulls that this one counts for; 0 if it isn't counted. One brief pull in
 /// kBriefPullsEach counts: if its number times 2^32 / golden ratio, modulo 2^32, is low. Such numbers
 /// are spread evenly, so each kind of pull gets its share whatever the pattern (values, end, values,
@@ -233,6 +237,20 @@ void Stage::note_buffered(std::uint64_t elements, std::uint64_t bytes) const {
 
 void Stage::note_count(std::size_t own, std::uint64_t amount) const {
   detail::StageCounters::add(counters_->own.at(own), amount);
+}
+
+Node::Node(std::string name, const TypeInfo& type, std::vector<NodePointer> inputs)
+    : name_(std::move(name)), type_(&type), inputs_(std::move(inputs)) {
+  for (const NodePointer& input : inputs_) {
+    stages_in_a_row_ = std::max(stages_in_a_row_, input->stages_in_a_row_ + 1);
+  }
+  if (stages_in_a_row_ <= kStagesInARowMax) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("{}: it would be stage {} in a row, and {} is the limit, since each stage pulls "
+                  "the one before it on the same stack; let one stage do what many do: flat_map() "
+                  "over a list instead of many concatenate(), one map() that calls all functions",
+                  name_, stages_in_a_row_, kStagesInARowMax));
 }
 
 std::optional<std::uint64_t> Node::input_taken(std::uint64_t) const { return std::nullopt; }

@@ -171,14 +171,13 @@ class Stage {
 
 class Node {
  public:
-  Node(std::string name, const TypeInfo& type, std::vector<NodePointer> inputs = {})
-      : name_(std::move(name)), type_(&type), inputs_(std::move(inputs)) {}
+  /// Throws Error(invalid_argument) if more than 3,200 stages would follow each other.
+  Node(std::string name, const TypeInfo& type, std::vector<NodePointer> inputs = {});
   virtual ~Node() = default;
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// The stage's kind: "map".
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return name_; }  ///< the stage's kind: "map"
   /// The user's name for the stage (StageName); empty if there is none.
   const std::string& given_name() const { return given_name_; }
   /// "map 'augment'", or just "map".
@@ -239,6 +238,7 @@ class Node {
   mutable std::string given_name_;  ///< set by named() before the node is shared
   const TypeInfo* type_;
   std::vector<NodePointer> inputs_;
+  int stages_in_a_row_ = 1;  ///< from the farthest source to this stage
 };
 
 namespace detail {
