@@ -130,6 +130,59 @@ TEST(WorkersSchedules, WorkIsDoneWhereThereWereNone) {
       many());
 }
 
+/// Lets waits end by their time while others run: workers then end for lack of work.
+ExploreOptions with_idle_ends() {
+  ExploreOptions options = many();
+  options.run.surprises_max = 2;
+  return options;
+}
+
+TEST(WorkersSchedules, WorkIsDoneThoughIdleOnesEnd) {
+  expect_no_finding(
+      "workers that end for lack of work",
+      [] {
+        Pieces pieces(2);
+        pieces.add(1);
+        pieces.add(1);
+        check(pieces.wait_for(2), "both are done");
+        pieces.add(1);
+        check(pieces.wait_for(3), "and another one");
+      },
+      with_idle_ends());
+}
+
+TEST(WorkersSchedules, WorkIsDoneThoughIdleOnesEndWhileTheirNumberChanges) {
+  expect_no_finding(
+      "fewer and more workers, which end for lack of work",
+      [] {
+        Pieces pieces(2);
+        std::thread tuner([&] {
+          pieces.set_count(1);
+          pieces.set_count(2);
+        });
+        pieces.add(1);
+        pieces.add(1);
+        check(pieces.wait_for(2), "both are done");
+        tuner.join();
+        pieces.add(1);
+        check(pieces.wait_for(3), "and another one");
+      },
+      with_idle_ends());
+}
+
+TEST(WorkersSchedules, IdleOnesEndWhileTheyAreStopped) {
+  expect_no_finding(
+      "a stop while workers end for lack of work",
+      [] {
+        Pieces pieces(2);
+        std::thread other([&] { pieces.stop(); });
+        pieces.add(1);
+        pieces.wait_for(1);
+        other.join();
+      },
+      with_idle_ends());
+}
+
 TEST(WorkersSchedules, EndWhenTheyAreStopped) {
   expect_no_finding(
       "a stop at any moment",

@@ -31,6 +31,9 @@
 namespace infeed {
 namespace {
 
+// The longest idle time of the own thread. Starting it again takes 30 us.
+constexpr std::chrono::seconds kOwnThreadIdleMax{1};
+
 using Task = std::function<void()>;
 using OnThreadStart = std::function<void(std::string_view)>;
 
@@ -46,7 +49,8 @@ struct WaitingTasks {
   std::deque<Task> waiting;
   int running = 0;
   int held_by_tbb = 0;  ///< calls of run_for_tbb() that have not begun
-  bool own_is_idle = false;
+  bool own_is_there = false;
+  bool own_is_idle = false;  ///< it is there and waits, or is just starting
   bool ended = false;
   bool is_abandoned = false;
   const OnThreadStart on_thread_start;
@@ -87,22 +91,25 @@ struct WaitingTasks {
 
   void run_for_own_thread() {
     std::unique_lock lock(mutex);
-    while (!ended) {
-      if (!waiting.empty()) {
+    const auto has_news = [this] { return ended || !waiting.empty(); };
+    bool is_in_time = true;
+    while (!ended && is_in_time) {
+      own_is_idle = waiting.empty();
+      if (own_is_idle) {
+        is_in_time = has_more.wait_for(lock, kOwnThreadIdleMax, has_news);
+      } else {
         run_next(lock);
-        continue;
       }
-      own_is_idle = true;
-      has_more.wait(lock, [this] { return ended || !waiting.empty(); });
-      own_is_idle = false;
     }
+    own_is_idle = own_is_there = false;
   }
 };
 
 /// Runs tasks in an arena of TBB: in the host's workers, and in one thread of its own. TBB starts
 /// one worker fewer than there are cores, since it expects its caller to work. Here the consumer
 /// waits, so the own thread takes that part: all cores work, and no limit of the process is changed.
-/// It also takes the first task, so that tasks run if all workers are busy with the host's work.
+/// It also takes the first task, so that tasks run if all workers are busy with the host's work. It
+/// starts with a task, and ends when there has been none for a while.
 ///
 /// Invariant: the destructor returns when no task runs. Tasks that have not begun are dropped.
 class TbbExecutor final : public Executor {
@@ -110,11 +117,7 @@ class TbbExecutor final : public Executor {
   TbbExecutor(int thread_count, OnThreadStart on_thread_start)
       : thread_count_(std::min(thread_count, workers_there_may_be() + 1)),
         arena_(thread_count_, /*reserved_for_masters=*/1),
-        tasks_(std::make_unique<WaitingTasks>(std::move(on_thread_start))),
-        own_thread_(detail::start_thread([this, tasks = tasks_.get()] {
-          detail::begin_thread("worker", tasks->on_thread_start);
-          arena_.execute([tasks] { tasks->run_for_own_thread(); });
-        })) {}
+        tasks_(std::make_unique<WaitingTasks>(std::move(on_thread_start))) {}
 
   ~TbbExecutor() override {
     std::deque<Task> dropped;  // destroyed after the mutex is unlocked
@@ -124,7 +127,7 @@ class TbbExecutor final : public Executor {
       tasks_->ended = true;
     }
     tasks_->has_more.notify_all();
-    own_thread_.join();
+    if (own_thread_.joinable()) own_thread_.join();
     std::unique_lock lock(tasks_->mutex);
     tasks_->changed.wait(lock, [this] { return tasks_->running == 0; });
     // Calls that TBB still holds find nothing to do and end within microseconds. At the program's
@@ -144,7 +147,7 @@ class TbbExecutor final : public Executor {
     {
       const std::lock_guard lock(tasks_->mutex);
       tasks_->waiting.push_back(std::move(task));
-      own_comes = tasks_->own_is_idle;
+      own_comes = tasks_->own_is_idle || start_own();
       needs_worker = thread_count_ > 1 && tasks_->waiting.size() > (own_comes ? 1U : 0U);
       if (needs_worker) ++tasks_->held_by_tbb;
     }
@@ -155,6 +158,22 @@ class TbbExecutor final : public Executor {
   int concurrency() const override { return thread_count_; }
 
  private:
+  /// Starts the own thread if it isn't there. Returns false if it is, or if the system gives none:
+  /// then the workers run all tasks.
+  bool start_own() {
+    if (tasks_->own_is_there) return false;
+    if (own_thread_.joinable()) own_thread_.join();  // it has nothing left to do
+    try {
+      own_thread_ = detail::start_thread([this, tasks = tasks_.get()] {
+        detail::begin_thread("worker", tasks->on_thread_start);
+        arena_.execute([tasks] { tasks->run_for_own_thread(); });
+      });
+    } catch (const Error&) {
+      return false;
+    }
+    tasks_->own_is_there = tasks_->own_is_idle = true;
+    return true;
+  }
   /// Leaves the tasks to TBB: the last call that TBB holds frees them. At the program's end TBB
   /// makes no more calls, and a leak checker shouldn't report the tasks then.
   static void leave_to_tbb([[maybe_unused]] WaitingTasks* tasks) {

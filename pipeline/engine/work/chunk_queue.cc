@@ -193,7 +193,7 @@ Pull ChunkQueue::pop(Chunk& out) {
   auto lock = hand_off_.lock();
   driver_.start();
   if (chunks_.empty() && !hand_off_.over()) wait_for_chunks(lock);
-  if (hand_off_.stopped()) return Pull::cancelled;
+  if (!hand_off_.goes_on()) return Pull::cancelled;
   if (chunks_.empty()) {
     if (!hand_off_.over()) {
       driver_.be_taken();

@@ -200,6 +200,19 @@ void use_all_threads(Executor& executor, const std::shared_ptr<std::latch>& ende
   here->arrive_and_wait();
 }
 
+TEST(Executor, TbbsOwnThreadStartsWithATaskAndEndsWithoutOne) {
+  if (!kTbbIsTested) return;
+  std::atomic<int> started = 0;
+  const auto executor = Executor::tbb(1, [&](std::string_view) { ++started; });
+  EXPECT_EQ(started, 0);
+  for (int round = 1; round <= 2; ++round) {
+    const auto ended = std::make_shared<std::latch>(1);
+    use_all_threads(*executor, ended);
+    ended->wait();
+    EXPECT_EQ(started, round);
+  }
+}
+
 TEST(Executor, ThreadsEndWhenTheyHaveNothingToDoAndComeAgain) {
   const auto executor = Executor::threads(3);
   for (int round = 0; round < 2; ++round) {

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <deque>
 #include <gtest/gtest.h>
 #include <set>
@@ -21,6 +22,12 @@ class WorkersTest : public ::testing::Test {
  protected:
   using Lock = Workers<int>::Lock;
 
+  explicit WorkersTest(std::chrono::milliseconds idle_max = std::chrono::minutes(1))
+      : workers_{hand_off_,
+                 {.claim = [this](std::size_t worker) { return claim(worker); },
+                  .has_work = [this] { return !waiting_.empty(); },
+                  .run = [this](Lock& lock, int& number) { run(lock, number); },
+                  .idle_max = idle_max}} {}
   ~WorkersTest() override { hand_off_.stop(); }
 
   void add(const Lock&, int number) {
@@ -49,10 +56,7 @@ class WorkersTest : public ::testing::Test {
   std::vector<std::size_t> done_by_;
   std::set<std::thread::id> threads_;
   int at_work_ = 0;
-  Workers<int> workers_{hand_off_,
-                        {.claim = [this](std::size_t worker) { return claim(worker); },
-                         .has_work = [this] { return !waiting_.empty(); },
-                         .run = [this](Lock& lock, int& number) { run(lock, number); }}};
+  Workers<int> workers_;
 
  private:
   int* claim(std::size_t worker) {
@@ -169,6 +173,67 @@ TEST_F(WorkersTest, NothingIsLeftBehindWhileTheirNumberChanges) {
   }
   Lock lock = hand_off_.lock();
   wait_until_done(lock, added);
+}
+
+/// Workers that end at once if there is nothing to do.
+class IdleWorkersTest : public WorkersTest {
+ protected:
+  IdleWorkersTest() : WorkersTest(std::chrono::milliseconds(1)) {}
+
+  Lock lock_when_gone() {
+    Lock lock = hand_off_.lock();
+    while (workers_.running() != 0) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
+    return lock;
+  }
+};
+
+TEST_F(IdleWorkersTest, EndAndComeAgain) {
+  {
+    const Lock lock = hand_off_.lock();
+    workers_.set_count(3);
+  }
+  for (std::size_t round = 1; round <= 20; ++round) {
+    Lock lock = lock_when_gone();
+    EXPECT_EQ(workers_.count(), 3) << "it is what was asked for";
+    add(lock, static_cast<int>(round));
+    EXPECT_EQ(workers_.running(), 1);
+    wait_until_done(lock, round);
+  }
+}
+
+TEST_F(IdleWorkersTest, AllComeIfThereIsWorkForAll) {
+  {
+    const Lock lock = hand_off_.lock();
+    workers_.set_count(3);
+  }
+  Lock lock = lock_when_gone();
+  for (int i = 0; i < 1000; ++i) add(lock, i);
+  wait_until_done(lock, 1000);
+  lock.unlock();
+  EXPECT_GT(std::set<std::size_t>(done_by_.begin(), done_by_.end()).size(), 1);
+}
+
+TEST_F(IdleWorkersTest, FewerAndMoreAreWantedWhileTheyAreGone) {
+  {
+    const Lock lock = hand_off_.lock();
+    workers_.set_count(3);
+  }
+  Lock lock = lock_when_gone();
+  workers_.set_count(1);
+  add(lock, 1);
+  wait_until_done(lock, 1);
+  lock.unlock();
+  lock = lock_when_gone();
+  workers_.set_count(0);
+  add(lock, 2);
+  EXPECT_EQ(workers_.running(), 0);
+  workers_.set_count(2);
+  workers_.wake_one();
+  wait_until_done(lock, 2);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -16,8 +17,9 @@
 namespace infeed::detail {
 
 /// The threads that work ahead of a consumer, for a stage or a reader. Each claims the most urgent
-/// task, does it without the lock and looks again. It sleeps while there is no task, and ends when
-/// the count falls.
+/// task, does it without the lock and looks again. It sleeps while there is no task. It ends when
+/// the count falls, or when it has slept for long: a thread that is needed again takes 30 us to
+/// start, and one that isn't needed would hold its stack and the C library's arena.
 ///
 ///     class Printers {
 ///      public:
@@ -51,10 +53,11 @@ namespace infeed::detail {
 ///
 /// Invariants, which tests/schedules checks over all interleavings of small programs:
 ///  - All state is guarded by the lock of the hand-off, the owner's as well.
-///  - While there is work and a worker sleeps, one that stays is at work or on its way. A thread
-///    that makes work calls wake_one(); a worker that claims some and leaves more wakes the next; a
-///    worker that ends hands on the wake-up that it may have had.
-///  - A worker ends only after the task that it has claimed. Its exception aborts the hand-off.
+///  - While there is work and a worker sleeps or has ended for lack of work, one that stays is at
+///    work or on its way. A thread that makes work calls wake_one(); a worker that claims some and
+///    leaves more wakes the next; a worker that ends hands on the wake-up that it may have had.
+///  - A worker ends only after the task that it has claimed. Its exception aborts the hand-off, and
+///    so does a system that gives no thread where none is left.
 template <class Task>
 class Workers {
  public:
@@ -67,6 +70,7 @@ class Workers {
     std::function<Task*(std::size_t)> claim = nullptr;
     std::function<bool()> has_work = nullptr;  ///< true if another worker's claim() may find a task
     std::function<void(Lock&, Task&)> run = nullptr;  ///< unlocks while it works
+    std::chrono::milliseconds idle_max{1000};         ///< a worker that has slept for so long ends
   };
 
   Workers(HandOff& hand_off, Work work) : hand_off_(hand_off), work_(std::move(work)) {}
@@ -94,9 +98,14 @@ class Workers {
   int count() const { return static_cast<int>(count_); }
   /// Number of workers that sleep and that nobody has woken.
   int asleep() const { return static_cast<int>(asleep_.size()); }
-  /// Wakes one worker if there is work, one sleeps, and none is on its way.
+  /// Number of threads, without those that ended for lack of work.
+  int running() const { return static_cast<int>(running_); }
+  /// Wakes one worker if there is work, one sleeps, and none is on its way. Starts one again if none
+  /// sleeps, but some have ended for lack of work.
   void wake_one() {
-    if (on_their_way_ > 0 || asleep_.empty() || !work_.has_work()) return;
+    const bool some_have_ended = running_ < count_;
+    if (on_their_way_ > 0 || (asleep_.empty() && !some_have_ended) || !work_.has_work()) return;
+    if (asleep_.empty()) return start_again();
     Worker& warmest = *asleep_.back();
     ++on_their_way_;
     warmest.is_on_its_way = true;
@@ -110,6 +119,7 @@ class Workers {
     std::thread thread;
     WaitPoint rest;
     bool runs = false;
+    bool was_idle = false;       ///< it ended for lack of work
     bool is_on_its_way = false;  ///< woken for work that another thread found
   };
 
@@ -117,17 +127,41 @@ class Workers {
     while (workers_.size() < count_) workers_.push_back(std::make_unique<Worker>(hand_off_));
     for (std::size_t i = 0; i < count_; ++i) {
       Worker& worker = *workers_[i];
-      if (worker.runs) continue;
-      if (worker.thread.joinable()) worker.thread.join();  // it has nothing left to do
+      if (worker.runs || worker.was_idle) continue;
       try {
-        // A thread that begins has no lock, and looks into no list that grows.
-        worker.thread = start_thread([this, &worker, i] { work_as(worker, i); });
+        start(worker, i);
       } catch (const Error&) {  // the threads that started do the work
         count_ = i;
         if (i == 0) throw;
         return;
       }
-      worker.runs = true;
+    }
+  }
+
+  void start(Worker& worker, std::size_t number) {
+    if (worker.thread.joinable()) worker.thread.join();  // it has nothing left to do
+    // A thread that begins has no lock, and looks into no list that grows.
+    worker.thread = start_thread([this, &worker, number] { work_as(worker, number); });
+    worker.runs = true;
+    worker.was_idle = false;
+    ++running_;
+  }
+
+  /// Starts a worker that ended for lack of work. It is on its way from now on.
+  void start_again() {
+    if (hand_off_.stopped() || hand_off_.aborted()) return;
+    for (std::size_t i = 0; i < count_; ++i) {
+      Worker& worker = *workers_[i];
+      if (worker.runs) continue;
+      try {
+        start(worker, i);
+      } catch (const Error&) {
+        if (running_ == 0) hand_off_.abort_locked(terminal_error());
+        return;
+      }
+      ++on_their_way_;
+      worker.is_on_its_way = true;
+      return;
     }
   }
 
@@ -140,13 +174,14 @@ class Workers {
     }
     Lock lock = hand_off_.lock();
     if (failure != nullptr) hand_off_.abort_locked(std::move(failure));
+    arrive(self);
     try {
-      while (!hand_off_.stopped() && !hand_off_.aborted() && number < count_) {
+      while (!hand_off_.stopped() && !hand_off_.aborted() && number < count_ && !self.was_idle) {
         if (Task* const task = work_.claim(number)) {
           wake_one();
           work_.run(lock, *task);
         } else {
-          sleep(lock, self);
+          self.was_idle = !sleep(lock, self);
         }
       }
     } catch (...) {
@@ -154,13 +189,20 @@ class Workers {
       hand_off_.abort_locked(terminal_error());
     }
     self.runs = false;
-    wake_one();
+    --running_;
+    if (!self.was_idle) wake_one();  // an idle one has had no wake-up to hand on
   }
 
-  void sleep(Lock& lock, Worker& self) {
+  /// Returns false if nobody has woken it for the longest idle time.
+  bool sleep(Lock& lock, Worker& self) {
+    const auto idle_until = std::chrono::steady_clock::now() + work_.idle_max;
     asleep_.push_back(&self);
-    self.rest.wait_once(lock);
-    std::erase(asleep_, &self);
+    const bool in_time = self.rest.wait_once_until(lock, idle_until);
+    const bool was_asleep = std::erase(asleep_, &self) != 0;
+    arrive(self);
+    return in_time || !was_asleep;
+  }
+  void arrive(Worker& self) {
     if (std::exchange(self.is_on_its_way, false)) --on_their_way_;
   }
   void wake(Worker& worker) {
@@ -172,6 +214,7 @@ class Workers {
   const Work work_;
   std::vector<std::unique_ptr<Worker>> workers_;  ///< workers from count_ on end
   std::size_t count_ = 0;
+  std::size_t running_ = 0;
   std::vector<Worker*> asleep_;  ///< the last one fell asleep last
   int on_their_way_ = 0;
 };
