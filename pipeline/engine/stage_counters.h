@@ -68,6 +68,8 @@ struct StageCounters : StagePlace {
   std::atomic<std::uint64_t> errors_arisen{0};  ///< errors that came from no stage before it
   std::vector<std::atomic<std::uint64_t>> own;  ///< its kind's, as traits.counts names them
   SpentTime work_time;                          ///< time that its own threads spent
+  /// Work of the last pass, with its input's, if an InputDriver pulls that; 0: no pass has ended.
+  std::atomic<std::uint64_t> last_pass_ticks{0};
   std::atomic<std::uint64_t> wait_ticks{0};
   std::atomic<std::uint64_t> full_ticks{0};
   Amount sampled;  ///< elements and bytes that sampled pulls brought

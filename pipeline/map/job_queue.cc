@@ -201,7 +201,7 @@ void JobQueue::note_cost(const Job& job) {
 }
 
 void JobQueue::note_parallelism() {
-  counters_.note_parallelism(driver_.is_serial() ? 0 : threads_.count(), true);
+  counters_.note_parallelism(driver_.was_set_serial() ? 0 : threads_.count(), true);
 }
 
 /// Wakes the consumer if the jobs that it waits for are ready.

@@ -7,6 +7,17 @@
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {
+namespace {
+
+// Starting a driver's thread and waking those that work for it takes 100 us.
+constexpr double kBriefPassUs = 100;
+
+bool last_pass_was_brief(const StageCounters& counters) {
+  const std::uint64_t ticks = counters.last_pass_ticks.load(std::memory_order_relaxed);
+  return ticks != 0 && ticks < ticks_of_us(kBriefPassUs);
+}
+
+}  // namespace
 
 InputDriver::InputDriver(const IteratorContext& run, StageCounters& counters, HandOff& hand_off,
                          WaitPoint& consumer, Stage& input, const TypeInfo& type, Owner owner)
@@ -16,11 +27,18 @@ InputDriver::InputDriver(const IteratorContext& run, StageCounters& counters, Ha
       consumer_(consumer),
       input_(input),
       owner_(std::move(owner)),
+      work_before_ticks_(counters.work_time.ticks.load(std::memory_order_relaxed)),
+      is_brief_(last_pass_was_brief(counters)),
       pulled_(type),
       thread_(hand_off_, {.begin = [this] { run_.begin_thread(owner_.name); },
                           .claim = [this](auto) { return claim(); },
                           .has_work = [this] { return may_pull(); },
                           .run = [](auto& lock, InputDriver& self) { self.pull(lock); }}) {}
+
+InputDriver::~InputDriver() {
+  thread_.join();
+  counters_.last_pass_ticks.store(pass_ticks(), std::memory_order_relaxed);
+}
 
 void InputDriver::start() {
   if (!is_serial() && thread_.count() == 0) thread_.set_count(1);
@@ -39,12 +57,34 @@ bool InputDriver::keeps_input() {
 }
 
 Pull InputDriver::pull_here(Chunk& out, std::size_t want) {
-  const Pull pulled = input_.pull(out, want);
+  if (is_brief_.load(std::memory_order_relaxed)) note_longer_pass();
+  const Pull pulled = timed_pull(out, want);
   if (pulled == Pull::end) {
     owner_.finish(nullptr);
     give_back();
   }
   return pulled;
+}
+
+Pull InputDriver::timed_pull(Chunk& out, std::size_t want) {
+  const std::uint64_t begin_ticks = ticks_now();
+  const Pull pulled = input_.pull(out, want);
+  input_ticks_ += ticks_now() - begin_ticks;
+  return pulled;
+}
+
+/// Returns the work of this pass so far, in whichever threads. At least 1.
+std::uint64_t InputDriver::pass_ticks() const {
+  const std::uint64_t work = counters_.work_time.ticks.load(std::memory_order_relaxed);
+  return 1 + input_ticks_ + work - work_before_ticks_;
+}
+
+/// Ends the serial form of a pass that isn't brief. The consumer gives the input back when it comes
+/// again.
+void InputDriver::note_longer_pass() {
+  if (pass_ticks() < ticks_of_us(2 * kBriefPassUs)) return;
+  const auto lock = hand_off_.lock();
+  is_brief_.store(false, std::memory_order_relaxed);
 }
 
 /// Gives the input back. The consumer wakes the thread when it waits.
@@ -73,7 +113,7 @@ void InputDriver::pull(Lock& lock) {
   is_pulling_ = true;
   lock.unlock();
   try {
-    const Pull pulled = input_.pull(pulled_, room_);
+    const Pull pulled = timed_pull(pulled_, room_);
     if (pulled == Pull::cancelled) hand_off_.stop();
     if (pulled == Pull::values) owner_.take(pulled_);
     if (pulled == Pull::end) owner_.finish(nullptr);

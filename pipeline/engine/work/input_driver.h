@@ -19,6 +19,10 @@ namespace infeed::detail {
 /// consumer pulls the input itself, which saves a wake-up and the hand-over. The form may change at
 /// any time.
 ///
+/// A pass is expected to be as long as the stage's last one (a repeat of ten elements). If that took
+/// less than starting threads does, the pass begins in the serial form. It leaves that form once it
+/// has turned out longer.
+///
 /// Invariants, beside those of Workers: either the thread or the consumer has the input. The
 /// consumer takes it only while the thread doesn't pull, and when all pulled elements are handed
 /// over. The thread goes on only after the consumer has given it back. The thread starts with the
@@ -41,10 +45,14 @@ class InputDriver {
   /// `consumer` is the point where the consumer waits. `input` gives elements of `type`.
   InputDriver(const IteratorContext& run, StageCounters& counters, HandOff& hand_off,
               WaitPoint& consumer, Stage& input, const TypeInfo& type, Owner owner);
+  ~InputDriver();
+  InputDriver(const InputDriver&) = delete;
+  InputDriver& operator=(const InputDriver&) = delete;
 
   /// Waits until the thread has ended, after the hand-off was stopped.
   void join() { thread_.join(); }
-  bool is_serial() const { return is_serial_.load(std::memory_order_relaxed); }
+  bool is_serial() const { return was_set_serial() || is_brief_.load(std::memory_order_relaxed); }
+  bool was_set_serial() const { return is_serial_.load(std::memory_order_relaxed); }
   void set_serial(bool serial);
 
   // For the consumer:
@@ -61,7 +69,6 @@ class InputDriver {
   void start();
   /// Says that there may be room again.
   void wake() { thread_.wake_one(); }
-  bool is_asleep() const { return thread_.asleep() > 0; }
   /// Returns true if the consumer may take the input: in the serial form, while the thread doesn't
   /// pull.
   bool may_be_taken() const { return is_serial() && !is_pulling_; }
@@ -69,6 +76,9 @@ class InputDriver {
 
  private:
   void give_back();
+  Pull timed_pull(Chunk& out, std::size_t want);
+  std::uint64_t pass_ticks() const;
+  void note_longer_pass();
   bool may_pull() const { return !is_serial() && !is_taken_ && !hand_off_.over(); }
   InputDriver* claim();
   void pull(Lock& lock);
@@ -79,8 +89,11 @@ class InputDriver {
   WaitPoint& consumer_;
   Stage& input_;
   const Owner owner_;
+  const std::uint64_t work_before_ticks_;  ///< the stage's own, before this pass
+  std::uint64_t input_ticks_ = 0;          ///< belongs to whoever has the input
   std::atomic<bool> is_serial_{false};
-  bool is_taken_ = false;  ///< by the consumer, which alone writes it
+  std::atomic<bool> is_brief_;  ///< the consumer alone sets it to false, with the lock
+  bool is_taken_ = false;       ///< by the consumer, which alone writes it
   bool is_pulling_ = false;
   std::size_t room_ = 0;
   std::uint64_t full_since_ticks_ = 0;  ///< when the room ran out; 0 while there is room

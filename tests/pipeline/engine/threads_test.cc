@@ -4,11 +4,15 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/repeat.h>
 
 #include "engine/threads/thread_budget.h"
 #include "pipeline/suite/stream.h"
@@ -83,6 +87,31 @@ TEST(OnThreadStart, IsToldOfEachThread) {
   EXPECT_EQ(names.count("interleave"), 5);
   EXPECT_EQ(names.count("map-driver"), 2);
   EXPECT_THAT(names, Contains("worker"));
+}
+
+/// An epoch of few elements took 163 us behind a parallel map, of which starting threads was most.
+TEST(BriefPasses, StartNoThreads) {
+  const auto number = [](std::int64_t x) { return x; };
+  const std::vector<std::pair<std::string, Dataset<std::int64_t>>> cases = {
+      {"map-driver", range(2) | map(number, {.parallelism = 2}) | repeat(100)},
+      {"prefetch", range(2) | prefetch(2) | repeat(100)}};
+  for (const auto& [thread, dataset] : cases) {
+    StartedThreads started;
+    EXPECT_EQ(dataset.count({.on_thread_start = started.listener()}), 200);
+    EXPECT_GE(started.names().count(thread), 1);
+    EXPECT_LT(started.names().count(thread), 50) << "a pass can be interrupted, hardly each";
+  }
+}
+
+/// Passes of 1, 500,000, 1, 500,000 ... elements: half of them turn out longer than the one before.
+TEST(BriefPasses, StartTheirThreadsOnceTheyAreLonger) {
+  StartedThreads started;
+  const auto passes = range(20) | flat_map([](std::int64_t pass) {
+                        return range(pass % 2 == 0 ? 1 : 500'000) |
+                               map([](std::int64_t x) { return x; }) | prefetch(1000);
+                      });
+  EXPECT_EQ(passes.count({.on_thread_start = started.listener()}), 5'000'010);
+  EXPECT_GE(started.names().count("prefetch"), 15);
 }
 
 TEST(ThreadBudget, KeepsOneForThePoolUntilItIsThere) {
