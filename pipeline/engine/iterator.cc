@@ -1,13 +1,16 @@
 #include "infeed/pipeline/iterator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fmt/format.h>
+#include <fstream>
 #include <numeric>
-#include <system_error>
+#include <unistd.h>
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/records/detail/nearest_names.h>
 
+#include "engine/freed_memory.h"
 #include "engine/iterator_context.h"
 #include "engine/recording/recorder.h"
 #include "engine/resume_report.h"
@@ -47,6 +50,41 @@ void throw_no_stream() {
 }
 
 namespace {
+
+// Memory that runs left, from which on it is given back: this much, and this part of the process's.
+constexpr std::uint64_t kWorthGivingBackBytes = std::uint64_t{8} << 20;
+constexpr std::uint64_t kWorthGivingBackShare = 16;
+/// A run's peak has what it expected for a moment. Most hold less for long.
+constexpr std::uint64_t kLeftByRunBytesMax = std::uint64_t{64} << 20;
+
+/// Returns the process's memory; 0 if the system doesn't tell.
+std::uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t all_pages = 0;
+  std::uint64_t pages = 0;
+  if (!(statm >> all_pages >> pages)) return 0;
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// Gives the memory of a run that held up to `bytes` back to the system, unless that is too little:
+/// each time takes milliseconds for each GB of the process, and many runs may end one after the
+/// other. What they leave adds up.
+void give_memory_of_run_back(std::uint64_t bytes) {
+  static std::atomic<std::uint64_t> left_bytes{0};  // by all runs, which share the C library's heap
+  const std::uint64_t by_run = std::min(bytes, kLeftByRunBytesMax);
+  const std::uint64_t left = left_bytes.fetch_add(by_run, std::memory_order_relaxed) + by_run;
+  if (left < kWorthGivingBackBytes || left < resident_bytes() / kWorthGivingBackShare) return;
+  left_bytes.store(0, std::memory_order_relaxed);
+  give_freed_memory_back();
+}
+
+/// Destroys the stages, which joins their threads, and gives their memory back.
+void drop_stages(std::unique_ptr<Stage>& root, IteratorContext& run) {
+  if (root == nullptr) return;
+  root = nullptr;
+  run.readers().drop_spare_blocks();
+  give_memory_of_run_back(run.memory().peak_bytes());
+}
 
 /// Throws if a bound is impossible, or names no stage: it would be ignored silently.
 void check_bounds(IteratorContext& run) {
@@ -105,7 +143,7 @@ IteratorCore::~IteratorCore() {
   ready_ = nullptr;
   watchdog_ = nullptr;
   tuner_ = nullptr;
-  root_ = nullptr;  // joins the drivers, which use run_
+  drop_stages(root_, *run_);
 }
 
 void IteratorCore::resume(const IterateOptions& options) {
@@ -217,6 +255,7 @@ Pull IteratorCore::pull_root() {
     const Waiting waiting(watchdog_.get());
     run_->counters().note_begin();
     if (run_->knobs().can_change() && !is_tuning_.load(std::memory_order_relaxed)) begin_tuning();
+    if (tuner_ != nullptr && tuner_->rests()) tuner_->wake();
     if (run_->recorder() != nullptr) return recorded_pull(*run_->recorder());
     return pull_or_pop();
   } catch (...) {
@@ -292,8 +331,7 @@ void IteratorCore::end_stages() {
   if (!steps_are_late_) finish_recording(why_it_ended());
   run_->cancel();
   ready_ = nullptr;
-  root_ = nullptr;
-  run_->readers().drop_spare_blocks();
+  drop_stages(root_, *run_);
 }
 
 Checkpoint IteratorCore::checkpoint() const {
@@ -308,12 +346,7 @@ Checkpoint IteratorCore::checkpoint() const {
 /// Starts the tuner: when the first element is asked for, or when a stage with a knob opens later.
 void IteratorCore::begin_tuning() {
   if (!may_tune_) return;
-  try {
-    tuner_ = std::make_unique<TunerThread>(*run_, tuner_options_, position_);
-  } catch (const std::system_error&) {  // no thread to be had: the fixed choices stay
-    may_tune_ = false;
-    return;
-  }
+  tuner_ = std::make_unique<TunerThread>(*run_, tuner_options_, position_);
   is_tuning_.store(true, std::memory_order_release);
   if (!may_tune_) tuner_->freeze();
 }

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <utility>
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
+#include "engine/freed_memory.h"
 #include "engine/iterator_context.h"
+#include "engine/threads/clock.h"
 
 namespace infeed::detail {
 namespace {
 
 // While nothing is to be done, one look in four is made: a cut quota is seen in half a second.
 constexpr int kSettledLooks = 4;
+// A consumer that has asked for nothing for so long is away.
+constexpr std::uint64_t kAwayNs = 2'000'000'000;
 constexpr std::size_t kChangesKept = 256;
 constexpr std::size_t kNotesKept = 64;
 
@@ -21,17 +22,47 @@ constexpr std::size_t kNotesKept = 64;
 TunerThread::TunerThread(IteratorContext& run, const TunerOptions& options,
                          const std::atomic<std::uint64_t>& taken)
     : run_(run),
+      look_every_(options.look_every),
       only_advises_(options.mode == TunerMode::advice_only),
       policy_(options.policy != nullptr ? options.policy
                                         : make_tuner(options.profile, only_advises_)),
-      observer_(run, taken) {
+      observer_(run, taken),
+      taken_(taken) {
   look();  // begins with what the profile says
-  thread_ =
-      std::make_unique<PeriodicThread>([&run] { run.begin_thread("tuner"); }, options.look_every,
-                                       [this] {
-                                         look();
-                                         return true;
-                                       });
+  start();
+}
+
+void TunerThread::start() {
+  try {
+    thread_ = std::make_unique<PeriodicThread>([this] { run_.begin_thread("tuner"); }, look_every_,
+                                               [this] { return step(); });
+  } catch (const Error&) {  // no thread to be had: the settings stay as they are
+  }
+}
+
+void TunerThread::wake() {
+  thread_.reset();
+  rests_.store(false, std::memory_order_relaxed);
+  away_since_ns_ = 0;
+  start();
+}
+
+/// Returns false when the thread ends.
+bool TunerThread::step() {
+  look();
+  const bool gives_back = is_giving_back_ && !is_frozen_;
+  if (gives_back || !consumer_is_away()) return true;
+  rests_.store(true, std::memory_order_relaxed);
+  return false;
+}
+
+bool TunerThread::consumer_is_away() {
+  const std::uint64_t consumed =
+      taken_.load(std::memory_order_relaxed) + run_.counters().consumer_wait_ticks();
+  const std::uint64_t now_ns = ns_of_ticks(ticks_now());
+  if (away_since_ns_ == 0 || std::exchange(consumed_, consumed) != consumed)
+    away_since_ns_ = now_ns;
+  return now_ns - away_since_ns_ > kAwayNs;
 }
 
 void TunerThread::look() {
@@ -48,7 +79,6 @@ void TunerThread::look() {
   take_down(std::move(decision));
 }
 
-/// Gives freed memory back to the system. The C library would keep it for the next elements.
 void TunerThread::give_memory_back(const TuningDecision& decision) {
   if (decision.ready_bytes_max) {
     is_giving_back_ = *decision.ready_bytes_max != UINT64_MAX;
@@ -56,9 +86,7 @@ void TunerThread::give_memory_back(const TuningDecision& decision) {
   }
   if (!is_giving_back_ || run_.memory().best_effort_bytes() > bytes_to_hold_) return;
   is_giving_back_ = false;
-#if defined(__GLIBC__)
-  malloc_trim(0);
-#endif
+  give_freed_memory_back();
 }
 
 void TunerThread::take_down(TuningDecision decision) {
