@@ -17,19 +17,23 @@ std::string compress(std::string_view bytes, std::uint8_t how) {
                             .window_log = (how & 32) != 0 ? 10 + how % 16 : 0});
 }
 
-std::optional<std::string> decompress_at_once(std::string_view bytes) {
+/// Gives the library a byte after the other: a frame that it gets whole it reads in another way, which
+/// refuses an empty block that claims to be compressed.
+std::optional<std::string> decompress_by_library(std::string_view bytes) {
   const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
                                                                      &ZSTD_freeDCtx);
   std::string content;
   std::string room(std::size_t{1} << 20, '\0');
-  ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+  ZSTD_inBuffer in{bytes.data(), 0, 0};
   std::size_t left = 0;
   while (true) {
     ZSTD_outBuffer out{room.data(), room.size(), 0};
     left = ZSTD_decompressStream(context.get(), &out, &in);
     if (ZSTD_isError(left) != 0) return std::nullopt;
     content.append(room, 0, out.pos);
-    if (in.pos == in.size && out.pos < out.size) break;
+    if (in.pos != in.size || out.pos == out.size) continue;
+    if (in.size == bytes.size()) break;
+    ++in.size;
   }
   return left == 0 ? std::optional(content) : std::nullopt;
 }
@@ -42,7 +46,7 @@ std::string with_table(std::string_view file) {
     const std::string_view left = file.substr(end);
     const std::size_t stored = ZSTD_findFrameCompressedSize(left.data(), left.size());
     if (ZSTD_isError(stored) != 0) break;
-    const auto content = decompress_at_once(left.substr(0, stored));
+    const auto content = decompress_by_library(left.substr(0, stored));
     sizes.emplace_back(stored, content ? content->size() : 0);
     end += stored;
   }
@@ -70,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Input input(data, size);
   const std::string file = fuzz::file_of_frames(input, &fuzz::compress);
   if (file.empty()) return 0;
-  fuzz::check_frames(file, Compression::zstd, &fuzz::decompress_at_once);
+  fuzz::check_frames(file, Compression::zstd, &fuzz::decompress_by_library);
   std::string with_table = fuzz::with_table(file);
   fuzz::check_threads_ahead(with_table);
   with_table[file.size() / 2 % with_table.size()] ^= 1;  // damage before a good table
