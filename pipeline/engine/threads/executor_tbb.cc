@@ -73,10 +73,13 @@ struct WaitingTasks {
 
   void run_for_tbb() {
     std::unique_lock lock(mutex);
-    if (on_thread_start && known_workers.insert(std::this_thread::get_id()).second) {
+    // Behind the destructor the user's function may be gone, and so it waits for a running one.
+    if (on_thread_start && !ended && known_workers.insert(std::this_thread::get_id()).second) {
+      ++running;
       lock.unlock();  // the user's function may submit tasks
       on_thread_start("tbb worker");
       lock.lock();
+      if (--running == 0) changed.notify_all();
     }
     --held_by_tbb;
     if (!waiting.empty()) return run_next(lock);

@@ -91,6 +91,41 @@ TEST(Executor, TasksRunWhileTheHostHoldsAllWorkers) {
   ended.wait();
 }
 
+// TBB may come to what it was given long after the executor's end.
+TEST(Executor, TellsOfNoThreadBehindItsEnd) {
+  if (!kTbbIsTested || usable_cores() == 1) return;
+  const int workers = tbb::this_task_arena::max_concurrency() - 1;
+  std::latch held(workers);
+  std::latch released(1);
+  std::latch ended(workers);
+  tbb::task_arena host(workers + 1, 1);
+  for (int i = 0; i < workers; ++i) {
+    host.enqueue([&] {
+      held.count_down();
+      released.wait();
+      ended.count_down();
+    });
+  }
+  held.wait();
+  struct Seen {
+    std::atomic<bool> is_over = false;
+    std::atomic<int> late = 0;
+  };
+  const auto seen = std::make_shared<Seen>();
+  {
+    const auto executor =
+        Executor::tbb(0, [seen](std::string_view) { seen->late += seen->is_over; });
+    std::latch done(20);
+    for (int i = 0; i < 20; ++i) executor->submit([&] { done.count_down(); });
+    done.wait();
+  }
+  seen->is_over = true;
+  released.count_down();
+  ended.wait();
+  while (seen.use_count() > 1) std::this_thread::yield();  // until the last call has come
+  EXPECT_EQ(seen->late, 0);
+}
+
 // A task's own parallel loop doesn't take another task in the middle of it.
 TEST(Executor, ATaskWithAParallelLoopIsNotInterrupted) {
   if (!kTbbIsTested) return;
