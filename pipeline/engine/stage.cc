@@ -202,7 +202,14 @@ std::uint64_t Stage::skip(std::uint64_t count, Known known) {
     failure_ = terminal_error_of(*counters_);
     throw Error(*failure_);
   }
-  detail::StageCounters::add(counters_->skipped, skipped);
+  // A locked addition would wait for the caller's stores: a shuffle that resumes skips between
+  // elements that it stores at random.
+  using Counters = detail::StageCounters;
+  if (shares_counters_) {
+    Counters::add(counters_->skipped, skipped);
+  } else {
+    Counters::add_alone(counters_->skipped, skipped);
+  }
   position_ = position_before + skipped;  // whether do_skip() pulled or not
   return skipped;
 }

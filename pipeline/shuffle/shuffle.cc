@@ -294,17 +294,24 @@ class ShuffleStage final : public Stage {
     // A chunk for each run would take longer than all else, if runs are short.
     if (input_->pull(in_, content.run_length(in_.capacity())) != Pull::values) return false;
     slots_.memory().grow(payload_bytes(in_.front(), in_.size()));
-    for (; !in_.empty(); content.pop(), ++position) {
+    position += in_.slots();
+    with_size(type(), [&](auto size) { load_values<decltype(size)::value>(content, loaded); });
+    in_.drop_front(in_.size());
+    if (!in_.has_error()) return true;
+    const std::uint64_t slot = content.front().slot;
+    content.pop();
+    errors_[slot] = in_.take_error();
+    loaded[slot] = true;
+    return true;
+  }
+
+  template <std::size_t kSize>
+  void load_values(BufferContent& content, std::vector<bool>& loaded) {
+    for (std::size_t k = 0; k < in_.size(); ++k, content.pop()) {
       const std::uint64_t slot = content.front().slot;
-      if (in_.size() > 0) {
-        type().relocate(slots_.at(slot), in_.front(), 1);
-        in_.drop_front(1);
-      } else {
-        errors_[slot] = in_.take_error();
-      }
+      move_one<kSize>(type(), slots_.at(slot), in_.value(k));
       loaded[slot] = true;
     }
-    return true;
   }
 
   void publish_level() { note_buffered(end_ - start_, slots_.memory().bytes()); }
