@@ -13,7 +13,7 @@ namespace {
 // While nothing is to be done, one look in four is made: a cut quota is seen in half a second.
 constexpr int kSettledLooks = 4;
 // A consumer that has asked for nothing for so long is away.
-constexpr std::uint64_t kAwayNs = 2'000'000'000;
+constexpr std::uint64_t kAwayNs = 1'000'000'000;
 constexpr std::size_t kChangesKept = 256;
 constexpr std::size_t kNotesKept = 64;
 
