@@ -70,8 +70,8 @@ double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / static_cas
 Row measured(const MemoryCase& of) {
   Row row{of};
   try {
-    row.figures =
-        Json::parse(in_own_process([&of] { return json_of(of.run(of)).dump(); }, kCaseTimeMax));
+    row.figures = Json::parse(
+        benchmarks::in_own_process([&of] { return json_of(of.run(of)).dump(); }, kCaseTimeMax));
   } catch (const std::exception& error) {
     row.failure = error.what();
   }

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace infeed::memory_limit {
+namespace infeed::benchmarks {
 namespace {
 
 using std::chrono::milliseconds;
@@ -85,4 +85,4 @@ std::string in_own_process(const std::function<std::string()>& run, std::chrono:
                                         : text.substr(1));
 }
 
-}  // namespace infeed::memory_limit
+}  // namespace infeed::benchmarks

@@ -1,0 +1,77 @@
+#include "growth_row.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <malloc.h>
+#include <stdexcept>
+
+namespace infeed::growth {
+namespace {
+
+constexpr double kFloorSeconds = 0.002;
+constexpr std::uint64_t kFloorBytes = std::uint64_t{4} << 20;
+constexpr double kStep = 10;
+
+double cpu_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// Returns a figure of /proc/self/status.
+std::uint64_t status_bytes(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name + ":")) return std::stoull(line.substr(name.size() + 1)) * 1024;
+  }
+  throw std::runtime_error("/proc/self/status has no " + name);
+}
+
+std::uint64_t beyond(std::uint64_t bytes, std::uint64_t base) {
+  return bytes > base ? bytes - base : 0;
+}
+
+template <class Figure>
+double steepest(const std::vector<Cost>& costs, double floor, const Figure& figure) {
+  double most = 0;
+  for (std::size_t i = 1; i < costs.size(); ++i) {
+    const double before = std::max(floor, static_cast<double>(figure(costs[i - 1])));
+    const double after = std::max(floor, static_cast<double>(figure(costs[i])));
+    most = std::max(most, std::log(after / before) / std::log(kStep));
+  }
+  return most;
+}
+
+}  // namespace
+
+void Meter::begin() {
+  ::malloc_trim(0);
+  begin_bytes_ = status_bytes("VmRSS");
+  std::ofstream("/proc/self/clear_refs") << 5;  // the peak counts from here on
+  begin_seconds_ = cpu_seconds();
+}
+
+void Meter::stop_clock() { cost_.seconds = cpu_seconds() - begin_seconds_; }
+
+void Meter::end() {
+  stop_clock();
+  cost_.bytes = beyond(status_bytes("VmHWM"), begin_bytes_);
+}
+
+void Meter::end_with_what_is_left() {
+  stop_clock();
+  cost_.bytes = beyond(status_bytes("VmRSS"), begin_bytes_);
+}
+
+double Growth::seconds_exponent() const {
+  return steepest(costs, kFloorSeconds, [](const Cost& cost) { return cost.seconds; });
+}
+
+double Growth::bytes_exponent() const {
+  return steepest(costs, static_cast<double>(kFloorBytes),
+                  [](const Cost& cost) { return cost.bytes; });
+}
+
+}  // namespace infeed::growth
