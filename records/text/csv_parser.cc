@@ -153,8 +153,10 @@ class CsvParser final : public TextParser {
   };
   /// False if a guessed type would change a number as it is written.
   static bool keeps_number(DType dtype, const char* begin, const char* end) {
-    const std::string_view number(begin, static_cast<std::size_t>(end - begin));
-    return !has_leading_zeros(number) && (dtype != DType::float64 || !float64_rounds(number));
+    const char* const digits = begin + (*begin == '-' || *begin == '+' ? 1 : 0);
+    if (end - digits > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9') return false;
+    return dtype != DType::float64 || end - digits <= kDigitsOfFloat64 ||
+           !float64_rounds({begin, static_cast<std::size_t>(end - begin)});
   }
   /// Stores a number in the usual form, without blanks and quotes. Returns its end if the cell ends
   /// there; null when the cell needs a closer look.

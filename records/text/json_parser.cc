@@ -168,14 +168,18 @@ JsonLinesParser::Next JsonLinesParser::read_name(Line& line, std::size_t object,
 /// Returns false, with the cursor's problem set, if float64 rounds a whole number among those from
 /// `begin` to the cursor: one value, or an array.
 bool keeps_numbers(JsonCursor& cursor, const char* begin) {
-  std::string_view left(begin, static_cast<std::size_t>(cursor.at() - begin));
-  while (!left.empty()) {
-    const std::string_view number = left.substr(0, left.find_first_of(",[] \t\r"));
-    if (float64_rounds(number)) {
-      return cursor.fail_at(number.data(),
-                            fmt::format("{} would be rounded as float64", quoted_text(number)));
+  const auto is_between = [](char c) {
+    return c == ',' || c == ' ' || c == '[' || c == ']' || c == '\t' || c == '\r';
+  };
+  for (const char* at = begin; at < cursor.at();) {
+    const char* const number = at;
+    while (at != cursor.at() && !is_between(*at)) ++at;
+    const std::string_view text(number, static_cast<std::size_t>(at - number));
+    if (at - number > kDigitsOfFloat64 && float64_rounds(text)) {
+      return cursor.fail_at(number,
+                            fmt::format("{} would be rounded as float64", quoted_text(text)));
     }
-    left.remove_prefix(std::min(number.size() + 1, left.size()));
+    if (at != cursor.at()) ++at;
   }
   return true;
 }
@@ -205,9 +209,9 @@ bool JsonLinesParser::parse_column(Line& line, std::size_t column) const {
                                plan().pool)) {
     return false;
   }
-  if (planned.type.is_guess && planned.type.dtype == DType::float64) {
-    if (!keeps_numbers(line.cursor, begin)) return false;
-  }
+  const bool may_be_rounded = planned.type.is_guess && planned.type.dtype == DType::float64 &&
+                              line.cursor.at() - begin > kDigitsOfFloat64;
+  if (may_be_rounded && !keeps_numbers(line.cursor, begin)) return false;
   ++line.columns;
   line.column = kNoMember;
   return true;

@@ -102,9 +102,8 @@ bool has_leading_zeros(std::string_view number) {
 }
 
 bool float64_rounds(std::string_view number) {
-  constexpr std::size_t kDigitsExact = 15;
   constexpr int kBitsExact = 53;
-  if (number.size() <= kDigitsExact || !is_whole_number(number)) return false;
+  if (number.size() <= std::size_t{kDigitsOfFloat64} || !is_whole_number(number)) return false;
   const auto size = parse_uint64(without_sign(number));
   return !size || static_cast<int>(std::bit_width(*size)) - std::countr_zero(*size) > kBitsExact;
 }

@@ -50,6 +50,8 @@ float parse_float32(std::string_view number, double nearest);
 bool is_whole_number(std::string_view number);
 /// True if it has a zero in front of other digits.
 bool has_leading_zeros(std::string_view number);
+/// The number of digits that every float64 keeps.
+inline constexpr std::ptrdiff_t kDigitsOfFloat64 = 15;
 /// True if it is a whole number, without point and exponent, that float64 doesn't hold exactly, or
 /// that lies beyond uint64.
 bool float64_rounds(std::string_view number);
