@@ -87,10 +87,10 @@ TEST(Checkpoint, BadTextIsRefusedWithTheLine) {
   EXPECT_EQ(message("infeed-checkpoint 1\nposition 99999999999999999999\n"),
             "checkpoint, line 2: found 'position 99999999999999999999', expected a whole number "
             "after the name");
-  EXPECT_EQ(
-      message("infeed-checkpoint 1\nepoch 0\n\nplace 7\n"),
-      "checkpoint, line 4: found 'place 7', expected position, epoch, errors, order, stage or "
-      "checksum");
+  EXPECT_EQ(message("infeed-checkpoint 1\nepoch 0\n\nplace 7\n"),
+            "checkpoint, line 4: found 'place 7', expected position, epoch, errors, taken, order, "
+            "stage or "
+            "checksum");
 }
 
 TEST(Checkpoint, EveryChangedByteIsNoticed) {
