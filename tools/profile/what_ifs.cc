@@ -51,7 +51,12 @@ int threads_for(double cpu_s, double blocked_s, double cores) {
 class WhatIfs {
  public:
   WhatIfs(const RecordedRun& run, const FlowModel& model, const std::vector<LateStep>& late_steps)
-      : run_(run), model_(model), costs_(model.costs()), late_steps_(late_steps) {}
+      : run_(run), model_(model), costs_(model.costs()), changed_(costs_), late_steps_(late_steps) {
+    for (const RecordedStage& stage : run.stages) {
+      hands_over_.push_back(has_any(stage.name, kHandOvers));
+      if (stage.is_random) random_stages_.push_back(stage.id);
+    }
+  }
 
   std::vector<WhatIf> all() {
     if (model_.seconds() <= 0) return {};
@@ -127,33 +132,36 @@ class WhatIfs {
   void add_for_stage(const RecordedStage& stage, std::uint64_t stalls_ns) {
     const auto at = static_cast<std::size_t>(stage.id);
     const Service& service = costs_.stages[at];
-    Costs changed = costs_;
+    Service& changed = changed_.stages[at];
     if (service.is_parallel) {
-      changed.stages[at].parallelism *= 2;
-      add(changed, 0,
+      changed.parallelism *= 2;
+      add(changed_, 0,
           {.kind = ChangeKind::threads,
            .stage = stage.id,
-           .threads = changed.stages[at].parallelism,
+           .threads = changed.parallelism,
            .change = "twice the threads for " + stage.label,
-           .how = fmt::format("{{.parallelism = {}}}", changed.stages[at].parallelism)});
+           .how = fmt::format("{{.parallelism = {}}}", changed.parallelism)});
     } else if (has_any(stage.name, kCanHaveThreads)) {
-      changed.stages[at].runs_ahead = changed.stages[at].is_parallel = true;
-      changed.stages[at].parallelism = threads_for(service.cpu_s, service.blocked_s, run_.cores);
-      add(changed, 0,
+      changed.runs_ahead = changed.is_parallel = true;
+      changed.parallelism = threads_for(service.cpu_s, service.blocked_s, run_.cores);
+      add(changed_, 0,
           {.kind = ChangeKind::threads,
            .stage = stage.id,
-           .threads = changed.stages[at].parallelism,
+           .threads = changed.parallelism,
            .change = "threads for " + stage.label,
            .how = "{.parallelism = infeed::autotune}"});
     }
-    if (!model_.is_source(stage.id)) {
-      changed = costs_;
-      changed.stages[at].blocked_s /= 2;
-      add(changed, 0,
+    changed = service;
+    // Half of a wait that is short gains nothing, and trying it looks at all other stages.
+    const bool waits = service.blocked_s > kGainMin / 2 * model_.seconds();
+    if (waits && !model_.is_source(stage.id)) {
+      changed.blocked_s /= 2;
+      add(changed_, 0,
           {.kind = ChangeKind::waits,
            .stage = stage.id,
            .change = "half the time for what " + stage.label + " waits for",
            .how = "faster storage or a server nearby, where its function asks one"});
+      changed = service;
     }
     if (!has_any(stage.name, kCacheable) || is_random_up_to(stage.id)) return;
     add(with_cache_behind(stage.id), stalls_ns,
@@ -166,17 +174,18 @@ class WhatIfs {
   /// Returns true if the stage or one before it draws numbers: behind a cache each pass would have
   /// those of the first.
   bool is_random_up_to(int stage) const {
-    return std::any_of(run_.stages.begin(), run_.stages.end(), [&](const RecordedStage& other) {
-      return other.is_random && model_.is_before(other.id, stage);
-    });
+    return std::any_of(random_stages_.begin(), random_stages_.end(),
+                       [&](int other) { return model_.is_before(other, stage); });
   }
 
-  Costs with_cache_behind(int stage) const {
-    Costs changed = costs_;
+  const Costs& with_cache_behind(int stage) {
+    Costs& changed = cached_;
+    changed = costs_;  // into memory that is there
     for (const RecordedStage& other : run_.stages) {
       Service& service = changed.stages[static_cast<std::size_t>(other.id)];
       const bool is_before_it = model_.is_before(other.id, stage);
-      if (is_before_it || has_any(other.name, kHandOvers)) service.cpu_s = service.blocked_s = 0;
+      if (is_before_it || hands_over_[static_cast<std::size_t>(other.id)])
+        service.cpu_s = service.blocked_s = 0;
       if (is_before_it) service.runs_ahead = service.is_parallel = false;
     }
     Service& cached = changed.stages[static_cast<std::size_t>(stage)];
@@ -222,7 +231,11 @@ class WhatIfs {
   const RecordedRun& run_;
   const FlowModel& model_;
   const Costs& costs_;  ///< as recorded
+  Costs changed_;       ///< the same between two changes of a single stage
+  Costs cached_;        ///< with_cache_behind()
   const std::vector<LateStep>& late_steps_;
+  std::vector<bool> hands_over_;  ///< by stage
+  std::vector<int> random_stages_;
   std::vector<WhatIf> list_;
 };
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <latch>
 #include <map>
 #include <stdexcept>
 #include <sys/prctl.h>
@@ -135,7 +136,12 @@ class Worker {
     CaseOptions options = arguments_.options;
     Checks(drawn, options, watch_).run();
     std::filesystem::remove_all(drawn.surroundings.folder);
-    if (!test::kThreadSanitizer) Executor::tbb(2)->submit([] {});
+    if (test::kThreadSanitizer) return;
+    const auto executor = Executor::tbb(2);
+    std::latch all(executor->concurrency());  // TBB's worker comes only if the own thread is busy
+    for (int i = 0; i < executor->concurrency(); ++i)
+      executor->submit([&] { all.arrive_and_wait(); });
+    all.wait();
   }
 
   bool run_and_look_behind(std::uint64_t number) {

@@ -164,7 +164,9 @@ TEST_F(NpzInput, WhatTheDirectoryClaimsIsNotBelieved) {
   claim(24, std::string("\1\0\0\0", 4));
   expect_failure({"member 'x.npy' of 1 bytes is damaged", "goes on behind them"});
   claim(24, std::string("\xf0\xff\xff\xff", 4));
-  expect_failure({"member 'x.npy' of 4294967280 bytes is damaged",
+  expect_failure({"member 'x.npy' of 4294967280 bytes is damaged", "can't become as many"});
+  claim(24, std::string("\xf0\x49\2\0", 4));
+  expect_failure({"member 'x.npy' of 150000 bytes is damaged",
                   fmt::format("ends after {}", long_text.size())});
   claim(16, "what");
   expect_failure({"member 'x.npy'", "is damaged", "CRC"});
