@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <fstream>
-#include <malloc.h>
-#include <stdexcept>
+
+#include "process_memory.h"
 
 namespace infeed::growth {
 namespace {
+
+using namespace benchmarks;
 
 constexpr double kFloorSeconds = 0.002;
 constexpr std::uint64_t kFloorBytes = std::uint64_t{4} << 20;
@@ -18,19 +19,6 @@ double cpu_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-/// Returns a figure of /proc/self/status.
-std::uint64_t status_bytes(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name + ":")) return std::stoull(line.substr(name.size() + 1)) * 1024;
-  }
-  throw std::runtime_error("/proc/self/status has no " + name);
-}
-
-std::uint64_t beyond(std::uint64_t bytes, std::uint64_t base) {
-  return bytes > base ? bytes - base : 0;
 }
 
 template <class Figure>
@@ -47,9 +35,8 @@ double steepest(const std::vector<Cost>& costs, double floor, const Figure& figu
 }  // namespace
 
 void Meter::begin() {
-  ::malloc_trim(0);
-  begin_bytes_ = status_bytes("VmRSS");
-  std::ofstream("/proc/self/clear_refs") << 5;  // the peak counts from here on
+  begin_bytes_ = trimmed_resident_bytes();
+  restart_resident_peak();
   begin_seconds_ = cpu_seconds();
 }
 

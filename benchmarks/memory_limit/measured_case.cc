@@ -1,35 +1,15 @@
 #include "measured_case.h"
 
 #include <algorithm>
-#include <fstream>
 #include <malloc.h>
-#include <stdexcept>
+
+#include "process_memory.h"
 
 namespace infeed::memory_limit {
 namespace {
 
+using namespace benchmarks;
 using std::chrono::steady_clock;
-
-/// Returns a figure of /proc/self/status.
-std::uint64_t status_bytes(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name + ":")) return std::stoull(line.substr(name.size() + 1)) * 1024;
-  }
-  throw std::runtime_error("/proc/self/status has no " + name);
-}
-
-/// Resident bytes, once the C library has given back what it can.
-std::uint64_t trimmed_resident_bytes() {
-  ::malloc_trim(0);
-  return status_bytes("VmRSS");
-}
-
-void restart_resident_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
-
-std::uint64_t beyond(std::uint64_t bytes, std::uint64_t base) {
-  return bytes > base ? bytes - base : 0;
-}
 
 }  // namespace
 

@@ -1,11 +1,8 @@
 #include "infeed/pipeline/iterator.h"
 
 #include <algorithm>
-#include <atomic>
 #include <fmt/format.h>
-#include <fstream>
 #include <numeric>
-#include <unistd.h>
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/records/detail/nearest_names.h>
@@ -50,33 +47,6 @@ void throw_no_stream() {
 }
 
 namespace {
-
-// Memory that runs left, from which on it is given back: this much, and this part of the process's.
-constexpr std::uint64_t kWorthGivingBackBytes = std::uint64_t{8} << 20;
-constexpr std::uint64_t kWorthGivingBackShare = 16;
-/// A run's peak has what it expected for a moment. Most hold less for long.
-constexpr std::uint64_t kLeftByRunBytesMax = std::uint64_t{64} << 20;
-
-/// Returns the process's memory; 0 if the system doesn't tell.
-std::uint64_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t all_pages = 0;
-  std::uint64_t pages = 0;
-  if (!(statm >> all_pages >> pages)) return 0;
-  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
-/// Gives the memory of a run that held up to `bytes` back to the system, unless that is too little:
-/// each time takes milliseconds for each GB of the process, and many runs may end one after the
-/// other. What they leave adds up.
-void give_memory_of_run_back(std::uint64_t bytes) {
-  static std::atomic<std::uint64_t> left_bytes{0};  // by all runs, which share the C library's heap
-  const std::uint64_t by_run = std::min(bytes, kLeftByRunBytesMax);
-  const std::uint64_t left = left_bytes.fetch_add(by_run, std::memory_order_relaxed) + by_run;
-  if (left < kWorthGivingBackBytes || left < resident_bytes() / kWorthGivingBackShare) return;
-  left_bytes.store(0, std::memory_order_relaxed);
-  give_freed_memory_back();
-}
 
 /// Destroys the stages, which joins their threads, and gives their memory back.
 void drop_stages(std::unique_ptr<Stage>& root, IteratorContext& run) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string_view>
 
+#include "engine/find_shard.h"
 #include "engine/seeds/signature.h"
 
 namespace infeed::detail {
@@ -60,23 +61,20 @@ struct BehindShard {
 };
 
 BehindShard behind_shard(const Node& last) {
-  BehindShard found;
-  for (const Node* node = &last; found.shard == nullptr; node = &node->input()) {
-    if (node->name() == "shard") {
-      found.shard = node;
-    } else if (node->inputs().empty()) {
-      refuse("the pipeline has no shard; one host is shard({.count = 1, .index = 0})");
-    } else if (node->name() == "repeat" && found.repeat == nullptr) {
+  BehindShard found{.shard = find_shard(last)};
+  if (found.shard == nullptr) {
+    refuse("the pipeline has no shard; one host is shard({.count = 1, .index = 0})");
+  }
+  for (const Node* node = &last; node != found.shard; node = &node->input()) {
+    found.stages.push_back(node);
+    if (node->name() == "repeat" && found.repeat == nullptr) {
       found.repeat = node;
-      found.stages.push_back(node);
     } else if (!node->input_taken(0)) {
       refuse(fmt::format(
           "{} stands behind shard, and which elements of the shared stream it has used doesn't "
           "follow from their number alone; put it before shard, or resume with as many shards as "
           "before",
           node->described()));
-    } else {
-      found.stages.push_back(node);
     }
   }
   return found;

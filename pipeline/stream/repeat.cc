@@ -7,6 +7,7 @@
 
 #include <infeed/pipeline/detail/record_block_source.h>
 
+#include "engine/find_shard.h"
 #include "engine/iterator_context.h"
 
 namespace infeed::detail {
@@ -147,10 +148,9 @@ class RepeatStage final : public Stage, private RecordBlockSource {
 
 /// Returns the number of elements of a pass that all shards share; nothing if it isn't known.
 std::optional<std::uint64_t> elements_before_shard(const Node& last) {
-  const Node* node = &last;
-  while (node->name() != "shard" && !node->inputs().empty()) node = &node->input();
-  if (node->inputs().empty()) return std::nullopt;
-  const Cardinality length = node->input().cardinality();
+  const Node* const shard = find_shard(last);
+  if (shard == nullptr) return std::nullopt;
+  const Cardinality length = shard->input().cardinality();
   return length.is_finite() && length.count() > 0 ? std::optional(length.count()) : std::nullopt;
 }
 

@@ -67,46 +67,47 @@ TEST(Executor, TbbsLimitsOfTheProcessStayAsTheyAre) {
   EXPECT_EQ(limits(), before);
 }
 
+/// A program whose own work holds all of TBB's workers until it lets them go.
+class BusyHost {
+ public:
+  BusyHost() {
+    for (int i = 0; i < workers_; ++i) {
+      arena_.enqueue([this] {
+        held_.count_down();
+        released_.wait();
+        ended_.count_down();
+      });
+    }
+    held_.wait();
+  }
+  void let_go() {
+    released_.count_down();
+    ended_.wait();
+  }
+
+ private:
+  const int workers_ = tbb::this_task_arena::max_concurrency() - 1;
+  std::latch held_{workers_};
+  std::latch released_{1};
+  std::latch ended_{workers_};
+  tbb::task_arena arena_{workers_ + 1, 1};
+};
+
 // A host whose own work holds all of TBB's workers, which may take long, doesn't hold up the tasks.
 TEST(Executor, TasksRunWhileTheHostHoldsAllWorkers) {
   if (!kTbbIsTested) return;
-  const int workers = tbb::this_task_arena::max_concurrency() - 1;
-  std::latch held(workers);
-  std::latch released(1);
-  std::latch ended(workers);
-  tbb::task_arena host(workers + 1, 1);
-  for (int i = 0; i < workers; ++i) {
-    host.enqueue([&] {
-      held.count_down();
-      released.wait();
-      ended.count_down();
-    });
-  }
-  held.wait();
+  BusyHost host;
   const auto executor = Executor::tbb();
   std::latch done(20);
   for (int i = 0; i < 20; ++i) executor->submit([&] { done.count_down(); });
   done.wait();
-  released.count_down();
-  ended.wait();
+  host.let_go();
 }
 
 // TBB may come to what it was given long after the executor's end.
 TEST(Executor, TellsOfNoThreadBehindItsEnd) {
   if (!kTbbIsTested || usable_cores() == 1) return;
-  const int workers = tbb::this_task_arena::max_concurrency() - 1;
-  std::latch held(workers);
-  std::latch released(1);
-  std::latch ended(workers);
-  tbb::task_arena host(workers + 1, 1);
-  for (int i = 0; i < workers; ++i) {
-    host.enqueue([&] {
-      held.count_down();
-      released.wait();
-      ended.count_down();
-    });
-  }
-  held.wait();
+  BusyHost host;
   struct Seen {
     std::atomic<bool> is_over = false;
     std::atomic<int> late = 0;
@@ -120,8 +121,7 @@ TEST(Executor, TellsOfNoThreadBehindItsEnd) {
     done.wait();
   }
   seen->is_over = true;
-  released.count_down();
-  ended.wait();
+  host.let_go();
   while (seen.use_count() > 1) std::this_thread::yield();  // until the last call has come
   EXPECT_EQ(seen->late, 0);
 }

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <malloc.h>
+#include <stdexcept>
+#include <string>
+
+namespace infeed::benchmarks {
+
+/// Returns a figure of /proc/self/status.
+inline std::uint64_t status_bytes(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name + ":")) return std::stoull(line.substr(name.size() + 1)) * 1024;
+  }
+  throw std::runtime_error("/proc/self/status has no " + name);
+}
+
+/// Returns the resident bytes, once the C library has given back what it can.
+inline std::uint64_t trimmed_resident_bytes() {
+  ::malloc_trim(0);
+  return status_bytes("VmRSS");
+}
+
+/// Lets VmHWM count from here on.
+inline void restart_resident_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
+
+inline std::uint64_t beyond(std::uint64_t bytes, std::uint64_t base) {
+  return bytes > base ? bytes - base : 0;
+}
+
+}  // namespace infeed::benchmarks
