@@ -8,14 +8,17 @@
 
 namespace infeed::benchmarks {
 
-/// Returns a figure of /proc/self/status.
-inline std::uint64_t status_bytes(const std::string& name) {
+/// Returns a figure of /proc/self/status, in its own unit.
+inline std::uint64_t status_value(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name + ":")) return std::stoull(line.substr(name.size() + 1)) * 1024;
+    if (line.starts_with(name + ":")) return std::stoull(line.substr(name.size() + 1));
   }
   throw std::runtime_error("/proc/self/status has no " + name);
 }
+
+/// Returns a figure that /proc/self/status gives in KiB.
+inline std::uint64_t status_bytes(const std::string& name) { return status_value(name) * 1024; }
 
 /// Returns the resident bytes, once the C library has given back what it can.
 inline std::uint64_t trimmed_resident_bytes() {

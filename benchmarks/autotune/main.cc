@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "core_distance.h"
 #include "hill_climb.h"
+#include "process_memory.h"
 #include "workload.h"
 
 // Runs one workload once, by the tuner or with fixed knobs, and prints one JSON object. Meant to be
@@ -32,15 +32,6 @@ KnobBound bound_of(const std::string& text) {
   }
   bound.min = bound.max = std::stoll(text.substr(equals + 1));
   return bound;
-}
-
-/// Returns a value of /proc/self/status, in its own unit.
-std::uint64_t status_value(const std::string& key) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(key + ":")) return std::stoull(line.substr(key.size() + 1));
-  }
-  return 0;
 }
 
 double cpu_seconds() {
@@ -64,12 +55,12 @@ std::uint64_t median_of_last_quarter(const std::vector<std::uint64_t>& looks) {
 
 int run(const Workload& workload, const RunOptions& options) {
   compute(1, 0);  // measures the core
-  const std::uint64_t resident_before_kib = status_value("VmRSS");
+  const std::uint64_t resident_before_kib = benchmarks::status_value("VmRSS");
   std::atomic<bool> over{false};
   std::vector<std::uint64_t> threads;  // at each look
   std::thread watcher([&] {
     do {
-      threads.push_back(status_value("Threads") - 1);
+      threads.push_back(benchmarks::status_value("Threads") - 1);
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     } while (!over);
   });
@@ -80,7 +71,8 @@ int run(const Workload& workload, const RunOptions& options) {
   nlohmann::ordered_json json{
       {"elements", outcome.elements},
       {"cpu_seconds", cpu_seconds() - cpu_before},
-      {"resident_mib", static_cast<double>(status_value("VmHWM") - resident_before_kib) / 1024},
+      {"resident_mib",
+       static_cast<double>(benchmarks::status_value("VmHWM") - resident_before_kib) / 1024},
       {"account_mib", static_cast<double>(outcome.memory_peak_bytes) / (1 << 20)},
       {"threads_max", *std::max_element(threads.begin(), threads.end())},
       {"threads_end", median_of_last_quarter(threads)},
