@@ -158,7 +158,7 @@ TEST(Layers, GlobalAveragePoolTakesTheMeanOfAllPixels) {
 
 TEST(Layers, AResidualAddsTheWayAround) {
   Scope scope;
-  const nn::Residual around(nn::Activate(nn::Activation::relu));
+  const nn::Residual around{nn::Activate(nn::Activation::relu)};
   const nn::Residual shortcut(nn::Activate(nn::Activation::relu), nn::MaxPool(1));
   const nn::Residual other_shape(nn::Flatten(), nn::Reshape({4}));
   Tape tape;
