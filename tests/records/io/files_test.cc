@@ -205,10 +205,10 @@ TEST(ReadFile, ALargeFileOfHolesIsRefused) {
 TEST(ReadFile, OnlyRegularFilesAreRead) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
-  for (const auto& [name, kind] :
-       {std::pair(folder.file("pipe"), "a pipe"), {"/dev/zero", "a device"}}) {
-    for (const Error& error :
-         {error_of([&] { read_file(name); }), error_of([&] { File::open_to_read(name); })}) {
+  for (const auto& file : {std::pair(folder.file("pipe"), "a pipe"), {"/dev/zero", "a device"}}) {
+    const auto& [name, kind] = file;
+    for (const Error& error : {error_of([&] { read_file(file.first); }),
+                               error_of([&] { File::open_to_read(file.first); })}) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
       EXPECT_EQ(error.file(), name);
       EXPECT_EQ(error.message(),
