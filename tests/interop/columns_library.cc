@@ -11,6 +11,7 @@
 #include <infeed/records/arrow.h>
 #include <infeed/records/csv.h>
 #include <infeed/records/dlpack.h>
+#include <infeed/records/features.h>
 #include <infeed/records/json_lines.h>
 #include <infeed/records/npy.h>
 
@@ -222,6 +223,23 @@ const char* infeed_read_text(const char* file, const char* schema_json, char del
       if (leaves_out == 0 || !has_no_row) throw;
     }
     export_arrow(batch == nullptr ? ColumnBatch() : *batch, schema, array);
+    return nullptr;
+  } catch (const Error& error) {
+    message = error.what();
+    return message.c_str();
+  }
+}
+
+/// Reads lines of JSON by a schema and applies feature operations; errors as with
+/// infeed_read_text().
+const char* infeed_features(const char* file, const char* schema_json, const char* steps_json,
+                            ArrowSchema* schema, ArrowArray* array) {
+  static std::string message;
+  try {
+    const auto columns = ColumnSchema::from_json(schema_json);
+    const auto batch = JsonLinesReader({file}, columns).read(1'000'000);
+    const Features features = Features::from_json(steps_json);
+    export_arrow(batch == nullptr ? ColumnBatch() : features(*batch), schema, array);
     return nullptr;
   } catch (const Error& error) {
     message = error.what();

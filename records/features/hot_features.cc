@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+
+#include "features/column_items.h"
+#include "features/feature_functions.h"
+
+/// Operations that make vectors of whole numbers: one_hot, multi_hot.
+namespace infeed::detail {
+namespace {
+
+std::int64_t checked_depth(Count depth) {
+  constexpr std::int64_t kDepthMax = 1 << 24;
+  if (depth < 1 || depth > kDepthMax) {
+    refuse_option(
+        fmt::format("depth is {}; the number of different values is expected, from 1 to "
+                    "{}",
+                    depth.value(), kDepthMax));
+  }
+  return depth.value();
+}
+
+void check_dtype(DType dtype) {
+  if (dtype == DType::bytes) refuse_option("dtype is bytes; a number's type is expected");
+}
+
+/// Returns a tensor of zeros.
+Tensor zeros(DType dtype, Shape shape) {
+  Tensor tensor(dtype, std::move(shape));
+  const auto bytes = tensor.writable_bytes();
+  std::fill(bytes.begin(), bytes.end(), std::byte{0});
+  return tensor;
+}
+
+/// Calls put(index of the item, its number) for all items that are no padding.
+template <class T, class Put>
+void for_each_number(const Column& column, std::int64_t depth, Put put) {
+  const T* const numbers = column.values<T>().data();
+  for_each_run(column, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto number = static_cast<std::uint64_t>(numbers[i]);  // negative ones become large
+      if (number >= static_cast<std::uint64_t>(depth)) [[unlikely]] {
+        refuse_item(column, static_cast<std::int64_t>(i),
+                    fmt::format("{} is found, but a whole number from 0 to {} is expected",
+                                numbers[i], depth - 1));
+      }
+      put(i, static_cast<std::size_t>(number));
+    }
+  });
+}
+
+template <class T, class Out>
+Column one_hot(const Column& column, std::int64_t depth) {
+  std::vector<std::int64_t> extents(column.values().shape().begin(), column.values().shape().end());
+  extents.push_back(depth);
+  Tensor values = zeros(dtype_of<Out>(), Shape(std::span<const std::int64_t>(extents)));
+  Out* const to = values.template writable<Out>().data();
+  for_each_number<T>(column, depth, [&](std::size_t i, std::size_t number) {
+    to[i * static_cast<std::size_t>(depth) + number] = converted<Out>(std::uint8_t{1});
+  });
+  return with_values(column, std::move(values));
+}
+
+/// Returns how many numbers of values() a row has: padding included, and 0 where splits say it.
+std::size_t numbers_per_row(const Column& column) {
+  if (column.is_ragged() || column.rows() == 0) return 0;
+  return static_cast<std::size_t>(column.values().shape().items() / column.rows());
+}
+
+template <class T, class Out>
+Column multi_hot(const Column& column, std::int64_t depth, bool counts) {
+  Tensor values = zeros(dtype_of<Out>(), {column.rows(), depth});
+  Out* const to = values.template writable<Out>().data();
+  const std::size_t per_row = numbers_per_row(column);
+  const std::span<const std::int64_t> splits =
+      column.is_ragged() ? column.row_splits() : std::span<const std::int64_t>();
+  const auto per_item = static_cast<std::size_t>(numbers_per_item(column));
+  std::size_t row = 0;
+  for_each_number<T>(column, depth, [&](std::size_t i, std::size_t number) {
+    if (per_row != 0) {
+      row = i / per_row;
+    } else {
+      while (static_cast<std::size_t>(splits[row + 1]) * per_item <= i) ++row;
+    }
+    Out& place = to[row * static_cast<std::size_t>(depth) + number];
+    if (!counts) {
+      place = converted<Out>(std::uint8_t{1});
+    } else if constexpr (std::is_arithmetic_v<Out> && !std::is_same_v<Out, bool>) {
+      if (std::is_integral_v<Out> && place == std::numeric_limits<Out>::max()) {
+        refuse_item(
+            column, static_cast<std::int64_t>(i),
+            fmt::format("{} comes more often than {} counts", number, to_string(dtype_of<Out>())));
+      }
+      ++place;
+    }
+  });
+  return Column::dense(std::move(values));
+}
+
+}  // namespace
+
+FeatureFunction feature_function(const feature::OneHot& step) {
+  check_dtype(step.dtype);
+  return [depth = checked_depth(step.depth), dtype = step.dtype](const Column& column) {
+    return visit_whole_numbers(column, [&]<class T>(T) {
+      return with_dtype(dtype, [&]<class Out>(Out) { return one_hot<T, Out>(column, depth); });
+    });
+  };
+}
+
+FeatureFunction feature_function(const feature::MultiHot& step) {
+  check_dtype(step.dtype);
+  const bool counts_badly =
+      step.dtype == DType::boolean || step.dtype == DType::float16 || step.dtype == DType::bfloat16;
+  if (step.counts && counts_badly) {
+    refuse_option(
+        fmt::format("dtype is {}, which counts badly; take float32 or a type of whole "
+                    "numbers",
+                    to_string(step.dtype)));
+  }
+  return [depth = checked_depth(step.depth), step](const Column& column) {
+    if (column.levels() > 1) refuse_column_of(column, "rows without inner rows");
+    return visit_whole_numbers(column, [&]<class T>(T) {
+      return with_dtype(step.dtype, [&]<class Out>(Out) {
+        return multi_hot<T, Out>(column, depth, step.counts);
+      });
+    });
+  };
+}
+
+}  // namespace infeed::detail

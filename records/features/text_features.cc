@@ -1,0 +1,304 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+
+#include "features/column_items.h"
+#include "features/feature_functions.h"
+#include "infeed/records/detail/text_feed.h"
+#include "infeed/records/detail/text_value.h"
+#include "infeed/records/fingerprint.h"
+#include "text/text_plan.h"
+
+/// Operations on text: hash_buckets, vocabulary, split, and the cast to numbers.
+namespace infeed::detail {
+namespace {
+
+/// Calls visit(i, text) for every text of a column of bytes.
+template <class Visit>
+void for_each_text(const Column& column, Visit visit) {
+  const auto offsets = column.offsets();
+  const auto* const data = reinterpret_cast<const char*>(column.values().data());
+  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+    visit(i, std::string_view(data + offsets[i],
+                              static_cast<std::size_t>(offsets[i + 1] - offsets[i])));
+  }
+}
+
+std::int64_t texts_of(const Column& column) {
+  return static_cast<std::int64_t>(column.offsets().size()) - 1;
+}
+
+/// Holds the decimal text of a whole number.
+class NumberText {
+ public:
+  template <class T>
+  explicit NumberText(T number) {
+    using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+    end_ = std::to_chars(text_, text_ + sizeof(text_), static_cast<Wide>(number)).ptr;
+  }
+  operator std::string_view() const { return {text_, static_cast<std::size_t>(end_ - text_)}; }
+
+ private:
+  char text_[24];
+  char* end_;
+};
+
+/// Makes an int64 of each text, or of each whole number: id_of(index, text or number).
+template <class IdOf>
+Column map_to_ids(const Column& column, IdOf id_of) {
+  if (column.dtype() == DType::bytes) {
+    Tensor values(DType::int64, {texts_of(column)});
+    std::int64_t* const to = values.writable<std::int64_t>().data();
+    for_each_text(column, [&](std::size_t i, std::string_view text) { to[i] = id_of(i, text); });
+    return with_values(column, std::move(values));
+  }
+  if (is_float(column.dtype())) refuse_column_of(column, "text or whole numbers");
+  return visit_whole_numbers(column, [&]<class T>(T) {
+    const T* const begin = column.values<T>().data();
+    std::size_t at = 0;
+    Tensor values(DType::int64, column.values().shape());
+    std::int64_t* const to = values.writable<std::int64_t>().data();
+    const auto total = static_cast<std::size_t>(values.shape().items());
+    const auto fill_padding = [&](std::size_t end) {
+      for (; at < end; ++at) to[at] = converted<std::int64_t>(begin[at]);
+    };
+    for_each_run(column, [&](std::size_t first, std::size_t end) {
+      fill_padding(first);
+      for (; at < end; ++at) to[at] = id_of(at, begin[at]);
+    });
+    fill_padding(total);
+    return with_values(column, std::move(values));
+  });
+}
+
+/// The words of a vocabulary and their places. Thread-safety: immutable.
+class WordPlaces {
+ public:
+  explicit WordPlaces(std::vector<std::string> words, std::string_view source)
+      : words_(std::move(words)) {
+    places_.reserve(words_.size());
+    for (const std::string& word : words_) {
+      const auto place = static_cast<std::int64_t>(places_.size());
+      const auto [known, is_new] = places_.emplace(word, place);
+      if (!is_new) {
+        refuse_option(
+            fmt::format("{} comes twice in the vocabulary{}, as words {} and {} (from 0 "
+                        "on); each word is expected once",
+                        quoted_text(word), source, known->second, place));
+      }
+      std::int64_t number = 0;
+      const char* const end = word.data() + word.size();
+      const auto read = std::from_chars(word.data(), end, number);
+      const bool is_number = read.ec == std::errc() && read.ptr == end;
+      if (is_number && std::string_view(NumberText(number)) == word)
+        numbers_.emplace(number, place);
+    }
+  }
+
+  std::size_t size() const { return words_.size(); }
+  /// Returns the place of the word, or -1.
+  std::int64_t find(std::string_view word) const {
+    const auto found = places_.find(word);
+    return found == places_.end() ? -1 : found->second;
+  }
+  template <std::integral T>
+  std::int64_t find(T number) const {
+    if (!holds<std::int64_t>(number)) return find(std::string_view(NumberText(number)));
+    const auto found = numbers_.find(static_cast<std::int64_t>(number));
+    return found == numbers_.end() ? -1 : found->second;
+  }
+
+ private:
+  const std::vector<std::string> words_;
+  std::unordered_map<std::string_view, std::int64_t> places_;
+  std::unordered_map<std::int64_t, std::int64_t> numbers_;  ///< words that are whole numbers
+};
+
+std::string_view text_of(std::string_view text) { return text; }
+template <std::integral T>
+NumberText text_of(T number) {
+  return NumberText(number);
+}
+
+template <class Text>
+std::uint64_t hash_of(const Text& value) {
+  return fingerprint64(text_of(value));
+}
+
+std::vector<std::string> read_words(const std::string& file) {
+  TextFeed feed(std::make_shared<const std::vector<std::string>>(1, file),
+                {.keeps_empty_lines = true});
+  std::vector<std::string> words;
+  constexpr std::size_t kLinesAtOnce = 1 << 16;
+  for (TextRows rows; feed.read(kLinesAtOnce, rows);) {
+    for (const TextPiece& piece : rows.pieces) {
+      std::string_view left = piece.text.bytes();
+      while (!left.empty()) {
+        const std::size_t end = left.find('\n');
+        std::string_view word = left.substr(0, end);
+        if (word.ends_with('\r')) word.remove_suffix(1);
+        words.emplace_back(word);
+        left.remove_prefix(end + 1);
+      }
+    }
+  }
+  return words;
+}
+
+/// Reads a number as To. Returns false when the text is none that To holds.
+template <class To>
+bool read_number(std::string_view text, To& to) {
+  if constexpr (std::is_same_v<To, bool>) {
+    if (const auto named = parse_bool_name(text)) {
+      to = *named;
+      return true;
+    }
+    to = text == "1";
+    return to || text == "0";
+  } else if constexpr (std::is_unsigned_v<To>) {
+    const auto number = parse_uint64(text);
+    to = number ? static_cast<To>(*number) : To{0};
+    return number && std::in_range<To>(*number);
+  } else if constexpr (std::is_integral_v<To>) {
+    const auto number = parse_int64(text);
+    to = number ? static_cast<To>(*number) : To{0};
+    return number && std::in_range<To>(*number);
+  } else {
+    const auto number = parse_float64(text);
+    if (!number) return false;
+    if constexpr (std::is_same_v<To, double>) {
+      to = *number;
+    } else {
+      to = To(parse_float32(text, *number));
+    }
+    return !std::isinf(static_cast<double>(
+               static_cast<std::conditional_t<sizeof(To) == 2, float, To>>(to))) ||
+           !is_finite_number(text);
+  }
+}
+
+/// Finds the parts of a text: calls visit(part) for each. An empty text has none.
+template <class Visit>
+void for_each_part(std::string_view text, std::string_view delimiter, Visit visit) {
+  if (text.empty()) return;
+  while (true) {
+    const std::size_t end = delimiter.size() == 1 ? text.find(delimiter[0]) : text.find(delimiter);
+    visit(text.substr(0, end));
+    if (end == text.npos) return;
+    text.remove_prefix(end + delimiter.size());
+  }
+}
+
+Column split(const Column& column, std::string_view delimiter) {
+  const std::int64_t texts = texts_of(column);
+  Tensor splits(DType::int64, {texts + 1});
+  const auto ends = splits.writable<std::int64_t>();
+  ends[0] = 0;
+  std::size_t bytes = 0;
+  for_each_text(column, [&](std::size_t i, std::string_view text) {
+    std::int64_t parts = 0;
+    if (delimiter.size() == 1) {
+      parts = text.empty() ? 0 : 1 + std::count(text.begin(), text.end(), delimiter[0]);
+    } else {
+      for_each_part(text, delimiter, [&parts](std::string_view) { ++parts; });
+    }
+    if (parts != 0) bytes += text.size() - static_cast<std::size_t>(parts - 1) * delimiter.size();
+    ends[i + 1] = ends[i] + parts;
+  });
+  Tensor offsets(DType::int64, {ends.back() + 1});
+  Tensor data(DType::uint8, {static_cast<std::int64_t>(bytes)});
+  std::int64_t* end_of = offsets.writable<std::int64_t>().data();
+  auto* const begin = data.writable<std::uint8_t>().data();
+  std::uint8_t* to = begin;
+  *end_of++ = 0;
+  for_each_text(column, [&](std::size_t, std::string_view text) {
+    for_each_part(text, delimiter, [&](std::string_view part) {
+      to = std::copy(part.begin(), part.end(), to);
+      *end_of++ = to - begin;
+    });
+  });
+  const auto outer = column.partitions().first(column.levels());
+  std::vector<Tensor> all(outer.begin(), outer.end());
+  all.push_back(std::move(splits));
+  return Column::ragged_bytes(std::move(all), std::move(offsets), std::move(data));
+}
+
+}  // namespace
+
+FeatureFunction feature_function(const feature::HashBuckets& step) {
+  if (step.buckets < 1) {
+    refuse_option(fmt::format("buckets is {}; at least 1 is expected", step.buckets.value()));
+  }
+  return [buckets = std::uint64_t{step.buckets}](const Column& column) {
+    return map_to_ids(column, [buckets](std::size_t, const auto& value) {
+      return static_cast<std::int64_t>(hash_of(value) % buckets);
+    });
+  };
+}
+
+std::vector<std::string> words_of(const feature::Vocabulary& step) {
+  if (step.file.empty() == step.words.empty()) {
+    refuse_option(step.file.empty() ? "there are no words; give a file with a word a line, or words"
+                                    : "there are both a file and words; give one of them");
+  }
+  std::vector<std::string> words = step.file.empty() ? step.words : read_words(step.file);
+  if (words.empty()) {
+    refuse_option(fmt::format("the file {} has no words; a word a line is expected", step.file));
+  }
+  return words;
+}
+
+FeatureFunction vocabulary_function(const feature::Vocabulary& step,
+                                    std::vector<std::string> words) {
+  const std::uint64_t oov = step.oov_buckets.of("vocabulary", "oov_buckets");
+  std::string source = step.file.empty() ? "" : fmt::format(" ({})", step.file);
+  auto places = std::make_shared<const WordPlaces>(std::move(words), source);
+  return [oov, source = std::move(source), places = std::move(places)](const Column& column) {
+    return map_to_ids(column, [&](std::size_t i, const auto& value) {
+      const std::int64_t place = places->find(value);
+      if (place >= 0) [[likely]]
+        return place;
+      if (oov == 0) {
+        refuse_item(column, static_cast<std::int64_t>(i),
+                    fmt::format("{} is none of the vocabulary's {} words{}; add it, or give "
+                                "oov_buckets for words that aren't there",
+                                quoted_text(text_of(value)), places->size(), source));
+      }
+      return static_cast<std::int64_t>(places->size() + hash_of(value) % oov);
+    });
+  };
+}
+
+FeatureFunction feature_function(const feature::Split& step) {
+  if (step.delimiter.empty()) {
+    refuse_option("delimiter is empty; the text between two parts is expected, as \"|\"");
+  }
+  return [delimiter = step.delimiter](const Column& column) {
+    if (column.dtype() != DType::bytes) refuse_column_of(column, "texts");
+    return split(column, delimiter);
+  };
+}
+
+FeatureFunction text_cast(DType dtype) {
+  return [dtype](const Column& column) {
+    return with_dtype(dtype, [&]<class To>(To) {
+      Tensor values(dtype, {texts_of(column)});
+      To* const to = values.writable<To>().data();
+      for_each_text(column, [&](std::size_t i, std::string_view text) {
+        if (read_number(trimmed_cell(text), to[i])) [[likely]]
+          return;
+        refuse_item(column, static_cast<std::int64_t>(i),
+                    fmt::format("{} is found, but {} is expected", quoted_text(text),
+                                expected_value(dtype)));
+      });
+      return with_values(column, std::move(values));
+    });
+  };
+}
+
+}  // namespace infeed::detail
