@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@ class TextParser::Rows {
   void refuse(const TextPiece& piece, const char* row, const Problem& problem);
 
   GrowingColumn& column(std::size_t i) { return columns_[i]; }
+  std::span<GrowingColumn> columns() { return columns_; }
   std::size_t count() const { return count_; }
   /// Ends a whole row.
   void end_row() { ++count_; }

@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include <infeed/records/detail/json_members.h>
 #include <infeed/records/json_lines.h>
+#include <infeed/records/json_parser.h>
 
 #include "text/json_text.h"
 #include "text_batches.h"
@@ -38,6 +40,34 @@ void check_grammar(std::string_view text) {
   }
 }
 
+/// A text alone gives what it gives as a line of a file.
+void check_single_text(const infeed::ColumnSchema& schema, std::string_view text) {
+  using namespace infeed;
+  if (text.find_first_of("\n\r") != text.npos || text.empty()) return;
+  static const JsonParser parser(schema);
+  static const auto lines = detail::make_json_lines_parser(schema, {});
+  std::optional<ColumnBatch> alone;
+  std::optional<ColumnBatch> as_line;
+  try {
+    ColumnRows rows = parser.begin(1);
+    parser.parse_row(text, nullptr, 0, rows);
+    alone = parser.finish(std::move(rows), 1);
+  } catch (const Error& error) {
+    fuzz::require(error.code() == ErrorCode::data_loss, error.what());
+  }
+  try {
+    const std::string padded = std::string(text) + "\n" + std::string(64, '"');
+    const Record whole(padded);
+    detail::TextRows rows;
+    rows.rows = 1;
+    rows.pieces.push_back(
+        {.text = whole.slice(whole.bytes().substr(0, text.size() + 1)), .rows = 1});
+    as_line = lines->parse(rows);
+  } catch (const Error&) {  // it says more than the other
+  }
+  fuzz::require(alone == as_line, "a text alone is what it is as a line");
+}
+
 }  // namespace
 
 /// The reader of JSON lines on any text, into columns of every kind.
@@ -67,6 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = input.rest();
   fuzz::check_text(*parser, "", text, rows, shift);
   check_grammar(text);
+  check_single_text(parser->schema(), text);
   static const fuzz::MemoryFile memory;
   try {
     infer_json_lines_schema(memory.write(text));

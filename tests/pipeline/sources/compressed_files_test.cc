@@ -8,8 +8,10 @@
 #include <infeed/pipeline/json_lines.h>
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/parse_columns.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/tar.h>
+#include <infeed/records/json_parser.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/codec/skippable.h"
@@ -143,6 +145,18 @@ TEST_F(CompressedFiles, OfJsonLines) {
   write("jsonl", [](int i) { return fmt::format("{{\"id\": {}}}\n", i); });
   run_source_suite([&] { return json_lines(pattern("jsonl"), schema_, 7) | map(&ids_of); },
                    batches(7));
+}
+
+TEST_F(CompressedFiles, OfJsonTextsInLines) {
+  write("jsonl", [](int i) { return fmt::format("{{\"id\": {}}}\n", i); });
+  for (const int parallelism : {1, 2}) {
+    run_source_suite(
+        [&] {
+          return lines(pattern("jsonl")) |
+                 parse_columns(JsonParser(schema_), 7, {.parallelism = parallelism}) | map(&ids_of);
+        },
+        batches(7));
+  }
 }
 
 TEST_F(CompressedFiles, OfTar) {

@@ -3,9 +3,11 @@
 #include <string>
 #include <vector>
 
+#include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/parse_columns.h>
 #include <infeed/pipeline/records.h>
+#include <infeed/records/json_parser.h>
 #include <infeed/records/record_writer.h>
 #include <infeed/records/sequence_example.h>
 
@@ -162,6 +164,25 @@ TEST_F(ParseColumns, OfSequenceExamplesPassesTheSuite) {
     for (const std::int64_t parallelism : {1, 3}) {
       run_source_suite([&] { return make(parallelism); }, expected);
     }
+  }
+}
+
+TEST_F(ParseColumns, TakesJsonTexts) {
+  folder_.write("a.jsonl",
+                "{\"id\": 1, \"text\": \"a\"}\n{\"id\": \"x\"}\n{\"text\": \"c\", \"id\": 3}\n");
+  const JsonParser parser(ColumnSchema().column("id", DType::int64).bytes("text"));
+  for (const std::int64_t parallelism : {1, 2}) {
+    auto iterator =
+        (lines({folder_.file("a.jsonl")}) | parse_columns(parser, 2, {.parallelism = parallelism}))
+            .iterate();
+    const Error error = error_of([&] { iterator.next(); });
+    EXPECT_THAT(error.message(), HasSubstr("column 'id': '\"x\"' stands where a whole number"));
+    EXPECT_THAT(error.file(), HasSubstr("a.jsonl"));
+    EXPECT_EQ(error.record(), 1);
+    const auto batch = iterator.next();
+    EXPECT_THAT(batch->column("id").values<std::int64_t>(), ElementsAre(1, 3));
+    EXPECT_EQ(batch->column("text").bytes(1), "c");
+    EXPECT_FALSE(iterator.next());
   }
 }
 

@@ -56,6 +56,7 @@
 namespace infeed {
 
 class ColumnRows;
+class JsonParser;
 class MessageParser;
 
 namespace detail {
@@ -92,6 +93,7 @@ class ColumnParser {
   ColumnBatch finish(ColumnRows&& rows, std::size_t row_count) const;
 
  private:
+  friend class JsonParser;
   friend class MessageParser;
   /// For a parser of another format, which has a plan of its own.
   explicit ColumnParser(std::shared_ptr<const detail::ColumnPlan> plan);
@@ -121,6 +123,7 @@ class ColumnRows {
 
  private:
   friend class ColumnParser;
+  friend class JsonParser;
   friend class MessageParser;
 
   ColumnRows(std::shared_ptr<const detail::ColumnPlan> plan, TensorPool pool, std::size_t rows_max);

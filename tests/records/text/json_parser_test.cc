@@ -1,0 +1,132 @@
+#include <gmock/gmock.h>
+#include <random>
+#include <thread>
+
+#include <infeed/records/json_lines.h>
+#include <infeed/records/json_parser.h>
+
+#include "records/temporary_files.h"
+#include "test_seed.h"
+#include "thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+ColumnSchema mixed_schema() {
+  return ColumnSchema()
+      .column("id", DType::int64)
+      .column("meta.score", DType::float32)
+      .if_missing(std::vector<double>{-1})
+      .bytes("text")
+      .ragged("tokens", DType::int32)
+      .column("box", DType::float32, {2});
+}
+
+ColumnBatch parsed(const JsonParser& parser, const std::vector<std::string>& texts) {
+  ColumnRows rows = parser.begin(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) parser.parse_row(texts[i], nullptr, i, rows);
+  return parser.finish(std::move(rows), texts.size());
+}
+
+std::string drawn_object(std::mt19937_64& random) {
+  std::vector<std::string> members = {
+      "\"id\": " + std::to_string(static_cast<std::int64_t>(random())),
+      "\"text\":\"caf\\u00e9 \\\"" + std::string(random() % 90, 'x') + "\"",
+      "\"box\" : [" + std::to_string(random() % 100) + ".25, -1e3]",
+      "\"other\": {\"a\": [1, {}], \"b\": null}"};
+  if (random() % 2 == 0) members.push_back("\"meta\": {\"score\": 0.5, \"x\": []}");
+  if (random() % 2 == 0)
+    members.push_back("\"tokens\": [1,2, " + std::to_string(random() % 9) + "]");
+  if (random() % 4 == 0) std::shuffle(members.begin(), members.end(), random);
+  std::string text = "{";
+  for (const std::string& member : members) text += (text.size() == 1 ? "" : ", ") + member;
+  return text + "}";
+}
+
+/// Both take the same way, so each row must be the same in both.
+TEST(JsonParser, GivesWhatJsonLinesGives) {
+  std::mt19937_64 random(test_seed());
+  const TemporaryFolder folder;
+  std::vector<std::string> texts;
+  std::string lines;
+  for (int i = 0; i < 500; ++i) {
+    texts.push_back(drawn_object(random));
+    lines += texts.back() + "\n";
+  }
+  folder.write("a.jsonl", lines);
+  JsonLinesReader reader({folder.file("a.jsonl")}, mixed_schema());
+  EXPECT_EQ(parsed(JsonParser(mixed_schema()), texts), *reader.read(1000))
+      << "seed " << test_seed();
+}
+
+TEST(JsonParser, TakesLineBreaksBetweenValuesOnly) {
+  const JsonParser parser(ColumnSchema().column("a", DType::int32).bytes("b"));
+  const ColumnBatch batch = parsed(parser, {"{\n  \"a\": 1,\r\n  \"b\": \"x\"\n}\n"});
+  EXPECT_EQ(batch.column("b").bytes(0), "x");
+  EXPECT_THAT(error_of([&] { parsed(parser, {"{\"a\": 1, \"b\": \"x\ny\"}"}); }).message(),
+              HasSubstr("column 'b'"));
+}
+
+TEST(JsonParser, ErrorsSayWhere) {
+  const JsonParser parser(ColumnSchema().column("a", DType::int8).bytes("b"));
+  ColumnRows rows = parser.begin(2);
+  parser.parse_row(R"({"a": 1, "b": "x"})", nullptr, 0, rows);
+  const auto refused = [&](std::string_view text) {
+    const Record record(text);
+    const Error error = error_of([&] { parser.parse_row(text, &record, 1, rows); });
+    EXPECT_EQ(error.code(), ErrorCode::data_loss);
+    return error.message();
+  };
+  EXPECT_EQ(
+      refused(R"({"a": 300, "b": "x"})"),
+      "column 'a': '300' is beyond the column's type; expected is a whole number from -128 to "
+      "127 (int8) (byte 7 of the text)");
+  EXPECT_THAT(refused(R"({"a": 1})"), HasSubstr("column 'b': the line has no such member"));
+  EXPECT_THAT(refused(""), HasSubstr("an object"));
+  EXPECT_THAT(refused("[]"), HasSubstr("an object"));
+  EXPECT_THAT(refused(R"({"a": 1, "b": "x"} 7)"), HasSubstr("the line's end"));
+  EXPECT_THAT(refused(R"({"a": 1, "a": 2, "b": "x"})"), HasSubstr("comes twice"));
+  parser.parse_row(R"({"a": 2, "b": "y"})", nullptr, 1, rows);
+  const ColumnBatch batch = parser.finish(std::move(rows), 2);
+  EXPECT_EQ(batch.column("b").bytes(1), "y") << "failed rows leave nothing behind";
+  EXPECT_EQ(error_of([] {
+              JsonParser(ColumnSchema().add({.name = "x",
+                                             .dtype = DType::int32,
+                                             .kind = Column::Kind::ragged,
+                                             .ragged_levels = 2}));
+            }).code(),
+            ErrorCode::invalid_argument);
+}
+
+/// Threads keep the names that they saw: those of one parser must not be taken for another's.
+TEST(JsonParser, ParsersAndThreadsDontMix) {
+  const JsonParser ab(ColumnSchema().column("a", DType::int32).column("b", DType::int32));
+  const JsonParser ba(ColumnSchema().column("b", DType::int32).column("a", DType::int32));
+  EXPECT_TRUE(ab.has_fixed_rows());
+  constexpr std::size_t kRows = 2000;
+  ColumnRows rows = ab.begin(kRows);
+  const auto fill = [&](std::size_t first) {
+    for (std::size_t row = first; row < kRows; row += 2) {
+      const std::string text =
+          "{\"a\": " + std::to_string(row) + ", \"b\": " + std::to_string(row * 3) + "}";
+      ab.parse_row(text, nullptr, row, rows);
+      if (row % 16 == 0) {
+        EXPECT_EQ(parsed(ba, {text}).column("b").values<std::int32_t>()[0],
+                  static_cast<std::int32_t>(row * 3));
+      }
+    }
+  };
+  std::thread other(fill, 1);
+  fill(0);
+  other.join();
+  const ColumnBatch batch = ab.finish(std::move(rows), kRows);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    ASSERT_EQ(batch.column("a").values<std::int32_t>()[row], static_cast<std::int32_t>(row));
+    ASSERT_EQ(batch.column("b").values<std::int32_t>()[row], static_cast<std::int32_t>(row * 3));
+  }
+}
+
+}  // namespace
+}  // namespace infeed::test
