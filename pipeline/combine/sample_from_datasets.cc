@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
 
 #include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/philox.h>
@@ -19,28 +20,76 @@ struct WeightPoint {
   std::vector<double> weights;
 };
 
+/// The weights at each draw.
+class WeightPath {
+ public:
+  WeightPath(const std::vector<WeightPoint>& points, WeightChange change)
+      : points_(points), change_(change), now_(points.front().weights) {}
+
+  const std::vector<double>& now() const { return now_; }
+  bool is_constant() const { return points_.size() == 1; }
+  /// Number of points that were passed.
+  std::size_t passed() const { return point_; }
+
+  /// Goes on to a later draw. Returns true if the weights may have changed.
+  bool go_to(std::uint64_t draw) {
+    const std::size_t before = point_;
+    while (point_ + 1 < points_.size() && points_[point_ + 1].draw <= draw) ++point_;
+    if (point_ != before) now_ = points_[point_].weights;
+    if (change_ == WeightChange::at_once || point_ + 1 == points_.size()) return point_ != before;
+    const WeightPoint& from = points_[point_];
+    const WeightPoint& to = points_[point_ + 1];
+    const double share =
+        static_cast<double>(draw - from.draw) / static_cast<double>(to.draw - from.draw);
+    for (std::size_t i = 0; i < now_.size(); ++i) {
+      now_[i] = from.weights[i] + share * (to.weights[i] - from.weights[i]);
+    }
+    return true;
+  }
+
+  /// True if one of these datasets has a weight now or later.
+  bool has_weight(const std::vector<bool>& datasets) const {
+    for (std::size_t p = point_; p < points_.size(); ++p) {
+      for (std::size_t i = 0; i < datasets.size(); ++i) {
+        if (datasets[i] && points_[p].weights[i] > 0) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  const std::vector<WeightPoint>& points_;
+  const WeightChange change_;
+  std::vector<double> now_;
+  std::size_t point_ = 0;  ///< the last one that was reached
+};
+
+/// Returns the next number from 0 to 1: the next 64 bits.
+double next_fraction(Philox& words) {
+  const std::uint64_t low = words();
+  const std::uint64_t bits = (std::uint64_t{words()} << 32 | low) >> 11;
+  return static_cast<double>(bits) * 0x1p-53;
+}
+
 /// Makes draw k from the k-th 64 bits and from the weights at k.
 class Draws final : public Selector {
  public:
   Draws(const std::vector<WeightPoint>& points, WeightChange change, std::uint64_t seed,
         std::uint64_t epoch)
-      : points_(points),
-        change_(change),
+      : path_(points, change),
         words_(seed, epoch),
-        cumulative_(points.front().weights.size()),
+        cumulative_(path_.now().size()),
         is_open_(cumulative_.size(), true) {
-    sum_up(points.front().weights);
+    sum_up(path_.now());
   }
 
   Next next(std::size_t& index, ErrorPointer&, bool) override {
-    if (points_.size() > 1) {
+    if (!path_.is_constant()) {
       if (!may_draw_again()) return Next::end;
       set_weights();
     }
     ++draw_;
-    const std::uint64_t low = words_();
-    const std::uint64_t bits = (std::uint64_t{words_()} << 32 | low) >> 11;
-    const double drawn = static_cast<double>(bits) * 0x1p-53 * cumulative_.back();
+    const double drawn = next_fraction(words_) * cumulative_.back();
     // The first sum above the drawn number. Rounding may draw the last sum itself.
     const auto begin = cumulative_.begin();
     const auto found = std::partition_point(begin, begin + static_cast<std::ptrdiff_t>(last_),
@@ -57,29 +106,14 @@ class Draws final : public Selector {
   /// Returns true if an open dataset has a weight now or later. Otherwise the draws would never
   /// end. Looks again only when a dataset has ended or a point was passed.
   bool may_draw_again() {
-    for (std::size_t p = point_; p < points_.size() && !knows_another_; ++p) {
-      for (std::size_t i = 0; i < is_open_.size() && !knows_another_; ++i) {
-        knows_another_ = is_open_[i] && points_[p].weights[i] > 0;
-      }
-    }
+    if (!knows_another_) knows_another_ = path_.has_weight(is_open_);
     return knows_another_;
   }
 
   void set_weights() {
-    while (point_ + 1 < points_.size() && points_[point_ + 1].draw <= draw_) {
-      sum_up(points_[++point_].weights);
-      knows_another_ = false;
-    }
-    if (change_ == WeightChange::at_once || point_ + 1 == points_.size()) return;
-    const WeightPoint& from = points_[point_];
-    const WeightPoint& to = points_[point_ + 1];
-    const double share =
-        static_cast<double>(draw_ - from.draw) / static_cast<double>(to.draw - from.draw);
-    now_.resize(cumulative_.size());
-    for (std::size_t i = 0; i < now_.size(); ++i) {
-      now_[i] = from.weights[i] + share * (to.weights[i] - from.weights[i]);
-    }
-    sum_up(now_);
+    const std::size_t before = path_.passed();
+    if (path_.go_to(draw_)) sum_up(path_.now());
+    if (path_.passed() != before) knows_another_ = false;
   }
 
   void sum_up(const std::vector<double>& weights) {
@@ -90,33 +124,119 @@ class Draws final : public Selector {
     }
   }
 
-  const std::vector<WeightPoint>& points_;
-  const WeightChange change_;
+  WeightPath path_;
   Philox words_;
   std::uint64_t draw_ = 0;
-  std::size_t point_ = 0;  ///< the last one that draw_ has reached
   std::vector<double> cumulative_;
-  std::vector<double> now_;
   std::size_t last_ = 0;  ///< last dataset with a weight
   std::vector<bool> is_open_;
   bool knows_another_ = false;  ///< an open dataset will be drawn, as may_draw_again() has found
+};
+
+/// Draws so that the sizes of the elements follow the weights. Each dataset has a credit: what it
+/// should have given of the sizes so far, less what it has given. Those that are ahead by more than
+/// one element wait; the others are drawn by their weights.
+class SizedDraws final : public Selector {
+ public:
+  SizedDraws(const std::vector<WeightPoint>& points, WeightChange change, std::uint64_t seed,
+             std::uint64_t epoch, const ElementSize& size)
+      : path_(points, change),
+        words_(seed, epoch),
+        size_(size),
+        is_open_(path_.now().size(), true),
+        credit_(is_open_.size()),
+        last_size_(is_open_.size()) {}
+
+  Next next(std::size_t& index, ErrorPointer&, bool) override {
+    while (path_.has_weight(is_open_)) {
+      path_.go_to(draw_++);
+      if (draw(index)) return Next::input;
+    }
+    return Next::end;
+  }
+  void note_end(std::size_t index) override {
+    is_open_[index] = false;
+    // The others owe nothing for it: their shares count from here.
+    std::fill(credit_.begin(), credit_.end(), 0.0);
+  }
+  bool sees_elements() const override { return true; }
+  ErrorPointer see(std::size_t index, const void* element) override {
+    ErrorPointer error;
+    // An error, and an element whose size isn't known, count as much as the one before.
+    double size = std::max(1.0, last_size_[index]);
+    if (element != nullptr) {
+      std::uint64_t found = 0;
+      error = size_(element, found);
+      if (error == nullptr) size = std::max(1.0, static_cast<double>(found));
+    }
+    last_size_[index] = size;
+    const double sum = open_weight();
+    for (std::size_t i = 0; i < credit_.size(); ++i) {
+      if (is_open_[i]) credit_[i] += size * path_.now()[i] / sum;
+    }
+    credit_[index] -= size;
+    return error;
+  }
+
+ private:
+  double open_weight() const {
+    double sum = 0;
+    for (std::size_t i = 0; i < is_open_.size(); ++i) {
+      if (is_open_[i]) sum += path_.now()[i];
+    }
+    return sum;
+  }
+
+  /// Draws one of those that aren't ahead or, if all are, takes the one that is least ahead.
+  /// Returns false when no open dataset has a weight now.
+  bool draw(std::size_t& index) {
+    double sum = 0;
+    double most = -std::numeric_limits<double>::infinity();
+    const auto may_be_drawn = [this](std::size_t i) {
+      return is_open_[i] && path_.now()[i] > 0 && credit_[i] >= -last_size_[i];
+    };
+    for (std::size_t i = 0; i < is_open_.size(); ++i) {
+      if (may_be_drawn(i)) sum += path_.now()[i];
+      if (is_open_[i] && path_.now()[i] > 0 && credit_[i] > most) {
+        most = credit_[i];
+        index = i;
+      }
+    }
+    double left = next_fraction(words_) * sum;
+    for (std::size_t i = 0; i < is_open_.size() && left >= 0; ++i) {
+      if (!may_be_drawn(i)) continue;
+      index = i;
+      left -= path_.now()[i];
+    }
+    return most != -std::numeric_limits<double>::infinity();
+  }
+
+  WeightPath path_;
+  Philox words_;
+  const ElementSize& size_;
+  std::uint64_t draw_ = 0;
+  std::vector<bool> is_open_;
+  std::vector<double> credit_;
+  std::vector<double> last_size_;
 };
 
 /// The inputs are the datasets that have a weight above 0 at some time: the others are never drawn.
 class SampleNode final : public Node {
  public:
   SampleNode(const SampleOptions& options, const Seeds& seeds, std::vector<WeightPoint> points,
-             const TypeInfo& type, std::vector<NodePointer> inputs)
+             ElementSize size, const TypeInfo& type, std::vector<NodePointer> inputs)
       : Node("sample_from_datasets", type, std::move(inputs)),
         options_(options),
         seeds_(seeds),
-        points_(std::move(points)) {}
+        points_(std::move(points)),
+        size_(std::move(size)) {}
 
   std::string signature() const override { return signature_with(seeds_); }
   std::optional<Seeds> seeds() const override { return seeds_; }
   std::string signature_with(const Seeds& seeds) const override {
-    return fmt::format("sample_from_datasets(weights={}{}, seed={}{}{})",
-                       fmt::join(points_.front().weights, " "), schedule_signature(), seeds.seed,
+    return fmt::format("sample_from_datasets(weights={}{}{}, seed={}{}{})",
+                       fmt::join(points_.front().weights, " "), schedule_signature(),
+                       size_ ? ", by size" : "", seeds.seed,
                        options_.stop_on_empty_dataset ? ", stop_on_empty_dataset" : "",
                        options_.reshuffle_each_iteration ? ", reshuffle" : "");
   }
@@ -142,12 +262,16 @@ class SampleNode final : public Node {
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
     const std::uint64_t epoch = options_.reshuffle_each_iteration ? context.epoch + 1 : 0;
-    return make_select_stage(
-        context, std::make_unique<Draws>(points_, options_.change, context.seeds.seed, epoch),
-        open_inputs(context, inputs(), inputs().size()), options_.stop_on_empty_dataset);
+    return make_select_stage(context, make_selector(context.seeds.seed, epoch),
+                             open_inputs(context, inputs(), inputs().size()),
+                             options_.stop_on_empty_dataset);
   }
 
  private:
+  std::unique_ptr<Selector> make_selector(std::uint64_t seed, std::uint64_t epoch) const {
+    if (!size_) return std::make_unique<Draws>(points_, options_.change, seed, epoch);
+    return std::make_unique<SizedDraws>(points_, options_.change, seed, epoch, size_);
+  }
   std::string schedule_signature() const {
     if (points_.size() == 1) return "";
     std::string text = options_.change == WeightChange::linear ? ", linear=[" : ", at_once=[";
@@ -161,6 +285,7 @@ class SampleNode final : public Node {
   const SampleOptions options_;
   const Seeds seeds_;
   const std::vector<WeightPoint> points_;
+  const ElementSize size_;  ///< empty: weights count elements
 };
 
 void check_weights(const std::vector<double>& weights, std::size_t datasets) {
@@ -200,8 +325,8 @@ std::vector<WeightPoint> points_of(const SampleOptions& options, std::size_t dat
 
 }  // namespace
 
-NodePointer make_sample_from_datasets(const SampleOptions& options, const TypeInfo& type,
-                                      std::vector<NodePointer> datasets) {
+NodePointer make_sample_from_datasets(const SampleOptions& options, ElementSize size,
+                                      const TypeInfo& type, std::vector<NodePointer> datasets) {
   std::vector<WeightPoint> points = points_of(options, datasets.size());
   std::vector<NodePointer> drawn;
   std::vector<WeightPoint> kept;
@@ -215,7 +340,8 @@ NodePointer make_sample_from_datasets(const SampleOptions& options, const TypeIn
     }
   }
   const Seeds seeds = given_or_random(options.seed);
-  return std::make_shared<SampleNode>(options, seeds, std::move(kept), type, std::move(drawn));
+  return std::make_shared<SampleNode>(options, seeds, std::move(kept), std::move(size), type,
+                                      std::move(drawn));
 }
 
 }  // namespace infeed::detail

@@ -22,6 +22,7 @@ class SelectStage final : public Stage {
               std::vector<std::unique_ptr<Stage>> inputs, bool stop_on_empty)
       : Stage(context),
         selector_(std::move(selector)),
+        sees_elements_(selector_->sees_elements()),
         stop_on_empty_(stop_on_empty),
         open_(inputs.size()) {
     for (auto& input : inputs) inputs_.push_back(Input{std::move(input), Chunk(type())});
@@ -36,6 +37,7 @@ class SelectStage final : public Stage {
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    if (sees_elements_) return Stage::do_skip(count, known);
     std::uint64_t skipped = 0;
     while (skipped < count && !over()) {
       ErrorPointer error;
@@ -95,8 +97,11 @@ class SelectStage final : public Stage {
       }
       note_choice(chosen_);
       has_chosen_ = false;
-      if (input.in.size() == 0) {
-        out.set_error(input.in.take_error());
+      const bool is_error = input.in.size() == 0;
+      if (sees_elements_) error = selector_->see(chosen_, is_error ? nullptr : input.in.front());
+      if (is_error || error != nullptr) {
+        out.set_error(is_error ? input.in.take_error() : std::move(error));
+        if (!is_error) drop_one(input.in);
         return Pull::values;
       }
       move_one<kSize>(type(), static_cast<std::byte*>(out.back()), input.in.front());
@@ -156,6 +161,7 @@ class SelectStage final : public Stage {
   }
 
   const std::unique_ptr<Selector> selector_;
+  const bool sees_elements_;
   const bool stop_on_empty_;
   std::vector<Input> inputs_;
   std::size_t open_;  ///< inputs that may still be drawn from

@@ -19,6 +19,11 @@ class Selector {
   virtual Next next(std::size_t& index, ErrorPointer& error, bool may_wait) = 0;
   /// Says that an input has ended.
   virtual void note_end(std::size_t) {}
+  /// True if the choice depends on the elements, so that none can be passed over unseen.
+  virtual bool sees_elements() const { return false; }
+  /// Shows the element that was taken from the chosen input, or null for an error. Returns the
+  /// error that takes its place, or null.
+  virtual ErrorPointer see(std::size_t, const void*) { return nullptr; }
 };
 
 /// Takes each element from the input that the selector chooses. An input that has ended ends the

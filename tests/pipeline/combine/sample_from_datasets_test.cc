@@ -1,3 +1,4 @@
+#include <infeed/pipeline/bytes_of.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/philox.h>
 #include <infeed/pipeline/range.h>
@@ -198,6 +199,147 @@ TEST(SampleFromDatasets, DrawsWhatALinearScanWould) {
       ++draw;
     }
   }
+}
+
+std::int64_t size_of_number(std::int64_t number) { return number * 7 % 50; }
+
+/// The rule, told once more: those that are ahead by more than their last element wait, and the
+/// others are drawn by weights.
+Stream sized_model(const std::vector<Slots>& inputs, const std::vector<double>& weights,
+                   bool stop) {
+  Philox words(3, 0);
+  std::vector<double> given(inputs.size(), 0);
+  std::vector<double> due(inputs.size(), 0);
+  std::vector<double> last(inputs.size(), 0);
+  std::vector<std::size_t> next(inputs.size(), 0);
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < inputs.size(); ++i) open.push_back(i);
+  Stream stream;
+  while (!open.empty()) {
+    std::vector<std::size_t> drawn;
+    for (const std::size_t i : open) {
+      if (due[i] - given[i] >= -last[i]) drawn.push_back(i);
+    }
+    if (drawn.empty()) {
+      drawn = {*std::max_element(open.begin(), open.end(), [&](std::size_t a, std::size_t b) {
+        return due[a] - given[a] < due[b] - given[b];
+      })};
+    }
+    double sum = 0;
+    for (const std::size_t i : drawn) sum += weights[i];
+    const std::uint64_t low = words();
+    const std::uint64_t bits = (std::uint64_t{words()} << 32 | low) >> 11;
+    double left = static_cast<double>(bits) * 0x1p-53 * sum;
+    std::size_t chosen = drawn.back();
+    for (const std::size_t i : drawn) {
+      left -= weights[i];
+      if (left >= 0) continue;
+      chosen = i;
+      break;
+    }
+    if (next[chosen] == inputs[chosen].size()) {
+      if (stop) break;
+      std::erase(open, chosen);
+      std::fill(due.begin(), due.end(), 0.0);
+      std::fill(given.begin(), given.end(), 0.0);
+      continue;
+    }
+    const Slot slot = inputs[chosen][next[chosen]++];
+    stream.push_back(show(slot));
+    const double before = std::max(1.0, last[chosen]);
+    const double size =
+        slot.fails ? before : std::max(1.0, static_cast<double>(size_of_number(slot.value)));
+    last[chosen] = size;
+    given[chosen] += size;
+    double open_weight = 0;
+    for (const std::size_t i : open) open_weight += weights[i];
+    for (const std::size_t i : open) due[i] += size * weights[i] / open_weight;
+  }
+  return stream;
+}
+
+TEST(SampleFromDatasets, PassesTheSuiteWithWeightsOfSizes) {
+  const std::vector<double> weights{0.5, 2, 1.5};  // exact in binary, as are their shares
+  const Slots second = failing_slots(80, [](std::size_t i) { return i % 9 == 8; });
+  for (const bool stop : {true, false}) {
+    SCOPED_TRACE(stop);
+    run_stage_suite(
+        [&](auto dataset) {
+          using T = typename decltype(dataset)::element_type;
+          return sample_from_datasets(
+              std::vector<Dataset<T>>{dataset, listed<T>(second), listed<T>(plain_slots(30))},
+              {.weights = weights, .seed = 3, .stop_on_empty_dataset = stop},
+              [](const T& element) { return size_of_number(value_of(element)); });
+        },
+        [&](const Slots& in) {
+          return sized_model({in, second, plain_slots(30)}, weights, stop);
+        });
+  }
+}
+
+/// At any place each share is right within two elements, whatever the sizes are.
+TEST(SampleFromDatasets, SharesOfSizesHoldEverywhere) {
+  const auto texts = [](std::int64_t seed, std::uint32_t bytes_max) {
+    return counter(seed, 0) | repeat() |
+           map([bytes_max](std::int64_t,
+                           Rng& rng) { return std::string(rng.below(bytes_max), 'x'); },
+               {.seed = seed});
+  };
+  const std::vector<std::uint32_t> most = {100, 10'000, 1'000};
+  const std::vector<double> weights = {5, 2, 3};
+  const auto tagged = [&](std::size_t i) {
+    return texts(static_cast<std::int64_t>(i), most[i]) |
+           map([i](std::string text) { return std::pair(i, std::move(text)); });
+  };
+  using Tagged = std::pair<std::size_t, std::string>;
+  const std::vector<Dataset<Tagged>> datasets = {tagged(0), tagged(1), tagged(2)};
+  auto iterator =
+      sample_from_datasets(datasets, {.weights = weights, .seed = 9},
+                           [](std::size_t, const std::string& text) { return bytes_of(text); })
+          .iterate();
+  std::vector<double> bytes(3, 0);
+  double sum = 0;
+  for (int step = 0; step < 20'000; ++step) {
+    const auto [dataset, text] = *iterator.next();
+    bytes[dataset] += static_cast<double>(std::max<std::size_t>(1, text.size()));
+    sum += static_cast<double>(std::max<std::size_t>(1, text.size()));
+    for (std::size_t i = 0; i < 3; ++i)
+      ASSERT_NEAR(bytes[i], sum * weights[i] / 10, 20'000) << step;
+  }
+}
+
+TEST(SampleFromDatasets, ASizeThatThrowsIsAnErrorInPlaceOfItsElement) {
+  const auto size = [](std::int64_t number) {
+    if (number == 3) throw std::runtime_error("no size");
+    return number == 5 ? -1 : 1;
+  };
+  const Stream stream = stream_of(sample_from_datasets(std::vector{range(8)}, {.seed = 1}, size));
+  EXPECT_EQ(stream.size(), 8);
+  EXPECT_EQ(stream[2], "2");
+  EXPECT_EQ(stream[3], "! no size");
+  EXPECT_EQ(stream[5].substr(0, 1), "!");
+  EXPECT_EQ(stream[7], "7");
+}
+
+TEST(SampleFromDatasets, SizesFollowAScheduleOfWeights) {
+  auto iterator = sample_from_datasets(std::vector{counter(0, 0), counter(1, 0)},
+                                       {.weights = {1, 0},
+                                        .schedule = {{.draw = 1000, .weights = {0, 1}}},
+                                        .change = WeightChange::at_once,
+                                        .seed = 4},
+                                       [](std::int64_t) { return 3; })
+                      .iterate();
+  for (int i = 0; i < 2000; ++i) ASSERT_EQ(*iterator.next(), i < 1000 ? 0 : 1) << i;
+}
+
+TEST(SampleFromDatasets, BytesOfContentOnly) {
+  std::vector<float> numbers = {1, 2};
+  numbers.reserve(100);
+  EXPECT_EQ(bytes_of(numbers), 8);
+  EXPECT_EQ(bytes_of(std::string("abc")), 3);
+  EXPECT_EQ(bytes_of(Record("abcd")), 4);
+  EXPECT_EQ(bytes_of(std::pair(std::string("ab"), std::vector<std::string>{"c", "de"})), 5);
+  EXPECT_EQ(bytes_of(7.5), 8);
 }
 
 TEST(SampleFromDatasets, RepeatsItsOrderUnlessAsked) {

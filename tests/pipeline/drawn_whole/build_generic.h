@@ -236,6 +236,9 @@ Dataset<T> add_combined(const Dataset<T>& input, const Step& step,
         options.weights.push_back(1.0 + static_cast<double>(i));
       }
     }
+    if (step.is_set("sized")) {
+      return sample_from_datasets(all, options, [](const T& x) { return content_of(x) % 50; });
+    }
     return sample_from_datasets(all, options);
   }
   const auto choices = random_integers({.seed = step.count_at("choice_seed")}) |

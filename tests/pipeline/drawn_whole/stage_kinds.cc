@@ -177,7 +177,8 @@ std::vector<StageKind> keeping_stages() {
          return {{"seed", draw_seed(draw.words, draw.options)},
                  {"stops", draw.chance(0.4)},
                  {"reshuffle", draw.chance(0.5)},
-                 {"weighted", draw.chance(0.5)}};
+                 {"weighted", draw.chance(0.5)},
+                 {"sized", draw.chance(0.3)}};
        }},
       {"choose", 2, kAnyKind, order | an_end,
        [](const Draw& draw) -> Drawn {

@@ -1,13 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <infeed/pipeline/bytes_of.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/map.h>
 
@@ -43,6 +47,11 @@ struct SampleOptions {
   StageName name = {};  ///< as in StageOptions
 };
 
+namespace detail {
+/// The weights count elements, whatever their size.
+struct CountElements {};
+}  // namespace detail
+
 /// Mixes datasets in given proportions.
 ///
 ///     infeed::sample_from_datasets({clean, noisy}, {.weights = {0.9, 0.1}, .seed = 1})
@@ -56,19 +65,36 @@ struct SampleOptions {
 ///
 ///     infeed::sample_from_datasets(std::tuple(clean, infeed::lines("text.txt")), {.weights = {3, 1}})
 ///
+/// With a third argument the weights are shares of the elements' sizes instead of their number, such
+/// as tokens or bytes. It is a function of an element that gives its size (at least 1), or
+/// infeed::bytes_of:
+///
+///     struct Document { std::vector<std::int32_t> tokens; };
+///     infeed::Dataset<Document> mix(infeed::Dataset<Document> web, infeed::Dataset<Document> code) {
+///       return infeed::sample_from_datasets({web, code}, {.weights = {0.7, 0.3}, .seed = 1},
+///           [](const Document& document) { return document.tokens.size(); });
+///     }
+///
+/// Then a dataset that is ahead of its share by more than its last element waits, and the others are
+/// drawn by their weights. So at any place in the stream each share is right within two elements. An
+/// error counts as much as the element before. A resume makes all elements before it again, since
+/// their sizes decide; where elements are batches of pack(), which all have one size, weights
+/// without sizes give the same shares and seek.
+///
 /// Draw k is a function of (seed, k): the k-th 64 bits of Philox. If the drawn dataset has ended,
 /// the next draw replaces it. The stream ends when no dataset that is left will ever be drawn
 /// again. Errors count as elements of their dataset. The order isn't TensorFlow's, whose draws
 /// depend on its random number kernels.
-template <class T>
+template <class T, class Size = detail::CountElements>
 Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
-                                const SampleOptions& options = {});
-template <class T>
+                                const SampleOptions& options = {}, Size size = {});
+template <class T, class Size = detail::CountElements>
 Dataset<T> sample_from_datasets(std::initializer_list<Dataset<T>> datasets,
-                                const SampleOptions& options = {});
-template <class... Ts>
+                                const SampleOptions& options = {}, Size size = {});
+template <class... Ts, class Size = detail::CountElements>
 Dataset<std::variant<Ts...>> sample_from_datasets(const std::tuple<Dataset<Ts>...>& datasets,
-                                                  const SampleOptions& options = {});
+                                                  const SampleOptions& options = {},
+                                                  Size size = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -84,8 +110,32 @@ struct DatasetsOfSeveralTypes {
   }
 };
 
-NodePointer make_sample_from_datasets(const SampleOptions& options, const TypeInfo& type,
-                                      std::vector<NodePointer> datasets);
+/// Sets the size of an element. Returns the error of the user's function, or null.
+using ElementSize = std::function<ErrorPointer(const void* element, std::uint64_t& size)>;
+
+NodePointer make_sample_from_datasets(const SampleOptions& options, ElementSize size,
+                                      const TypeInfo& type, std::vector<NodePointer> datasets);
+
+template <class T, class Size>
+ElementSize element_size(Size size) {
+  using Call = ElementCall<Size, const T&>;
+  if constexpr (std::is_same_v<Size, CountElements>) {
+    return {};
+  } else {
+    static_assert(Call::kPossible && std::is_integral_v<typename ElementCallResult<Call>::type>,
+                  "infeed::sample_from_datasets: the third argument is called with an element "
+                  "(const Element&), and must return its size as a whole number");
+    return [size = std::make_shared<const Size>(std::move(size))](
+               const void* element, std::uint64_t& found) -> ErrorPointer {
+      try {
+        found = Count(Call::call(*size, *static_cast<const T*>(element)));
+        return nullptr;
+      } catch (...) {
+        return current_error();
+      }
+    };
+  }
+}
 
 template <class T>
 std::vector<NodePointer> nodes_of(const std::vector<Dataset<T>>& datasets) {
@@ -106,23 +156,24 @@ NodePointer as_alternative(const Dataset<T>& dataset) {
 Dataset<detail::Refused> sample_from_datasets(detail::DatasetsOfSeveralTypes,
                                               const SampleOptions& = {});
 
-template <class T>
+template <class T, class Size>
 Dataset<T> sample_from_datasets(std::initializer_list<Dataset<T>> datasets,
-                                const SampleOptions& options) {
-  return sample_from_datasets(std::vector<Dataset<T>>(datasets), options);
+                                const SampleOptions& options, Size size) {
+  return sample_from_datasets(std::vector<Dataset<T>>(datasets), options, std::move(size));
 }
 
-template <class T>
+template <class T, class Size>
 Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
-                                const SampleOptions& options) {
+                                const SampleOptions& options, Size size) {
   return Dataset<T>(detail::named(
-      detail::make_sample_from_datasets(options, type_info<T>(), detail::nodes_of(datasets)),
+      detail::make_sample_from_datasets(options, detail::element_size<T>(std::move(size)),
+                                        type_info<T>(), detail::nodes_of(datasets)),
       options.name));
 }
 
-template <class... Ts>
+template <class... Ts, class Size>
 Dataset<std::variant<Ts...>> sample_from_datasets(const std::tuple<Dataset<Ts>...>& datasets,
-                                                  const SampleOptions& options) {
+                                                  const SampleOptions& options, Size size) {
   static_assert(sizeof...(Ts) > 0, "infeed::sample_from_datasets: there are no datasets");
   using Variant = std::variant<Ts...>;
   std::vector<NodePointer> nodes;
@@ -131,7 +182,8 @@ Dataset<std::variant<Ts...>> sample_from_datasets(const std::tuple<Dataset<Ts>..
   }
   (std::index_sequence_for<Ts...>());
   return Dataset<Variant>(detail::named(
-      detail::make_sample_from_datasets(options, type_info<Variant>(), std::move(nodes)),
+      detail::make_sample_from_datasets(options, detail::element_size<Variant>(std::move(size)),
+                                        type_info<Variant>(), std::move(nodes)),
       options.name));
 }
 
