@@ -8,12 +8,14 @@
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/batch_into.h>
 #include <infeed/pipeline/bucket_by_sequence_length.h>
+#include <infeed/pipeline/bytes_of.h>
 #include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/choose_from_datasets.h>
 #include <infeed/pipeline/concatenate.h>
 #include <infeed/pipeline/csv.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/enumerate.h>
+#include <infeed/pipeline/features.h>
 #include <infeed/pipeline/file_cache.h>
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/filter.h>
@@ -61,6 +63,9 @@
 #include <infeed/pipeline/tar.h>
 #include <infeed/pipeline/tuning_policy.h>
 #include <infeed/pipeline/unbatch.h>
+#include <infeed/pipeline/unbatch_as.h>
 #include <infeed/pipeline/unique.h>
 #include <infeed/pipeline/window.h>
 #include <infeed/pipeline/zip.h>
+#include <infeed/records/column_builder.h>
+#include <infeed/records/json_parser.h>

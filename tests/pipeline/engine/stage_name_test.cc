@@ -230,6 +230,12 @@ TEST(StageName, EveryStageOfBatchesTakesOne) {
   const auto length = [](const auto& list) { return list.size(); };
   EXPECT_EQ(name_of(input | batch(2, {.name = "n"})), "batch 'n'");
   EXPECT_EQ(name_of(input | batch(2) | unbatch({.name = "n"})), "unbatch 'n'");
+  const auto columns = input | map([](std::int64_t x) {
+                         return ColumnBatch({{"x", column_of(std::vector<std::int64_t>{x})}});
+                       });
+  EXPECT_EQ(name_of(columns | unbatch_as<std::int64_t>({"x"}, {.name = "n"})), "unbatch 'n'");
+  EXPECT_EQ(name_of(columns | features({feature::Clip{.column = "x"}}, {.name = "n"})),
+            "features 'n'");
   EXPECT_EQ(name_of(input | batch(2) | rebatch(1, {.name = "n"})), "rebatch 'n'");
   EXPECT_EQ(name_of(input | window({.size = 2, .name = "n"})), "window 'n'");
   EXPECT_EQ(name_of(lists | padded_batch(2, {.name = "n"})), "padded_batch 'n'");
