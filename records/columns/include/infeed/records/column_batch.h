@@ -72,6 +72,8 @@ class ColumnBatch {
 
   /// Bytes of all columns (Column::memory_bytes).
   std::size_t bytes() const;
+  /// True if a copy of this batch lives, say in a cache. (A Tensor knows whether others share it.)
+  bool is_shared() const { return content_.use_count() > 1; }
 
   /// True for the same names in the same order, and equal columns (see Column::operator==).
   bool operator==(const ColumnBatch& other) const;

@@ -1,0 +1,43 @@
+"""Arrow's tables as a Dataset, and a Dataset as a stream of Arrow's batches. pyarrow itself isn't needed."""
+
+import infeed as _infeed
+
+from . import _core
+
+
+class Reader:
+    """A stream of Arrow's batches: give it to pyarrow.RecordBatchReader.from_stream(), pyarrow.table(),
+    polars.DataFrame() or duckdb. Each consumer that asks gets a pass of its own."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        iterator = iter(self.dataset)
+        return _core._arrow_stream(lambda: next(iterator, None))
+
+
+def reader(dataset):
+    """Returns an object with __arrow_c_stream__. Values are not copied, except bools (Arrow has bits)."""
+    return Reader(dataset)
+
+
+def read(table, batch=1024, **options):
+    """Returns a Dataset of a table that lies in memory or is mapped: anything with __arrow_c_stream__
+    or __arrow_c_array__ (pyarrow, pandas, polars, DuckDB, Hugging Face datasets).
+
+    Values stay where they are. Bools, offsets of 32 bits, and texts of the string-view type are
+    copied. There are no nulls in columns: fill them first. Members of structs become columns
+    "struct.member"; dates, times and durations become their integers. A stream that
+    can be read only once (RecordBatchReader) is read now, as a whole.
+
+    batch: rows of each batch; the last one of all may have fewer.
+    """
+    batches = _core._batches_from_arrow(table)
+    batches = [part for part in batches if part.rows()]
+    if not batches:
+        raise ValueError("the table has no rows, so there is nothing to read")
+    if len(batches) == 1:
+        return _infeed.from_numpy(batches[0], batch=batch, **options)
+    parts = [_infeed.from_numpy(part, batch=min(batch, part.rows()), **options) for part in batches]
+    return _infeed.concatenate(parts).rebatch(batch)

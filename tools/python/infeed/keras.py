@@ -1,0 +1,145 @@
+"""Training with keras.Model.fit. Keras refuses plain iterators, so there are two forms: a generator, for one epoch of
+any Keras; and an adapter, for any number of epochs, with a state to resume from."""
+
+import collections as _collections
+
+from keras.src.trainers.data_adapters.data_adapter import DataAdapter as _DataAdapter
+
+import keras as _keras
+
+STATES_KEPT = 64  # more than any trainer of Keras reads ahead
+
+
+class _Form:
+    """Picks inputs, targets and weights out of a dictionary, as fit() wants them."""
+
+    def __init__(self, inputs, targets, sample_weight):
+        self.names = [name for name in (inputs, targets, sample_weight) if name is not None]
+
+    @staticmethod
+    def _picked(columns, names):
+        if isinstance(names, str):
+            return columns[names]
+        return {name: columns[name] for name in names}
+
+    def __call__(self, columns):
+        return tuple(self._picked(columns, names) for names in self.names)
+
+
+def generator(dataset, inputs, targets=None, sample_weight=None):
+    """Returns a generator of tuples (inputs, targets[, weights]) of NumPy arrays, which fit() takes for one epoch.
+
+    Each of the three is a column's name, or a list of names that becomes a dictionary.
+    """
+    form = _Form(inputs, targets, sample_weight)
+    with iter(dataset) as iterator:
+        for batch in iterator:
+            yield form(batch.numpy())
+
+
+class Adapter(_DataAdapter):
+    """What fit() asks for batches; each epoch is one pass over the Dataset.
+
+    Trainers read ahead, so ask for a place by the number of batches that were trained:
+    state_after(n), which the callback CurrentState does.
+    """
+
+    def __init__(self, dataset, inputs, targets=None, sample_weight=None):
+        self.dataset = dataset
+        self._form = _Form(inputs, targets, sample_weight)
+        self._next_state = None
+        self._states = _collections.OrderedDict()  # by batches given since the epoch's begin
+
+    def _pass(self, form):
+        with iter(self.dataset) as iterator:
+            if self._next_state is not None:
+                iterator.load_state_dict(self._next_state)
+                self._next_state = None
+            self._states = _collections.OrderedDict({0: iterator.state_dict()})
+            for count, batch in enumerate(iterator, 1):
+                self._states[count] = iterator.state_dict()
+                if len(self._states) > STATES_KEPT:
+                    self._states.popitem(last=False)
+                yield self._form(form(batch))
+
+    def state_after(self, batches):
+        """Returns the place behind so many batches of this epoch (counted from where the pass began)."""
+        if batches not in self._states:
+            raise KeyError(f"the place behind batch {batches} isn't kept: there are the last "
+                           f"{STATES_KEPT}, up to {max(self._states, default=0)}")
+        return self._states[batches]
+
+    def load_state_dict(self, state):
+        """Lets the next epoch begin at that place."""
+        self._next_state = dict(state)
+
+    def get_numpy_iterator(self):
+        return self._pass(lambda batch: batch.numpy())
+
+    def get_jax_iterator(self):
+        return self.get_numpy_iterator()
+
+    def get_tf_dataset(self):
+        import tensorflow as tf  # pylint: disable=import-outside-toplevel
+        from . import tf as infeed_tf  # pylint: disable=import-outside-toplevel
+        spec = self._form(infeed_tf.element_spec(self.dataset))
+        return tf.data.Dataset.from_generator(
+            lambda: self._pass(lambda batch: batch.tf()), output_signature=spec).prefetch(2)
+
+    def get_torch_dataloader(self):
+        import torch.utils.data as data  # pylint: disable=import-outside-toplevel
+
+        class Batches(data.IterableDataset):
+            """One pass."""
+
+            def __iter__(_self):
+                return self._pass(lambda batch: batch.torch())
+
+        return data.DataLoader(Batches(), batch_size=None)
+
+    @property
+    def num_batches(self):
+        if self._next_state is not None:
+            return None  # fewer than the whole
+        try:
+            return len(self.dataset)
+        except TypeError:
+            return None
+
+    @property
+    def batch_size(self):
+        return None
+
+    @property
+    def has_partial_batch(self):
+        return None
+
+    @property
+    def partial_batch_size(self):
+        return None
+
+
+def adapter(dataset, inputs, targets=None, sample_weight=None):
+    """Returns an object that fit() takes as x, for any number of epochs. Arguments as for generator()."""
+    return Adapter(dataset, inputs, targets, sample_weight)
+
+
+class CurrentState(_keras.callbacks.Callback):
+    """Knows the place behind the last trained batch, whatever the trainer has read ahead.
+
+    Its .state is None before the first batch. Save it beside the weights, and hand it to
+    Adapter.load_state_dict() after a restart.
+    """
+
+    def __init__(self, data_adapter):
+        super().__init__()
+        self._adapter = data_adapter
+        self._trained = 0
+        self.state = None
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._trained = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._trained += 1
+        self.state = self._adapter.state_after(self._trained)

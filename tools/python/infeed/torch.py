@@ -1,0 +1,63 @@
+"""Batches as dictionaries of PyTorch tensors: for plain loops, DataLoader, StatefulDataLoader,
+Lightning."""
+
+import torch as _torch
+import torch.utils.data as _data
+
+from ._adapted import Adapted
+from ._ragged import Ragged
+
+_ONE_WORKER = (
+    "infeed reads with threads of its own, so DataLoader needs no workers, and each of {workers} workers "
+    "would read all the data: the model would see every batch {workers} times. Use "
+    "DataLoader(dataset, batch_size=None, num_workers=0), or loop over dataset.torch() itself. "
+    "To read less in each of several training processes, use Dataset.shard().")
+
+
+def _moved(value, device, non_blocking):
+    if isinstance(value, _torch.Tensor):
+        return value.to(device, non_blocking=non_blocking)
+    if isinstance(value, Ragged):
+        splits = tuple(_moved(level, device, non_blocking) for level in value.row_splits)
+        return Ragged(_moved(value.values, device, non_blocking), splits)
+    return value  # texts: PyTorch has no type for them
+
+
+class _Form:
+    """Turns a Batch into tensors; an object, so that it pickles for a worker."""
+
+    def __init__(self, device, pin_memory):
+        self.device, self.pin_memory = device, pin_memory
+
+    def __call__(self, batch):
+        columns = batch.torch()
+        if self.pin_memory:
+            columns = {name: value.pin_memory() if isinstance(value, _torch.Tensor) else value
+                       for name, value in columns.items()}
+        if self.device is not None:
+            columns = {name: _moved(value, self.device, self.pin_memory)
+                       for name, value in columns.items()}
+        return columns
+
+
+class TorchDataset(Adapted, _data.IterableDataset):
+    """An IterableDataset of dictionaries of tensors. Every item is a whole batch already, so a
+    DataLoader around it takes batch_size=None."""
+
+    def __iter__(self):
+        worker = _data.get_worker_info()
+        if worker is not None and worker.num_workers > 1:
+            raise RuntimeError(_ONE_WORKER.format(workers=worker.num_workers))
+        return super().__iter__()
+
+
+def iterable(dataset, *, device=None, pin_memory=False):
+    """Returns an iterable (a torch IterableDataset) of dictionaries of tensors.
+
+    Tensors share the engine's memory, except where others see it, too (a cache): those are copied,
+    since PyTorch has no read-only tensors. Sequences are infeed.Ragged, texts lists of bytes.
+
+    device moves every tensor there; pin_memory copies it into pinned memory first, so that the move
+    goes on beside the computation.
+    """
+    return TorchDataset(dataset, _Form(device, pin_memory))

@@ -1,0 +1,181 @@
+#include <cstring>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+
+#include "infeed/error.h"
+#include "python/column.h"
+
+namespace infeed::python {
+namespace {
+
+[[noreturn]] void fail(std::string_view name, std::string_view reason) {
+  throw Error(ErrorCode::invalid_argument, fmt::format("column '{}': {}", name, reason));
+}
+
+std::string name_of_type(nb::handle object) {
+  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
+}
+
+std::optional<DType> dtype_of_dlpack(nb::dlpack::dtype type) {
+  if (type.lanes != 1) return std::nullopt;
+  for (std::size_t i = 0; i < kDTypes; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (dtype == DType::bytes || 8 * item_bytes(dtype) != type.bits) continue;
+    const bool is_match = [&] {
+      switch (static_cast<nb::dlpack::dtype_code>(type.code)) {
+        case nb::dlpack::dtype_code::Bool:
+          return dtype == DType::boolean;
+        case nb::dlpack::dtype_code::Bfloat:
+          return dtype == DType::bfloat16;
+        case nb::dlpack::dtype_code::Float:
+          return is_float(dtype) && dtype != DType::bfloat16;
+        case nb::dlpack::dtype_code::UInt:
+          return dtype >= DType::uint8 && dtype <= DType::uint64;
+        case nb::dlpack::dtype_code::Int:
+          return dtype >= DType::int8 && dtype <= DType::int64;
+        default:
+          return false;
+      }
+    }();
+    if (is_match) return dtype;
+  }
+  return std::nullopt;
+}
+
+using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+/// Makes a tensor of an array in memory. `dtype` replaces the array's own where NumPy can't name it.
+Tensor taken_tensor(nb::handle object, std::string_view name, TakenMemory memory,
+                    std::optional<DType> dtype = std::nullopt) {
+  auto array = std::make_unique<Array>();
+  if (!nb::try_cast(object, *array)) {
+    fail(name, fmt::format("a {} is no array of numbers on the CPU; give a NumPy array, an array "
+                           "with __dlpack__, a list of bytes or str, or infeed.Ragged",
+                           name_of_type(object)));
+  }
+  if (!dtype) dtype = dtype_of_dlpack(array->dtype());
+  if (!dtype) {
+    fail(name, fmt::format("its items are of DLPack's code {} with {} bits; there are bool, int8 "
+                           "to uint64, float16, bfloat16, float32 and float64",
+                           array->dtype().code, array->dtype().bits));
+  }
+  std::vector<std::int64_t> extents(array->shape_ptr(), array->shape_ptr() + array->ndim());
+  Shape shape{std::span<const std::int64_t>(extents)};
+  const auto* const data =
+      static_cast<const std::byte*>(array->data_handle()) + array->byte_offset();
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % item_bytes(*dtype) == 0;
+  if (memory == TakenMemory::copied || !is_aligned || shape.items() == 0) {
+    Tensor copy(*dtype, std::move(shape));
+    if (copy.bytes() != 0) std::memcpy(copy.writable_bytes().data(), data, copy.bytes());
+    return copy;
+  }
+  // nanobind takes the GIL itself to let an array go, and does nothing once the interpreter is gone.
+  return Tensor::adopt(*dtype, std::move(shape), data,
+                       std::shared_ptr<const void>(std::move(array)));
+}
+
+/// Appends the bytes of a bytes or str object.
+void append_text(nb::handle object, std::string_view name, std::string& data) {
+  char* bytes = nullptr;
+  Py_ssize_t size = 0;
+  if (PyBytes_Check(object.ptr())) {
+    if (PyBytes_AsStringAndSize(object.ptr(), &bytes, &size) != 0) throw nb::python_error();
+    data.append(bytes, static_cast<std::size_t>(size));
+  } else if (PyUnicode_Check(object.ptr())) {
+    const char* const text = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
+    if (text == nullptr) throw nb::python_error();
+    data.append(text, static_cast<std::size_t>(size));
+  } else {
+    fail(name,
+         fmt::format("a list of texts holds a {}; all must be bytes or str", name_of_type(object)));
+  }
+}
+
+Column column_of_texts(nb::handle sequence, std::string_view name) {
+  std::string data;
+  std::vector<std::int64_t> offsets = {0};
+  for (const nb::handle text : sequence) {
+    append_text(text, name, data);
+    offsets.push_back(static_cast<std::int64_t>(data.size()));
+  }
+  const auto count = static_cast<std::int64_t>(offsets.size());
+  return Column::bytes(
+      Tensor::copy_of<std::int64_t>({count}, std::span<const std::int64_t>(offsets)),
+      Tensor::copy_of<std::uint8_t>(
+          {static_cast<std::int64_t>(data.size())},
+          std::span(reinterpret_cast<const std::uint8_t*>(data.data()), data.size())));
+}
+
+bool is_text(nb::handle object) {
+  return PyBytes_Check(object.ptr()) || PyUnicode_Check(object.ptr());
+}
+
+bool holds_texts(nb::handle sequence) { return nb::len(sequence) != 0 && is_text(sequence[0]); }
+
+Column ragged_column(nb::handle ragged, std::string_view name, TakenMemory memory) {
+  std::vector<Tensor> splits;
+  for (const nb::handle level : ragged.attr("row_splits")) {
+    splits.push_back(
+        taken_tensor(nb::module_::import_("numpy").attr("asarray")(level, "int64"), name, memory));
+  }
+  const Column values = take_column(ragged.attr("values"), name, memory);
+  if (values.kind() == Column::Kind::bytes) {
+    return Column::ragged_bytes(std::move(splits), values.partitions()[0], values.values());
+  }
+  return Column::ragged(values.values(), std::move(splits));
+}
+
+Column column_of(nb::handle values, std::string_view name, TakenMemory memory) {
+  if (nb::isinstance<PyColumn>(values)) return nb::cast<const PyColumn&>(values).column;
+  if (nb::hasattr(values, "row_splits")) return ragged_column(values, name, memory);
+  if (nb::isinstance<nb::list>(values) || nb::isinstance<nb::tuple>(values)) {
+    if (holds_texts(values)) return column_of_texts(values, name);
+    return column_of(nb::module_::import_("numpy").attr("asarray")(values), name, memory);
+  }
+  if (is_text(values)) fail(name, "one text is no column; give a list of them");
+  if (nb::hasattr(values, "dtype") && nb::hasattr(values, "tolist")) {
+    const nb::object dtype = values.attr("dtype");
+    const nb::object kind = nb::getattr(dtype, "kind", nb::str(""));
+    if (kind.equal(nb::str("S")) || kind.equal(nb::str("U")) || kind.equal(nb::str("O"))) {
+      if (nb::len(nb::object(values.attr("shape"))) != 1)
+        fail(name, "an array of texts must have one axis");
+      return column_of_texts(values.attr("tolist")(), name);
+    }
+    if (nb::str(dtype).equal(nb::str("bfloat16")) && nb::hasattr(values, "view")) {
+      const nb::object bits = nb::module_::import_("numpy").attr("ascontiguousarray")(values);
+      return Column::dense(
+          taken_tensor(bits.attr("view")("uint16"), name, memory, DType::bfloat16));
+    }
+  }
+  Tensor tensor = taken_tensor(values, name, memory);
+  if (tensor.shape().rank() == 0) fail(name, "one number is no column; give an array of them");
+  return Column::dense(std::move(tensor));
+}
+
+}  // namespace
+
+Column take_column(nb::handle values, std::string_view name, TakenMemory memory) {
+  return column_of(values, name, memory);
+}
+
+ColumnBatch take_batch(nb::handle mapping, TakenMemory memory) {
+  if (nb::isinstance<PyBatch>(mapping)) return nb::cast<const PyBatch&>(mapping).batch;
+  if (!nb::hasattr(mapping, "items")) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a batch is a mapping of names to columns, but a {} was given",
+                            name_of_type(mapping)));
+  }
+  std::vector<NamedColumn> columns;
+  for (const nb::handle item : mapping.attr("items")()) {
+    if (!PyUnicode_Check(nb::object(item[0]).ptr())) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("a batch's names are str, but one is a {}", name_of_type(item[0])));
+    }
+    const auto name = nb::cast<std::string>(item[0]);
+    columns.push_back({name, column_of(nb::object(item[1]), name, memory)});
+  }
+  return ColumnBatch(std::move(columns));
+}
+
+}  // namespace infeed::python
