@@ -212,9 +212,9 @@ class Arrow(unittest.TestCase):
     def test_there_and_back_in_the_same_memory(self):
         _, batch = mixed()
         for first, end in [(0, 6), (2, 5), (3, 4)]:
-            (read,) = list(infeed.from_arrow(pa.record_batch(batch[first:end])))
+            (read,) = list(infeed.from_arrow(pa.record_batch(batch[first:end])).batch(10))
             self.assertEqual(read, batch[first:end])
-        (read,) = list(infeed.from_arrow(pa.record_batch(batch)))
+        (read,) = list(infeed.from_arrow(pa.record_batch(batch)).batch(10))
         for name in ["image", "label"]:
             self.assertEqual(address(read[name].numpy()), address(batch[name].numpy()))
         for name in ["text", "tokens"]:
@@ -254,7 +254,7 @@ class Arrow(unittest.TestCase):
 
     def test_chunks_become_batches_of_one_size(self):
         table = pa.concat_tables([pa.table({"x": np.arange(first, first + 7)}) for first in (0, 7, 14)])
-        batches = [batch["x"].to_pylist() for batch in infeed.from_arrow(table, batch=5)]
+        batches = [batch["x"].to_pylist() for batch in infeed.from_arrow(table).batch(5)]
         self.assertEqual(batches, [list(range(first, min(first + 5, 21))) for first in range(0, 21, 5)])
 
 

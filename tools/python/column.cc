@@ -245,7 +245,7 @@ nb::list columns_of(const PyBatch& batch) {
 
 void bind_batch(nb::module_& module) {
   nb::class_<PyBatch> type(
-      module, "Batch",
+      module, "Batch", nb::is_weak_referenceable(),
       "A mapping of names to columns, all with the same number of rows. Slices are batches of\n"
       "some rows. pyarrow, pandas, polars and DuckDB take it as a table.");
   bind_frameworks(type);

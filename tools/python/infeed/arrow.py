@@ -22,22 +22,18 @@ def reader(dataset):
     return Reader(dataset)
 
 
-def read(table, batch=1024, **options):
-    """Returns a Dataset of a table that lies in memory or is mapped: anything with __arrow_c_stream__
-    or __arrow_c_array__ (pyarrow, pandas, polars, DuckDB, Hugging Face datasets).
+def read(table):
+    """Returns a Dataset of the rows of a table that lies in memory or is mapped: anything with
+    __arrow_c_stream__ or __arrow_c_array__ (pyarrow, pandas, polars, DuckDB, Hugging Face datasets).
+    Put batch() behind it.
 
     Values stay where they are. Bools, offsets of 32 bits, and texts of the string-view type are
     copied. There are no nulls in columns: fill them first. Members of structs become columns
     "struct.member"; dates, times and durations become their integers. A stream that
     can be read only once (RecordBatchReader) is read now, as a whole.
-
-    batch: rows of each batch; the last one of all may have fewer.
     """
-    batches = _core._batches_from_arrow(table)
-    batches = [part for part in batches if part.rows()]
+    batches = [batch for batch in _core._batches_from_arrow(table) if batch.rows()]
     if not batches:
         raise ValueError("the table has no rows, so there is nothing to read")
-    if len(batches) == 1:
-        return _infeed.from_numpy(batches[0], batch=batch, **options)
-    parts = [_infeed.from_numpy(part, batch=min(batch, part.rows()), **options) for part in batches]
-    return _infeed.concatenate(parts).rebatch(batch)
+    parts = [_infeed.from_numpy(batch) for batch in batches]
+    return parts[0] if len(parts) == 1 else _infeed.concatenate(*parts)

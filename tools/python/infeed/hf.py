@@ -3,8 +3,9 @@
 from . import arrow as _arrow
 
 
-def read(dataset, batch=1024, **options):
-    """Returns a Dataset of a datasets.Dataset (a split that was loaded or mapped into memory).
+def read(dataset):
+    """Returns a Dataset of the rows of a datasets.Dataset (a split that was loaded or mapped
+    into memory). Put batch() behind it.
 
     Its Arrow table is read where it lies. One that was shuffled or filtered has a list of rows
     beside the table; datasets' flatten_indices() makes a table of those first. Columns of features
@@ -13,7 +14,7 @@ def read(dataset, batch=1024, **options):
     """
     if getattr(dataset, "_indices", None) is not None:
         dataset = dataset.flatten_indices()
-    return _arrow.read(dataset.data.table, batch=batch, **options)
+    return _arrow.read(dataset.data.table)
 
 
 def _batches(dataset):

@@ -1,0 +1,5 @@
+"""python -m infeed: the command."""
+
+from ._command import main
+
+main()
