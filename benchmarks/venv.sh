@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes the Python environment with the peers (TensorFlow, tensorboard, mlx-data, Grain, DALI), once, and prints
-# the path of its python.
+# Makes a Python environment, once, and prints the path of its python.
 #
-#   python="$(benchmarks/venv.sh)"
+#   python="$(benchmarks/venv.sh)"            with the peers: TensorFlow, mlx-data, Grain, DALI, JAX
+#   python="$(benchmarks/venv.sh --small)"    what builds and tests the Python package: nanobind, NumPy, pyarrow
 #
-# It lies in build/venv and is made anew when requirements.txt changes; about 800 MB are downloaded.
-# INFEED_VENV=FOLDER uses an environment that is there already.
+# They lie in build/venv and build/python-venv, and are made anew when their requirements change; about 1 GB
+# and 100 MB are downloaded. INFEED_VENV=FOLDER uses an environment that is there already.
 set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
@@ -21,6 +21,12 @@ fi
 
 requirements="$infeed_root/benchmarks/requirements.txt"
 venv="$infeed_root/build/venv"
+size='1 GB'
+if [[ ${1:-} == --small ]]; then
+  requirements="$infeed_root/tests/python/requirements.txt"
+  venv="$infeed_root/build/python-venv"
+  size='100 MB'
+fi
 stamp="$venv/installed-requirements.txt"
 
 if [[ -x $venv/bin/python ]] && cmp -s "$requirements" "$stamp"; then
@@ -34,11 +40,11 @@ python=/usr/bin/python3
 [[ -n $python ]] || die "there is no python3: install the packages python3 and python3-venv"
 
 mkdir -p "$infeed_root/build"
-exec 4>"$infeed_root/build/venv.lock"
+exec 4>"$venv.lock"
 flock 4 # a second caller waits and finds it ready
 if ! cmp -s "$requirements" "$stamp"; then
-  say "making the Python environment with the peers in $venv (once; about 800 MB to download)"
-  log="$infeed_root/build/venv.log"
+  say "making a Python environment in $venv (once; about $size to download)"
+  log="$venv.log"
   rm -rf "$venv"
   if ! "$python" -m venv "$venv" >"$log" 2>&1; then
     rm -rf "$venv"
@@ -58,7 +64,7 @@ if ! cmp -s "$requirements" "$stamp"; then
   done
   if ! wait "$installer"; then
     tail -n 5 "$log" >&2
-    die "could not install the peers that requirements.txt names: the reason is above, all of it in $log; check the network, then try again"
+    die "could not install what $requirements names: the reason is above, all of it in $log; check the network, then try again"
   fi
   cp "$requirements" "$stamp"
 fi

@@ -1,0 +1,292 @@
+"""The frameworks' own loops over a Dataset: what they get, and where they go on after a restart."""
+
+import asyncio
+import importlib.util
+import itertools
+import json
+import os
+import pathlib
+import pickle
+import tempfile
+import unittest
+
+import numpy as np
+
+import infeed
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+
+def needs(*names):
+    """Leaves a test out where one of the packages isn't installed; in the long form all must be."""
+    missing = [name for name in names if importlib.util.find_spec(name.split(".")[0]) is None]
+    if missing and os.environ.get("INFEED_PYTHON_LONG"):
+        raise ImportError(f"the long form needs {', '.join(missing)}")
+    return unittest.skipIf(missing, f"{', '.join(missing)} isn't installed")
+
+
+def rows(count=100):
+    """Returns the rows that all tests here read."""
+    return {"x": np.arange(count * 3, dtype=np.float32).reshape(count, 3), "y": np.arange(count),
+            "text": [b"row %d" % i for i in range(count)]}
+
+
+def dataset(size=8, count=100):
+    """Returns shuffled batches; epochs differ."""
+    return infeed.from_numpy(rows(count)).batch(size).shuffle(5, seed=7)
+
+
+def labels(batches):
+    """Returns the labels of each batch as lists."""
+    return [np.asarray(batch["y"]).tolist() for batch in batches]
+
+
+def expected(epoch=0):
+    return labels(batch.numpy() for batch in dataset().iterate(epoch=epoch))
+
+
+class NumPy(unittest.TestCase):
+    def test_each_loop_is_an_epoch(self):
+        loader = dataset().numpy()
+        self.assertEqual(len(loader), 13)
+        first, second = labels(loader), labels(loader)
+        self.assertEqual(sorted(first), sorted(second))
+        self.assertNotEqual(first, second)
+
+    def test_the_loader_itself_can_be_saved(self):
+        loader = dataset().numpy()
+        batches = iter(loader)
+        taken = labels(itertools.islice(batches, 5))
+        state = json.loads(json.dumps(loader.state_dict()))
+        rest = labels(batches)
+        again = pickle.loads(pickle.dumps(dataset().numpy()))
+        again.load_state_dict(state)
+        self.assertEqual(again.state_dict(), state)
+        self.assertEqual(labels(again), rest)
+        self.assertEqual(len(taken) + len(rest), 13)
+        with iter(loader) as other:
+            other.load_state_dict(state)
+            self.assertEqual(labels(other), rest)
+
+    def test_the_rest_is_the_iterators_own(self):
+        with iter(dataset().numpy()) as iterator:
+            next(iterator)
+            self.assertEqual(iterator.position, 1)
+            self.assertIn("shuffle", str(iterator.statistics()))
+        with self.assertRaises(AttributeError):
+            iterator.nothing  # pylint: disable=pointless-statement
+
+
+@needs("torch")
+class Torch(unittest.TestCase):
+    def test_a_plain_loop(self):
+        batches = list(dataset().torch())
+        self.assertEqual(labels(batches), expected())
+        self.assertEqual(str(batches[0]["x"].dtype), "torch.float32")
+        self.assertEqual(batches[0]["text"][0], b"row %d" % batches[0]["y"][0])
+
+    def test_a_data_loader(self):
+        from torch.utils.data import DataLoader  # pylint: disable=import-outside-toplevel
+        for workers in (0, 1):
+            loader = DataLoader(dataset().torch(), batch_size=None, num_workers=workers,
+                                multiprocessing_context="spawn" if workers else None)
+            self.assertEqual(labels(loader), expected())
+        with self.assertRaisesRegex(RuntimeError, "would see every batch 2 times"):
+            list(DataLoader(dataset().torch(), batch_size=None, num_workers=2,
+                            multiprocessing_context="spawn"))
+
+    @needs("torchdata")
+    def test_the_stateful_data_loader(self):
+        # pylint: disable=import-outside-toplevel
+        from torchdata.stateful_dataloader import StatefulDataLoader
+        for workers in (0, 1):
+            options = {"batch_size": None, "num_workers": workers,
+                       "multiprocessing_context": "spawn" if workers else None}
+            loader = StatefulDataLoader(dataset().torch(), **options)
+            batches = iter(loader)
+            for _ in range(5):
+                next(batches)
+            state = loader.state_dict()
+            rest = labels(batches)
+            again = StatefulDataLoader(dataset().torch(), **options)
+            again.load_state_dict(state)
+            self.assertEqual(labels(again), rest, f"{workers} workers")
+            self.assertEqual(len(rest), 8)
+
+    def test_the_protocols_of_lightning_and_torchtitan(self):
+        from torch.distributed.checkpoint.stateful import Stateful  # pylint: disable=import-outside-toplevel
+        loader = dataset().torch()
+        self.assertIsInstance(loader, Stateful)
+        self.assertIsInstance(iter(loader), Stateful)
+
+
+@needs("jax")
+class Jax(unittest.TestCase):
+    def test_loops(self):
+        import jax  # pylint: disable=import-outside-toplevel
+        self.assertEqual(labels(dataset().jax()), expected())
+        sharding = jax.sharding.NamedSharding(jax.make_mesh((1,), ("data",)), jax.sharding.PartitionSpec("data"))
+        batches = list(dataset().jax(sharding=sharding))
+        self.assertEqual(labels(batches), expected())
+        self.assertEqual(batches[0]["x"].sharding, sharding)
+
+
+@needs("tensorflow")
+class TensorFlow(unittest.TestCase):
+    def test_loops(self):
+        from infeed import tf as infeed_tf  # pylint: disable=import-outside-toplevel
+        self.assertEqual(labels(dataset().tf()), expected())
+        batches = infeed_tf.dataset(dataset())
+        self.assertEqual(int(batches.cardinality()), 13)
+        self.assertEqual(sorted(labels(batches)), sorted(expected()))
+        self.assertEqual(batches.element_spec["x"].shape.as_list(), [None, 3])
+        pairs = infeed_tf.dataset(dataset(), form=lambda batch: (batch["x"], batch["y"]))
+        x, y = next(iter(pairs.prefetch(1)))
+        np.testing.assert_array_equal(x[:, 0], y * 3)
+
+    def test_ragged_and_padded_columns(self):
+        from infeed import tf as infeed_tf  # pylint: disable=import-outside-toplevel
+        ragged = infeed.batch({"t": infeed.Ragged(np.arange(5), ([0, 2, 2, 5],))})
+        batches = infeed_tf.dataset(infeed.from_generator(lambda: [ragged, ragged[1:]]))
+        self.assertEqual([batch["t"].to_list() for batch in batches], [[[0, 1], [], [2, 3, 4]], [[], [2, 3, 4]]])
+
+
+@needs("keras", "tensorflow")
+class Keras(unittest.TestCase):
+    def model(self):
+        import keras  # pylint: disable=import-outside-toplevel
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", run_eagerly=True)
+        return model
+
+    def test_a_generator_for_one_epoch(self):
+        from infeed import keras as infeed_keras  # pylint: disable=import-outside-toplevel
+        history = self.model().fit(infeed_keras.generator(dataset(), "x", "y"), verbose=0)
+        self.assertEqual(len(history.history["loss"]), 1)
+
+    def test_the_adapter_and_its_state(self):
+        # pylint: disable=import-outside-toplevel
+        import keras
+        from infeed import keras as infeed_keras
+
+        class Seen(keras.callbacks.Callback):
+            """Counts batches."""
+
+            count = 0
+
+            def on_train_batch_end(self, batch, logs=None):
+                self.count += 1
+                if self.count == 17:  # in the second epoch
+                    saved.update(infeed_keras_state.state)
+
+        adapter, saved, seen = dataset().keras(inputs="x", targets="y"), {}, Seen()
+        infeed_keras_state = infeed_keras.CurrentState(adapter)
+        self.model().fit(adapter, epochs=3, verbose=0, callbacks=[infeed_keras_state, seen])
+        self.assertEqual(seen.count, 39)
+        resumed = dataset().keras(inputs="x", targets="y")
+        resumed.load_state_dict(saved)
+        rest = [y.tolist() for _, y in resumed.get_numpy_iterator()]
+        self.assertEqual(rest, expected(epoch=1)[4:])
+
+
+class Arrow(unittest.TestCase):
+    def check(self, x, y):
+        wanted = [label for batch in expected() for label in batch]
+        self.assertEqual(list(y), wanted)
+        self.assertEqual([row[0] for row in x], [3.0 * label for label in wanted])
+
+    def test_pyarrow(self):
+        import pyarrow as pa  # pylint: disable=import-outside-toplevel
+        reader = pa.RecordBatchReader.from_stream(dataset().arrow())
+        table = reader.read_all()
+        self.check(table["x"].to_pylist(), table["y"].to_pylist())
+
+    @needs("polars")
+    def test_polars(self):
+        import polars  # pylint: disable=import-outside-toplevel
+        frame = polars.DataFrame(dataset().arrow())
+        self.check(frame["x"].to_list(), frame["y"].to_list())
+        (back,) = list(infeed.from_arrow(frame).batch(1000))
+        self.assertEqual(back["y"].to_pylist(), frame["y"].to_list())
+        texts = polars.DataFrame({"t": ["short", "x" * 40, ""]})
+        self.assertEqual(next(iter(infeed.from_arrow(texts).batch(3)))["t"].to_pylist("utf-8"),
+                         ["short", "x" * 40, ""])
+
+    @needs("pandas")
+    def test_pandas(self):
+        import pandas  # pylint: disable=import-outside-toplevel
+        frame = pandas.DataFrame({"y": np.arange(5), "t": ["a", "b", "", "é", "e"]})
+        (batch,) = list(infeed.from_arrow(frame).batch(10))
+        self.assertEqual(batch["y"].to_pylist(), list(range(5)))
+        self.assertEqual(batch["t"].to_pylist("utf-8"), ["a", "b", "", "é", "e"])
+
+    @needs("duckdb")
+    def test_duckdb(self):
+        import duckdb  # pylint: disable=import-outside-toplevel
+        batches = infeed.from_arrow(duckdb.sql("select range as y, range * 2 as z from range(5000)")).batch(100)
+        self.assertEqual(sum(int(batch["z"].numpy().sum()) for batch in batches), 4999 * 5000)
+
+    @needs("datasets")
+    def test_hugging_face(self):
+        import datasets  # pylint: disable=import-outside-toplevel
+        from infeed import hf  # pylint: disable=import-outside-toplevel
+        theirs = datasets.Dataset.from_dict({"y": list(range(100)), "t": [[i] * (i % 3) for i in range(100)]})
+        (batch,) = list(infeed.from_hf(theirs).batch(100))
+        self.assertEqual(batch["y"].to_pylist(), list(range(100)))
+        self.assertEqual(batch["t"].to_pylist(), theirs["t"][:])
+        shuffled = theirs.shuffle(seed=1)
+        (batch,) = list(infeed.from_hf(shuffled).batch(100))
+        self.assertEqual(batch["y"].to_pylist(), shuffled["y"][:])
+        ours = hf.to_hf(dataset())
+        self.assertEqual(sorted(row["y"] for row in ours), list(range(100)))
+        self.assertEqual(len(list(ours.with_format("numpy").batch(10))), 10)
+
+
+class Orbax(unittest.TestCase):
+    class Directory:
+        """What Orbax hands to save(): a folder that it is still making."""
+
+        def __init__(self, path):
+            self.path = path
+
+        async def await_creation(self):
+            """Waits as Orbax does."""
+            return self.path
+
+    def test_the_protocol(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+
+            async def both():
+                iterator = iter(dataset())
+                for _ in range(5):
+                    next(iterator)
+                write = await iterator.save(self.Directory(folder))
+                rest = labels(batch.numpy() for batch in iterator)  # before it is written
+                await write
+                other = iter(dataset())
+                await (await other.load(folder))
+                return rest, labels(batch.numpy() for batch in other)
+
+            rest, again = asyncio.run(both())
+            self.assertEqual(rest, again)
+            self.assertEqual(len(rest), 8)
+
+    @needs("orbax")
+    def test_orbax_itself(self):
+        from orbax.checkpoint.experimental import v1 as ocp  # pylint: disable=import-outside-toplevel
+        with tempfile.TemporaryDirectory() as name:
+            iterator = iter(dataset())
+            for _ in range(5):
+                next(iterator)
+            ocp.save_checkpointables(os.path.join(name, "step"), {"data": iterator})
+            rest = labels(batch.numpy() for batch in iterator)
+            other = iter(dataset())
+            ocp.load_checkpointables(os.path.join(name, "step"), {"data": other})
+            self.assertEqual(labels(batch.numpy() for batch in other), rest)
+
+
+if __name__ == "__main__":
+    unittest.main()
