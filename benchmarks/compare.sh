@@ -5,7 +5,7 @@
 #
 #   benchmarks/compare.sh [GROUP...] [--json FILE] [--short] [--only TEXT]
 #
-#   GROUP         main (the default), engine, records, convert, image, text, pack, or device
+#   GROUP         main (the default), engine, records, convert, image, text, pack, device, or python
 #   --json FILE   also writes the rows as JSON; benchmarks/update_tables.py puts them into the READMEs
 #   --short       fewer repetitions: figures to look at, not to quote
 #   --only TEXT   only the rows whose name holds TEXT
@@ -24,13 +24,18 @@ for argument in "$@"; do
       print_help
       exit 0
       ;;
-    device | image)
+    device | image | python)
       "$infeed_root/tools/install_packages.sh" peers
       ;;
   esac
 done
 
 python="$("$infeed_root/benchmarks/venv.sh")"
+if [[ " $* " == *' python '* && -z ${INFEED_COMPARE:-} ]]; then
+  configure_preset release -DINFEED_BUILD_BENCHMARKS=ON -DINFEED_PYTHON=ON "-DPython_EXECUTABLE=$python"
+  build_targets release infeed_python || die "the build failed: what the compiler said is above"
+  export PYTHONPATH="$infeed_root/build/release/tools/python"
+fi
 
 # INFEED_COMPARE: a program that is built already, for those who build elsewhere.
 program="${INFEED_COMPARE:-$infeed_root/build/release/benchmarks/infeed_compare}"

@@ -6,6 +6,7 @@ for a while slows down all; what others took of it during a row is said.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -45,7 +46,17 @@ def make_data(options):
                               capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"compare.sh: could not make the photographs: {done.stderr.strip()}")
+    if "python" in options.groups:
+        script = os.path.join(sides.HERE, "python_files.py")
+        done = subprocess.run([sys.executable, script, options.data], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"compare.sh: could not write the peers' files: {done.stderr.strip()}")
     read_anew(options.data)
+
+
+def python_with_torch():
+    """This environment's Python if it has PyTorch; else Debian's, which no environment of ours sees."""
+    return sys.executable if importlib.util.find_spec("torch") else "/usr/bin/python3"
 
 
 def measure_row(row, peers, options):
@@ -57,6 +68,9 @@ def measure_row(row, peers, options):
     theirs = {(name, form): [] for name in row.peers for form in forms[name]}
     for _ in range(options.repetitions):
         answer = sides.measure_ours(row, options)
+        if row.in_python:
+            answer = {"ours": peers[row_tables.INFEED].measure(row, "as written", options),
+                      "other": answer["ours"]}
         ours.append(answer["ours"])
         if "other" in answer:
             others.append(answer["other"])
@@ -79,6 +93,8 @@ def measure_row(row, peers, options):
         if not measured:
             raise sides.MeasureError(f"no form of {name} could be measured: "
                                      + "; ".join(failures.values()))
+    result["notes"] = {f"{name}, {form}": notes for name in (row_tables.INFEED, *row.peers)
+                       for (of_row, form), notes in peers[name].notes.items() if of_row == row.name}
     if row.other:
         result["other"] = {"what": row.other, **figures(others)}
     return {**result, **row.judge(result)}
@@ -151,6 +167,16 @@ def main():
              row_tables.MLX: sides.Peer(row_tables.MLX, "mlx_data.py"),
              row_tables.GRAIN: sides.Peer(row_tables.GRAIN, "grain_data.py"),
              row_tables.DALI: sides.Peer(row_tables.DALI, "dali_data.py"),
+             row_tables.INFEED: sides.Peer(row_tables.INFEED, "python_infeed.py"),
+             row_tables.TENSOR_LOADER: sides.Peer(row_tables.TENSOR_LOADER, "python_torch.py", "tensors",
+                                                  python=python_with_torch()),
+             row_tables.INDEX_LOADER: sides.Peer(row_tables.INDEX_LOADER, "python_torch.py", "indices",
+                                                 python=python_with_torch()),
+             row_tables.ITEM_LOADER: sides.Peer(row_tables.ITEM_LOADER, "python_torch.py", "items",
+                                                python=python_with_torch()),
+             row_tables.HUGGING_FACE: sides.Peer(row_tables.HUGGING_FACE, "python_others.py",
+                                                 "hugging face"),
+             row_tables.WEBDATASET: sides.Peer(row_tables.WEBDATASET, "python_others.py", "webdataset"),
              row_tables.PYARROW: sides.Peer(row_tables.PYARROW, "pyarrow_text.py"),
              row_tables.TENSORFLOW: sides.Peer(row_tables.TENSORFLOW, "tensorflow_steps.py"),
              # Debian's packages, which no environment of ours can see.

@@ -13,6 +13,7 @@ import numpy as np
 
 import grain_pack
 import peer
+import python_grain
 from grain import experimental
 
 _ALONE = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)
@@ -78,6 +79,7 @@ def _window_shuffle(dataset):
 def main():
     peer.serve({
         **grain_pack.measurements(),
+        **python_grain.measurements(),
         "map": _forms(lambda d: d.map(_add_one)),
         "filter": _forms(lambda d: d.filter(_is_of_first_half), per_element=2,
                          an_IterDataset=lambda: _source().to_iter_dataset(_ALONE).filter(_is_of_first_half)),

@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
 
   std::vector<Row> rows;
   for (auto group : {main_rows(), engine_rows(), thread_rows(), records_rows(), convert_rows(),
-                     image_rows(), text_rows(), pack_rows(), device_rows()}) {
+                     image_rows(), text_rows(), pack_rows(), device_rows(), python_rows()}) {
     rows.insert(rows.end(), group.begin(), group.end());
   }
   for (const std::string& name : names) {

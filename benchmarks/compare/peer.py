@@ -15,6 +15,13 @@ from dataclasses import dataclass
 
 
 @dataclass
+class Measured:
+    """A value, and figures to print beside it."""
+    value: float
+    notes: dict
+
+
+@dataclass
 class Request:
     name: str
     form: str
@@ -36,7 +43,8 @@ def serve(measurements):
     for line in sys.stdin:
         request = Request(**json.loads(line))
         try:
-            answer = {"value": rows[request.name][request.form](request)}
+            value = rows[request.name][request.form](request)
+            answer = vars(value) if isinstance(value, Measured) else {"value": value}
         except Exception:  # the parent reports it in the row and goes on with the next one
             answer = {"error": traceback.format_exc(limit=-3)}
         print(json.dumps(answer), file=answers, flush=True)

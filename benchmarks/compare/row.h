@@ -43,5 +43,6 @@ std::vector<Row> image_rows();
 std::vector<Row> text_rows();
 std::vector<Row> pack_rows();
 std::vector<Row> device_rows();
+std::vector<Row> python_rows();
 
 }  // namespace infeed::compare

@@ -16,6 +16,12 @@ PYARROW = "pyarrow"
 TENSORFLOW = "TensorFlow"
 PYTORCH = "PyTorch"
 TORCHVISION = "torchvision"
+INFEED = "infeed in Python"
+TENSOR_LOADER = "torch tensors"
+INDEX_LOADER = "torch indices"
+ITEM_LOADER = "torch transform"
+HUGGING_FACE = "HF datasets"
+WEBDATASET = "WebDataset"
 
 
 @dataclass(frozen=True)
@@ -33,8 +39,12 @@ class Row:
     best_peer: bool = False
     # instead of it, this share of "other", where that is less;
     ceiling_share_min: Optional[float] = None
-    # and besides it, this share of a limit that "other" measures.
+    # and besides it, this share of a limit that "other" measures;
     limit_share_min: Optional[float] = None
+    # and besides it, times better than the best form of each of these peers.
+    ratios_min: tuple = ()
+    # Our side is the Python package, and "other" our program's row of the same name.
+    in_python: bool = False
 
     def ratio(self, ours, peer):
         """How many times better ours is."""
@@ -63,6 +73,9 @@ class Row:
         if self.limit_share_min is not None:
             texts.append(f">= {self.limit_share_min:g} of the limit")
             met = met and share >= self.limit_share_min
+        for name, least in self.ratios_min:
+            texts.append(f">= {least:g} x {name}")
+            met = met and ratios[name] >= least
         bar = ("met     " if met else "MISSED  ") + ", ".join(texts) if texts else ""
         return {"ratios": ratios, "bar": bar, "bar_met": met}
 
@@ -231,5 +244,21 @@ PACK = [
     Row("rows of 2048 that are filled", "pack", "%", (GRAIN,), ratio_min=1, higher_is_better=True),
 ]
 
+
+
+def _python(name, unit, peers, ratios_min=()):
+    return Row(name, "python", unit, peers, "the same in C++", higher_is_better=True, limit_share_min=0.9,
+               ratios_min=ratios_min, in_python=True)
+
+
+_LOADERS = (TENSOR_LOADER, INDEX_LOADER, ITEM_LOADER, GRAIN, TFDATA, HUGGING_FACE, WEBDATASET)
+_LOADER_BARS = ((TENSOR_LOADER, 6), (ITEM_LOADER, 50), (GRAIN, 10), (TFDATA, 10))
+PYTHON = [
+    _python("shuffled images of records, batches of 128", "images/s", _LOADERS, _LOADER_BARS),
+    _python("shuffled images of records, batches of 1024", "images/s", _LOADERS, _LOADER_BARS),
+    _python("csv to batches", "MB/s", (PYARROW,)),
+    _python("json lines to batches", "MB/s", (PYARROW,)),
+]
+
 ROWS = {"main": MAIN, "engine": ENGINE, "records": RECORDS, "convert": CONVERT, "image": IMAGE,
-        "text": TEXT, "pack": PACK, "device": DEVICE}
+        "text": TEXT, "pack": PACK, "device": DEVICE, "python": PYTHON}

@@ -30,18 +30,17 @@ def resident_bytes(pid):
 class Peer:
     """A child process that serves measurements (peer.py); started again when it had to be ended."""
 
-    def __init__(self, name, script, python=sys.executable):
+    def __init__(self, name, script, *arguments, python=sys.executable):
         self.name = name
-        self.script = script
-        self.python = python
+        self.command = [python, os.path.join(HERE, script), *arguments]
         self.process = None
+        self.notes = {}  # by row and form, of the last measurement
 
     def _start(self):
         # What the libraries say about CPUs and compilers is kept for the case that they fail.
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [self.python, os.path.join(HERE, self.script)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, bufsize=0,
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, bufsize=0,
             start_new_session=True)  # so that what it starts ends with it
         self.pending = b""
         self.known = self._answer(120)["ready"]
@@ -82,6 +81,8 @@ class Peer:
         answer = self._answer(ROW_SECONDS_MAX)
         if "error" in answer:
             raise MeasureError(f"{self.name}, {form}: {answer['error'].strip()}")
+        if "notes" in answer:
+            self.notes[row.name, form] = answer["notes"]
         return answer["value"]
 
     def stop(self):

@@ -49,6 +49,12 @@ def summary(results):
             + (f"; {disturbed} rows on a disturbed machine" if disturbed else ""))
 
 
+def beside(result, side):
+    """What was noted with the last measurement: the first batch's time, and memory."""
+    notes = result.get("notes", {}).get(side)
+    return " (" + ", ".join(f"{what} {value:g}" for what, value in notes.items()) + ")" if notes else ""
+
+
 def forms_lines(results):
     """Of every row and peer each form, the best one first: that is the one in the table."""
     lines = []
@@ -58,7 +64,9 @@ def forms_lines(results):
                 continue
             lines.append(f"{result['name']}, {name}, {result['unit']}")
             lines += [f"    {figure(figures['median']):>10} {spread(figures):>9}  {form}"
-                      for form, figures in forms.items()]
+                      + beside(result, f"{name}, {form}") for form, figures in forms.items()]
+        lines += [f"{result['name']}, {side}{beside(result, side)}"
+                  for side in result.get("notes", {}) if side.startswith("infeed")]
     return ["", "Forms of the peers, the best one first:"] + lines if lines else []
 
 
