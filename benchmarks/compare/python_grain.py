@@ -3,6 +3,7 @@
 import functools
 
 import grain
+from absl import flags
 import numpy as np
 
 import peer
@@ -49,4 +50,5 @@ def _forms(rows):
 
 
 def measurements():
+    flags.FLAGS(["grain"])  # its processes look at them
     return of_both_sizes(_forms)
