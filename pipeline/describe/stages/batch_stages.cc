@@ -1,0 +1,264 @@
+#include <fmt/format.h>
+
+#include <infeed/pipeline/as_columns.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/pack.h>
+#include <infeed/pipeline/parse_columns.h>
+#include <infeed/pipeline/rebatch.h>
+#include <infeed/pipeline/unbatch.h>
+#include <infeed/pipeline/window.h>
+
+#include "describe/stages/enums.h"
+#include "describe/stages/stages.h"
+#include "infeed/error.h"
+
+namespace infeed::describe {
+
+template <>
+struct OptionValue<PackedColumn> {
+  static std::string type() { return "Mapping[str, Any]"; }
+  static Json write(const PackedColumn& column) {
+    Json json{{"name", column.name}};
+    if (column.length != 0) json["length"] = column.length;
+    if (column.padding != 0) json["padding"] = column.padding;
+    return json;
+  }
+  static PackedColumn read(const Json& value, const std::string& place) {
+    if (value.is_string()) return {.name = value.get<std::string>()};
+    if (!value.is_object() || !value.contains("name")) {
+      refuse_value(place, value, "a column's name, or {\"name\", \"length\", \"padding\"}");
+    }
+    PackedColumn column{.name = OptionValue<std::string>::read(value["name"], place + ".name")};
+    for (const auto& [key, member] : value.items()) {
+      const std::string at = place + "." + key;
+      if (key == "length") {
+        column.length = OptionValue<std::int64_t>::read(member, at);
+      } else if (key == "padding") {
+        column.padding = OptionValue<double>::read(member, at);
+      } else if (key != "name") {
+        refuse_value(at, member, "left out: a column has name, length and padding");
+      }
+    }
+    return column;
+  }
+};
+
+namespace {
+
+struct ParseStage {
+  ColumnSchema columns = {};
+};
+struct BatchStage : BatchRows {
+  std::vector<std::string> fields = {};
+};
+struct PaddedBatchStage : BatchRows {
+  std::optional<std::int64_t> width = std::nullopt;
+  double padding = 0;
+};
+struct RebatchStage : RebatchOptions {
+  std::vector<std::int64_t> sizes = {};
+};
+struct PackStage : PackOptions {
+  Count rows = 1;
+};
+struct UnbatchStage : StageOptions {};
+
+/// Makes batches of one column, "value", or of several members.
+template <class T>
+Dataset<ColumnBatch> batched(const Dataset<T>& input, const BatchRows& rows,
+                             std::vector<std::string> names) {
+  return input |
+         batch(rows.size.value(), {.drop_remainder = rows.drop_remainder, .name = rows.name}) |
+         map([names = std::move(names)](const Batch<T>& values) {
+           return as_columns(values, names);
+         });
+}
+
+ColumnBatch columns_of_samples(const std::vector<TarSample>& samples,
+                               const std::vector<std::string>& fields) {
+  std::vector<NamedColumn> columns;
+  std::vector<std::string_view> values(samples.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) values[i] = samples[i].key;
+  columns.push_back({"key", Column::of_bytes(values)});
+  for (const std::string& field : fields) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const Record* const content = samples[i].find(field);
+      if (content == nullptr) {
+        throw Error(ErrorCode::data_loss,
+                    fmt::format("the sample '{}' has no field '{}'", samples[i].key, field));
+      }
+      values[i] = content->bytes();
+    }
+    columns.push_back({field, Column::of_bytes(values)});
+  }
+  return ColumnBatch(std::move(columns));
+}
+
+Elements batches_of_samples(const Dataset<TarSample>& samples, const BatchStage& stage) {
+  if (stage.fields.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "batch: samples of tar files have fields: say which ones become columns, as "
+                "fields=[\"jpg\", \"cls\"]");
+  }
+  const auto columns = [fields = stage.fields](const std::vector<TarSample>& window) {
+    return columns_of_samples(window, fields);
+  };
+  return batches_of(
+      samples |
+      window({.size = stage.size, .drop_remainder = stage.drop_remainder, .name = stage.name}) |
+      map(columns, {.parallelism = stage.parallelism}));
+}
+
+Elements batches_of_rows(const Elements& input, const BatchStage& stage) {
+  if (input.batch_at_source) {
+    return batches_of(input.batch_at_source(stage, nullptr), input.columns);
+  }
+  if (input.to_parse) {
+    const BatchIntoOptions options{.parallelism = stage.parallelism,
+                                   .drop_remainder = stage.drop_remainder,
+                                   .name = stage.name};
+    return batches_of(std::get<Dataset<Record>>(input.dataset) |
+                          parse_columns(*input.to_parse, stage.size.value(), options),
+                      input.to_parse);
+  }
+  if (input.are_rows) {
+    return batches_of(input.batches("batch") |
+                          rebatch(stage.size.value(),
+                                  {.drop_remainder = stage.drop_remainder, .name = stage.name}),
+                      input.columns);
+  }
+  struct Visitor {
+    const BatchStage& stage;
+    Elements operator()(const Dataset<Record>& records) const {
+      return batches_of(batched(records, stage, {"value"}), ColumnSchema().bytes("value"));
+    }
+    Elements operator()(const Dataset<std::int64_t>& integers) const {
+      return batches_of(batched(integers, stage, {"value"}),
+                        ColumnSchema().column("value", DType::int64));
+    }
+    Elements operator()(const Dataset<std::string>& texts) const {
+      return batches_of(batched(texts, stage, {"value"}), ColumnSchema().bytes("value"));
+    }
+    Elements operator()(const Dataset<LabeledFile>& files) const {
+      return batches_of(
+          batched(files, stage, {"content", "label", "name"}),
+          ColumnSchema().bytes("content").column("label", DType::int64).bytes("name"));
+    }
+    Elements operator()(const Dataset<TarSample>& samples) const {
+      return batches_of_samples(samples, stage);
+    }
+    Elements operator()(const Dataset<ColumnBatch>&) const {
+      throw Error(ErrorCode::invalid_argument,
+                  "batch: the input gives batches already: rebatch cuts them anew, and unbatch "
+                  "takes them apart");
+    }
+  };
+  return std::visit(Visitor{stage}, input.dataset);
+}
+
+/// Returns the schema with padded columns where it has ragged ones of one level.
+ColumnSchema padded_schema(const ColumnSchema& schema, const PaddedBatchStage& stage) {
+  ColumnSchema padded;
+  for (ColumnType type : schema.columns()) {
+    if (type.kind == Column::Kind::ragged && type.ragged_levels == 1) {
+      type.kind = Column::Kind::padded;
+      type.width = stage.width;
+      type.padding = stage.padding;
+    }
+    padded.add(std::move(type));
+  }
+  return padded;
+}
+
+Elements padded_batches(const Elements& input, const PaddedBatchStage& stage) {
+  if (!input.columns && !input.to_parse) {
+    throw Error(ErrorCode::invalid_argument,
+                "padded_batch: it takes rows of columns: put parse before it, or read csv or "
+                "json_lines");
+  }
+  const ColumnSchema schema =
+      padded_schema(input.to_parse ? *input.to_parse : *input.columns, stage);
+  BatchStage rows;
+  static_cast<BatchRows&>(rows) = stage;
+  if (input.batch_at_source) return batches_of(input.batch_at_source(stage, &schema), schema);
+  if (!input.to_parse) {
+    throw Error(ErrorCode::invalid_argument,
+                "padded_batch: these rows are parsed already: put it directly behind the source, "
+                "or give the source's schema padded columns");
+  }
+  Elements parsed = input;
+  parsed.to_parse = schema;
+  return batches_of_rows(parsed, rows);
+}
+
+template <class Stage>
+AddedStage<Stage> with_batch_options(AddedStage<Stage> added) {
+  added.required("size", &BatchRows::size, "Rows of a batch.")
+      .option("drop_remainder", &BatchRows::drop_remainder, "Leave out a last batch that is short.")
+      .tuned("parallelism", static_cast<Count Stage::*>(&BatchRows::parallelism),
+             "Threads that fill batches.");
+  return added;
+}
+
+}  // namespace
+
+void add_batch_stages(StageTable& table) {
+  table
+      .add("parse",
+           "Says which columns records have. batch() parses them, so stages between the two "
+           "move records.",
+           ParseStage{})
+      .required("columns", &ParseStage::columns, "The columns.")
+      .makes([](const ParseStage& stage, const Making& making) {
+        const auto* records = std::get_if<Dataset<Record>>(&making.input().dataset);
+        if (records == nullptr || making.input().to_parse) {
+          throw Error(ErrorCode::invalid_argument,
+                      fmt::format("parse: it takes records of the type tf.train.Example, but its "
+                                  "input gives elements of the kind '{}'",
+                                  to_string(making.input().kind())));
+        }
+        ColumnParser parser(stage.columns);  // refuses what Examples can't fill
+        return Elements{.dataset = *records, .to_parse = stage.columns, .columns = stage.columns};
+      });
+  with_batch_options(
+      table.add("batch", "Puts consecutive elements into batches of columns.", BatchStage{}))
+      .option("fields", &BatchStage::fields, "The fields of tar samples that become columns.")
+      .makes([](const BatchStage& stage, const Making& making) {
+        return batches_of_rows(making.input(), stage);
+      });
+  with_batch_options(table.add("padded_batch",
+                               "As batch, with ragged columns filled up to one width.",
+                               PaddedBatchStage{}))
+      .option("width", &PaddedBatchStage::width, "Without it that of the batch's longest row.")
+      .option("padding", &PaddedBatchStage::padding, "The value that fills rows up.")
+      .makes([](const PaddedBatchStage& stage, const Making& making) {
+        return padded_batches(making.input(), stage);
+      });
+  table.add("unbatch", "Takes batches apart into single rows.", UnbatchStage{})
+      .makes([](const UnbatchStage& stage, const Making& making) {
+        return Elements{.dataset = making.input().batches("unbatch") | unbatch(stage),
+                        .are_rows = true,
+                        .columns = making.input().columns};
+      });
+  table.add("rebatch", "Cuts batches anew, into these sizes in turn.", RebatchStage{})
+      .required("sizes", &RebatchStage::sizes, "Rows of the batches.")
+      .option("drop_remainder", &RebatchStage::drop_remainder,
+              "Leave out a last batch that is shorter than its size.")
+      .makes([](const RebatchStage& stage, const Making& making) {
+        return batches_of(making.input().batches("rebatch") | rebatch(stage.sizes, stage),
+                          making.input().columns);
+      });
+  table.add("pack", "Puts several documents into each row of one length; first fit.", PackStage{})
+      .required("rows", &PackStage::rows, "Rows of a batch.")
+      .required("length", &PackStage::length, "Items in a row.")
+      .option("window", &PackStage::window, "Rows that may still take documents.")
+      .option("too_long", &PackStage::too_long, "What happens to documents longer than a row.")
+      .option("columns", &PackStage::columns, "The columns to pack; without it all.")
+      .option("drop_remainder", &PackStage::drop_remainder,
+              "Leave out a last batch that has fewer rows.")
+      .makes([](const PackStage& stage, const Making& making) {
+        return batches_of(making.input().batches("pack") | pack(stage.rows, stage));
+      });
+}
+
+}  // namespace infeed::describe

@@ -1,0 +1,147 @@
+#include <infeed/pipeline/files.h>
+#include <infeed/pipeline/folder.h>
+#include <infeed/pipeline/npy.h>
+#include <infeed/pipeline/random_integers.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/tar.h>
+#include <infeed/pipeline/unbatch.h>
+
+#include "describe/stages/enums.h"
+#include "describe/stages/stages.h"
+
+namespace infeed::describe {
+namespace {
+
+constexpr std::int64_t kRowsAtOnce = 256;
+constexpr const char* kFiles = "A pattern of file names, or a list of names in order.";
+constexpr const char* kSeed = "Without it a random one is drawn when the source is described.";
+
+struct RangeStage : StageOptions {
+  std::int64_t start = 0;
+  std::int64_t stop = 0;
+  std::int64_t step = 1;
+};
+struct FilesStage : FilesOptions {
+  Files pattern = {};
+};
+struct NpyStage : NpySourceOptions {
+  Files files = {};
+};
+struct FolderStage {
+  std::string folder = {};
+  std::vector<std::string> extensions = {};
+  std::vector<std::string> classes = {};
+  Count parallelism = 1;
+  StageName name = {};
+};
+struct TarStage {
+  Files files = {};
+  TarOptions format = {};
+  StageName name = {};
+};
+
+Elements npy_rows(const NpyStage& stage, bool is_npz) {
+  const auto batches = [stage, is_npz](const BatchRows& rows, const ColumnSchema*) {
+    NpySourceOptions options = stage;
+    options.drop_remainder = rows.drop_remainder;
+    if (rows.name) options.name = rows.name;
+    return stage.files.read([&](const auto& files) {
+      return is_npz ? npz(files, rows.size, options) : npy(files, rows.size, options);
+    });
+  };
+  return Elements{.dataset = batches({.size = kRowsAtOnce}, nullptr) | unbatch(),
+                  .are_rows = true,
+                  .batch_at_source = batches};
+}
+
+AddedStage<NpyStage> with_npy_options(AddedStage<NpyStage> added) {
+  added.required("files", &NpyStage::files, kFiles)
+      .option("memory", &NpyStage::memory,
+              "Whether batches show the files' pages, which must not become shorter meanwhile.")
+      .option("compression", &NpyStage::compression, "How a whole file is compressed.");
+  return added;
+}
+
+}  // namespace
+
+void add_other_sources(StageTable& table) {
+  table
+      .add("range", "Gives the integers from start up to but not including stop.", RangeStage{},
+           StageRole::source)
+      .required("stop", &RangeStage::stop, "The first number that isn't given.")
+      .option("start", &RangeStage::start, "The first number.")
+      .option("step", &RangeStage::step, "The difference of two numbers.")
+      .makes([](const RangeStage& stage, const Making&) {
+        return Elements{range(stage.start, stage.stop, stage.step, stage)};
+      });
+  table
+      .add("counter", "Gives start, start + step, ... without an end.", RangeStage{},
+           StageRole::source)
+      .option("start", &RangeStage::start, "The first number.")
+      .option("step", &RangeStage::step, "The difference of two numbers.")
+      .makes([](const RangeStage& stage, const Making&) {
+        return Elements{counter(stage.start, stage.step, stage)};
+      });
+  table
+      .add("random_integers", "Gives random numbers from 0 up to 2^32 - 1, without an end.",
+           RandomIntegersOptions{}, StageRole::source)
+      .option("seed", &RandomIntegersOptions::seed, kSeed)
+      .option("global_seed", &RandomIntegersOptions::global_seed, "TensorFlow's set_seed.")
+      .option("rerandomize_each_iteration", &RandomIntegersOptions::rerandomize_each_iteration,
+              "Whether each pass has other numbers.")
+      .makes([](const RandomIntegersOptions& stage, const Making&) {
+        return Elements{random_integers(stage)};
+      });
+  table.add("files", "Gives the names of files, for interleave.", FilesStage{}, StageRole::source)
+      .required("files", &FilesStage::pattern, kFiles)
+      .option("shuffle", &FilesStage::shuffle, "Whether the order is shuffled by the seeds.")
+      .option("seed", &FilesStage::seed, kSeed)
+      .option("global_seed", &FilesStage::global_seed, "TensorFlow's set_seed.")
+      .option("reshuffle_each_iteration", &FilesStage::reshuffle_each_iteration,
+              "Whether each pass has another order.")
+      .makes([](const FilesStage& stage, const Making&) {
+        return stage.pattern.read(
+            [&](const auto& names) { return Elements{infeed::files(names, stage)}; });
+      });
+  with_npy_options(table.add("npy", "Reads the rows of arrays that numpy.save wrote.", NpyStage{},
+                             StageRole::source))
+      .option("column", &NpyStage::column, "The name of the column.")
+      .makes([](const NpyStage& stage, const Making&) { return npy_rows(stage, false); });
+  with_npy_options(table.add("npz", "Reads the rows of the arrays that numpy.savez wrote.",
+                             NpyStage{}, StageRole::source))
+      .option("arrays", &NpyStage::arrays, "The arrays to take, in this order; without it all.")
+      .option("verify", &NpyStage::verify, "Whether checksums are compared.")
+      .makes([](const NpyStage& stage, const Making&) { return npy_rows(stage, true); });
+  FolderStage folder;
+  folder.parallelism = autotune;
+  table
+      .add("folder", "Reads the files of a folder with one folder per class.", folder,
+           StageRole::source)
+      .required("folder", &FolderStage::folder, "The folder of the classes' folders.")
+      .option("extensions", &FolderStage::extensions, "Extensions of the files; without it all.")
+      .option("classes", &FolderStage::classes, "The classes that the labels number.")
+      .tuned("parallelism", &FolderStage::parallelism, "Files read at the same time.")
+      .makes([](const FolderStage& stage, const Making&) {
+        return Elements{infeed::folder(
+            stage.folder, {.files = {.extensions = stage.extensions, .classes = stage.classes},
+                           .parallelism = stage.parallelism,
+                           .name = stage.name})};
+      });
+  table
+      .add("tar", "Reads samples from tar files as WebDataset packs them.", TarStage{},
+           StageRole::source)
+      .required("files", &TarStage::files, kFiles)
+      .reached<Count>(
+          "member_bytes_max", "A sample with a larger member is an error.",
+          [](auto& stage) -> auto& { return stage.format.member_bytes_max; })
+      .reached<Compression>(
+          "compression", "How the files are compressed; recognised by content.",
+          [](auto& stage) -> auto& { return stage.format.compression; })
+      .makes([](const TarStage& stage, const Making&) {
+        return stage.files.read([&](const auto& files) {
+          return Elements{infeed::tar(files, {.format = stage.format, .name = stage.name})};
+        });
+      });
+}
+
+}  // namespace infeed::describe

@@ -1,0 +1,82 @@
+#include "python/dataset.h"
+
+#include <fmt/format.h>
+
+#include "python/python_object.h"
+
+namespace infeed::python {
+namespace {
+
+using describe::Description;
+using describe::Json;
+using describe::Objects;
+
+Objects objects_of(const nb::dict& dict) {
+  Objects objects;
+  for (const auto [id, object] : dict) {
+    objects.emplace(nb::cast<std::string>(id), share(nb::borrow(object)));
+  }
+  return objects;
+}
+
+nb::dict dict_of(const Objects& objects) {
+  nb::dict dict;
+  for (const auto& [id, object] : objects) {
+    dict[id.c_str()] = *static_cast<const nb::object*>(object.get());
+  }
+  return dict;
+}
+
+Description with_stage(const Description& before, const std::string& stage,
+                       const std::string& options, const std::vector<const Description*>& inputs,
+                       const nb::dict& objects) {
+  std::vector<Description> copies;
+  for (const Description* input : inputs) copies.push_back(*input);
+  return before.then(stage, Json::parse(options), copies, objects_of(objects));
+}
+
+nb::object cardinality_of(const Description& description) {
+  const Cardinality count = description.elements().node()->cardinality();
+  if (count.is_finite()) return nb::int_(count.count());
+  if (count.is_infinite()) return nb::float_(std::numeric_limits<double>::infinity());
+  return nb::none();
+}
+
+}  // namespace
+
+void bind_datasets(nb::module_& module, std::shared_ptr<const describe::StageTable> table) {
+  nb::class_<Description>(module, "Dataset", "A description of a pipeline.")
+      .def(
+          "then",
+          [](const Description& self, const std::string& stage, const std::string& options,
+             const std::vector<const Description*>& inputs,
+             const nb::dict& objects) { return with_stage(self, stage, options, inputs, objects); },
+          nb::arg("stage"), nb::arg("options"), nb::arg("inputs"), nb::arg("objects"))
+      .def("to_json", &Description::to_json, nb::arg("with_objects") = false)
+      .def("text", &Description::text)
+      .def("objects", [](const Description& self) { return dict_of(self.objects()); })
+      .def("kind",
+           [](const Description& self) { return std::string(to_string(self.elements().kind())); })
+      .def("columns",
+           [](const Description& self) -> std::optional<std::string> {
+             const auto& columns = self.elements().columns;
+             return columns ? std::optional(columns->to_json()) : std::nullopt;
+           })
+      .def("cardinality", &cardinality_of)
+      .def("fingerprint", &Description::fingerprint, nb::call_guard<nb::gil_scoped_release>())
+      .def("iterate", &iterate)
+      .def("equals",
+           [](const Description& self, const Description& other) { return self == other; });
+  module.def(
+      "stages", [table] { return table->to_json(); },
+      "The kinds of stages with their options, in JSON.");
+  module.def("empty", [table] { return Description(table); });
+  module.def(
+      "from_json",
+      [table](const std::string& text, const nb::dict& objects) {
+        return Description::from_json(text, table, objects_of(objects));
+      },
+      nb::arg("text"), nb::arg("objects"));
+}
+
+}  // namespace infeed::python

@@ -1,0 +1,58 @@
+"""infeed: input pipelines for machine-learning training.
+
+    import infeed
+
+    batches = (infeed.read("train-*.tfrecord")
+               .shuffle(10_000, seed=42)
+               .repeat(10)
+               .parse({"image": ("uint8", (784,)), "label": "int64"})
+               .batch(128)
+               .prefetch())
+    for batch in batches:
+        images = batch["image"].numpy()
+
+Every stage has the name that it has in C++ and in tf.data. The order is a function of the seeds
+alone, and an iterator's state_dict() goes on exactly where it stopped, in another process, too.
+"""
+
+from . import _core
+from ._core import Batch, Column, Rng
+from ._dataset import SOURCES, Dataset, from_generator, from_json, from_numpy
+from ._errors import Error
+from ._iterator import Iterator
+from ._read import read
+from ._schema import ColumnSpec, bytes_, column, padded, ragged
+
+__version__ = _core.__version__
+
+
+def concatenate(first, *others):
+    """Appends datasets to the first one."""
+    return first.concatenate(*others)
+
+
+def zip(first, *others):  # noqa: A001: the name in C++ and tf.data
+    """Puts the columns of datasets of batches side by side."""
+    return first.zip(*others)
+
+
+def from_arrow(source, **options):
+    """Reads anything with __arrow_c_stream__: pyarrow, polars, DuckDB, pandas, Hugging Face."""
+    from . import arrow
+
+    return arrow.read(source, **options)
+
+
+def from_hf(source, **options):
+    """Reads a dataset of the library `datasets`."""
+    from . import hf
+
+    return hf.read(source, **options)
+
+
+# The native sources: records, lines, csv, ...
+globals().update(SOURCES)
+
+__all__ = ["Batch", "Column", "ColumnSpec", "Dataset", "Error", "Iterator", "Rng", "bytes_",
+           "column", "concatenate", "from_arrow", "from_generator", "from_hf", "from_json",
+           "from_numpy", "padded", "ragged", "read", "zip", *SOURCES]

@@ -1,0 +1,394 @@
+"""Dataset: a pipeline, described stage by stage with the words of the C++ library."""
+
+import inspect
+import json
+import os
+import threading
+import uuid
+import weakref
+
+from . import _core
+from ._errors import invalid
+from ._functions import consumer_stage, map_batches_options
+from ._iterator import Iterator
+from ._schema import columns_json, element_spec
+
+_KINDS = {kind["name"]: kind for kind in json.loads(_core.stages())}
+# Sources that need a Python object are functions of their own (sources.py).
+_WITH_OBJECTS = ("map_batches", "from_numpy", "from_generator")
+
+
+class _Objects:
+    """Ids of Python objects in descriptions. An object has one id in a process."""
+
+    def __init__(self):
+        self._ids = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def id_of(self, thing):
+        name = getattr(thing, "__qualname__", type(thing).__name__)
+        fresh = f"{name}-{uuid.uuid4().hex[:12]}"
+        try:
+            with self._lock:
+                return self._ids.setdefault(thing, fresh)
+        except TypeError:  # neither hashable nor weakly referenced: an id each time
+            return fresh
+
+
+_objects = _Objects()
+
+
+class EachFile:
+    """Stands for the file in the pipeline that interleave() applies to each: its stages are noted."""
+
+    def __init__(self, stages=()):
+        self._stages = list(stages)
+
+    def _then(self, kind, options, inputs=()):
+        if inputs:
+            raise invalid(f"interleave: {kind} can't stand in the pipeline of one file")
+        return EachFile([*self._stages, {"stage": kind, **options}])
+
+
+def _to_option(kind, option, value):
+    """Returns the value as JSON has it."""
+    declared = option["type"]
+    if "Schema" in declared:
+        return None if value is None else columns_json(value)
+    if declared.startswith("Callable"):
+        return _each_file(value)
+    if declared.startswith("str | Sequence"):
+        if isinstance(value, (str, os.PathLike)):
+            return os.fspath(value)
+        return [os.fspath(name) for name in value]
+    if kind == "rebatch" and isinstance(value, int):
+        return [value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if option["name"] == "dtype" and not isinstance(value, str):
+        return columns_json({"": value})[0]["dtype"]
+    return value
+
+
+def _each_file(function):
+    if isinstance(function, list):
+        return function
+    described = function(EachFile())
+    if isinstance(described, EachFile) and described._stages:
+        return described._stages
+    raise invalid("interleave: give a function from a file to its pipeline, as infeed.records or "
+                  "lambda file: infeed.records(file).take(100)")
+
+
+def _json_text(kind, options):
+    def convert(value):
+        # NumPy's numbers and arrays.
+        if hasattr(value, "tolist"):
+            return value.tolist()
+        raise invalid(f"{kind}: {value!r} is no value of an option")
+
+    return json.dumps(options, default=convert)
+
+
+def _signature(kind, first):
+    """The required options may be given by position; the others have names."""
+    parameters = [inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)] if first else []
+    if kind["role"] in ("joins", "gathers"):
+        parameters.append(inspect.Parameter("others", inspect.Parameter.VAR_POSITIONAL))
+    named = []
+    for option in kind["options"]:
+        if "default" not in option and kind["role"] not in ("joins", "gathers"):
+            parameters.append(inspect.Parameter(
+                option["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                annotation=option["type"]))
+        else:
+            named.append(inspect.Parameter(
+                option["name"], inspect.Parameter.KEYWORD_ONLY,
+                default=option.get("default", inspect.Parameter.empty),
+                annotation=option["type"]))
+    if kind["name"] in ("repeat", "prefetch"):  # a single number needs no name
+        named[0] = named[0].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return inspect.Signature(parameters + named)
+
+
+def _documentation(kind):
+    lines = [kind["doc"], ""]
+    for option in kind["options"]:
+        lines.append(f"{option['name']}: {option['doc']}")
+    return "\n".join(lines)
+
+
+def _options_of(kind, arguments):
+    """Returns the options that were given, as JSON has them."""
+    options = {}
+    for option in kind["options"]:
+        if option["name"] in arguments:
+            options[option["name"]] = _to_option(kind["name"], option, arguments[option["name"]])
+    return options
+
+
+def _make_stage_method(kind):
+    signature = _signature(kind, "self")
+
+    def method(self, *args, **kwargs):
+        arguments = _bind(kind["name"], signature, (self, *args), kwargs)
+        return self._then(kind["name"], _options_of(kind, arguments), arguments.get("others", ()))
+
+    return _dressed(method, kind, signature)
+
+
+def _make_source(kind):
+    signature = _signature(kind, None)
+
+    def source(*args, **kwargs):
+        arguments = _bind(kind["name"], signature, args, kwargs)
+        inputs = arguments.pop("others", ())
+        files = arguments.get("files")
+        if isinstance(files, EachFile):
+            del arguments["files"]
+            return files._then(kind["name"], _options_of(kind, arguments))
+        if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
+            inputs = inputs[0]
+        return Dataset(_core.empty())._then(kind["name"], _options_of(kind, arguments), inputs)
+
+    return _dressed(source, kind, signature)
+
+
+def _bind(name, signature, args, kwargs):
+    try:
+        return signature.bind(*args, **kwargs).arguments
+    except TypeError as error:
+        known = ", ".join(n for n in signature.parameters if n not in ("self", "others"))
+        raise TypeError(f"{name}: {error}; its options are {known}") from None
+
+
+def _dressed(function, kind, signature):
+    function.__name__ = kind["name"]
+    function.__qualname__ = kind["name"]
+    function.__doc__ = _documentation(kind)
+    function.__signature__ = signature
+    function.__module__ = "infeed"
+    return function
+
+
+def _adapter(module, function, doc):
+    def method(self, **options):
+        import importlib
+
+        adapters = importlib.import_module(f"infeed.{module}")
+        return getattr(adapters, function)(self, **options)
+
+    method.__doc__ = doc
+    return method
+
+
+class Dataset:
+    """An immutable description of a pipeline: where elements come from and what happens to them.
+
+    Nothing runs until it is iterated. It can be iterated any number of times; the k-th iteration
+    draws its shuffles from epoch k.
+
+        batches = (infeed.records("train-*.tfrecord")
+                   .shuffle(10_000, seed=42)
+                   .parse({"image": ("uint8", (784,)), "label": "int64"})
+                   .batch(128)
+                   .prefetch())
+        for batch in batches:
+            step(batch["image"], batch["label"])
+
+    Elements are Batches (mappings of names to columns) behind batch(), bytes for records and lines,
+    ints, or dicts for samples of tar files and folders. element_kind says which.
+
+    It pickles as its description, compares by it, and prints it.
+    """
+
+    __slots__ = ("_core", "_consumers", "__weakref__")
+
+    def __init__(self, core, consumers=()):
+        self._core = core
+        self._consumers = tuple(consumers)
+
+    # Describing.
+
+    def _then(self, kind, options, inputs=(), objects=None):
+        if self._consumers:
+            raise invalid(f"{kind} stands behind map_batches(where='consumer'), which must be the "
+                          "last stage: use where='thread', or put it before")
+        for other in inputs:
+            if not isinstance(other, Dataset):
+                raise TypeError(f"{kind}: its inputs are Datasets, not {type(other).__name__}")
+            if other._consumers:
+                raise invalid(f"{kind}: an input ends with map_batches(where='consumer'), which "
+                              "must be the last stage of all")
+        core = self._core.then(kind, _json_text(kind, options), [d._core for d in inputs],
+                               objects or {})
+        return Dataset(core)
+
+    def map(self, *_, **__):
+        """There is no map of single elements in Python: see map_batches."""
+        raise invalid("a Python function for each element costs 5 to 12 us of it, and holds the "
+                      "interpreter's lock meanwhile: 100,000 elements a second at most, on any "
+                      "number of threads. Use map_batches(fn): fn gets a whole batch and works on "
+                      "its arrays")
+
+    def map_batches(self, fn, where="consumer", workers=1, *, seed=None, version=None, name=None):
+        """Calls fn(batch, rng), or fn(batch), with each whole batch.
+
+        fn: returns the new batch: a mapping of names to arrays. With where="consumer" it may
+            return anything, and the stage must be the last one.
+        where: "consumer": inside next(). No waiting for the interpreter's lock, and no overlap
+               with the training step.
+            "thread": in `workers` background threads. It overlaps with work that lets go of the
+               interpreter's lock (kernels, reading); a thread may wait 5 ms for the lock while
+               others run Python code.
+            "process": in `workers` processes, for heavy Python code. Batches go through shared
+               memory that no process outlives. fn must pickle (cloudpickle is used if installed).
+        seed: keys rng, which depends on the batch's position only: results are the same with any
+            number of workers and after a resume. Without it a random one is drawn.
+        version: changed when fn changes, so that older checkpoints are refused.
+        """
+        if where == "consumer":
+            return Dataset(self._core, [*self._consumers, consumer_stage(fn, workers, seed)])
+        options, function = map_batches_options(fn, where, workers, seed, version, name)
+        key = _objects.id_of(function)
+        return self._then("map_batches", {"function": {"object": key}, **options},
+                          objects={key: function})
+
+    # Asking.
+
+    @property
+    def element_kind(self):
+        """"batch", "record", "integer", "text", "sample", "labeled_file", "row", "unparsed_row"."""
+        return self._core.kind()
+
+    @property
+    def element_spec(self):
+        """{name: ColumnSpec} of batches and rows; None where it isn't known before the run."""
+        return None if self._consumers else element_spec(self._core.columns())
+
+    @property
+    def cardinality(self):
+        """The number of elements if none fails; math.inf; None if it isn't known."""
+        return self._core.cardinality()
+
+    def __len__(self):
+        count = self.cardinality
+        if not isinstance(count, int):
+            raise TypeError("the number of elements is "
+                            + ("infinite" if count else "unknown before they are read"))
+        return count
+
+    def __length_hint__(self):
+        count = self.cardinality
+        return count if isinstance(count, int) else NotImplemented
+
+    def __bool__(self):
+        return True
+
+    @property
+    def fingerprint(self):
+        """A number of all that decides on values and order. Reads the sources' files once."""
+        return self._core.fingerprint()
+
+    def to_json(self):
+        """The description as text (pipeline/describe/README.md); from_json() reads it."""
+        if self._consumers:
+            raise invalid("map_batches can't be written as JSON: it is a Python function; pickle "
+                          "the dataset")
+        return self._core.to_json()
+
+    # Iterating.
+
+    def iterate(self, **options):
+        """Starts an iteration.
+
+        resume: what state_dict() or get_state() of an iterator returned, to go on from there.
+        memory_bytes_max: limit of all that the iteration holds.
+        threads_max: limit of the threads that it starts.
+        epoch: the number of this iteration, which keys shuffles; by default they are counted.
+        watchdog: seconds without progress after which next() raises deadline_exceeded.
+        recording: a file for `infeed profile`.
+        tune: False keeps the fixed choices of everything that is "autotune".
+        tuning_profile: iterator.tuning().profile of an earlier run.
+        order_hash: keep a hash of all elements in order.
+        """
+        return Iterator(self, options)
+
+    def __iter__(self):
+        return self.iterate()
+
+    def numpy(self, **options):
+        """An iterable of dicts of NumPy arrays."""
+        from . import arrays
+
+        return arrays.numpy(self, **options)
+
+    torch = _adapter("torch", "iterable", "An iterable of dicts of PyTorch tensors.")
+    jax = _adapter("jax", "iterable", "An iterable of dicts of JAX arrays.")
+    tf = _adapter("tf", "dataset", "A tf.data.Dataset.")
+    keras = _adapter("keras", "adapter", "What keras.Model.fit takes.")
+    arrow = _adapter("arrow", "reader", "A reader of Arrow record batches.")
+
+    # Being a value.
+
+    def __eq__(self, other):
+        if not isinstance(other, Dataset):
+            return NotImplemented
+        return self._core.equals(other._core) and self._consumers == other._consumers
+
+    def __hash__(self):
+        return hash(self._core.to_json(True))
+
+    def __repr__(self):
+        text = self._core.text()
+        for consumer in self._consumers:
+            text += f" | map_batches({consumer.name}, where='consumer')"
+        return f"<infeed.Dataset {text}>"
+
+    def __reduce__(self):
+        return (_unpickled, (self._core.to_json(True), self._core.objects(), self._consumers))
+
+
+def _unpickled(text, objects, consumers):
+    return Dataset(_core.from_json(text, objects), consumers)
+
+
+def from_json(text):
+    """Reads a description that to_json() wrote, or a person (pipeline/describe/README.md)."""
+    return Dataset(_core.from_json(text, {}))
+
+
+def from_numpy(arrays, *, name=None):
+    """Gives the rows of arrays in memory: a mapping of names to arrays with as many rows.
+
+    Nothing is copied: the arrays must not change while the dataset lives. Put batch() behind it.
+    """
+    key = _objects.id_of(arrays)
+    options = {"arrays": {"object": key}, "name": name}
+    return Dataset(_core.empty())._then("from_numpy", options, (), {key: arrays})
+
+
+def from_generator(make, *, name=None):
+    """Gives the batches of a Python generator: make() returns an iterable of mappings of names to
+    arrays. It is called once a pass.
+
+    A resume calls it again and passes over the batches that were taken, so it must give the same
+    ones each time.
+    """
+    if not callable(make):
+        raise invalid("from_generator: give the function that returns the generator, not the "
+                      "generator itself, which could be read only once")
+    key = _objects.id_of(make)
+    options = {"make": {"object": key}, "name": name}
+    return Dataset(_core.empty())._then("from_generator", options, (), {key: make})
+
+
+SOURCES = {}
+for _kind in _KINDS.values():
+    if _kind["name"] in _WITH_OBJECTS:
+        continue
+    if _kind["role"] in ("source", "gathers"):
+        SOURCES[_kind["name"]] = _make_source(_kind)
+    else:
+        setattr(Dataset, _kind["name"], _make_stage_method(_kind))
+        setattr(EachFile, _kind["name"], _make_stage_method(_kind))

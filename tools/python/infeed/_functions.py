@@ -1,0 +1,90 @@
+"""Functions of whole batches (Dataset.map_batches)."""
+
+import inspect
+
+from . import _core
+from ._errors import invalid
+
+
+def takes_rng(fn):
+    """Whether the function has room for a second positional argument."""
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [p for p in parameters
+                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        return True
+    required = [p for p in positional if p.default is p.empty]
+    return len(required) >= 2 or (len(positional) >= 2 and positional[1].name == "rng")
+
+
+class BatchFunction:
+    """Calls a function with a batch and, if it takes one, an Rng."""
+
+    def __init__(self, fn):
+        if not callable(fn):
+            raise invalid(f"map_batches: {fn!r} is no function of a batch")
+        self.fn = fn
+        self.wants_rng = takes_rng(fn)
+        self.__qualname__ = getattr(fn, "__qualname__", type(fn).__name__)
+
+    def __call__(self, batch, rng):
+        return self.fn(batch, rng) if self.wants_rng else self.fn(batch)
+
+    def __eq__(self, other):
+        return isinstance(other, BatchFunction) and self.fn == other.fn
+
+    def __hash__(self):
+        return hash(("BatchFunction", id(self.fn)))
+
+
+class ConsumerStage:
+    """A function that the consumer calls inside next()."""
+
+    def __init__(self, function, seed):
+        self.function = function
+        self.seed = seed
+
+    @property
+    def name(self):
+        return self.function.__qualname__
+
+    def __eq__(self, other):
+        return (isinstance(other, ConsumerStage) and self.function == other.function
+                and self.seed == other.seed)
+
+    def __hash__(self):
+        return hash((self.function, self.seed))
+
+    def __call__(self, element, epoch, position):
+        return self.function(element, _core.Rng(self.seed, epoch, position))
+
+
+def consumer_stage(fn, workers, seed):
+    if workers != 1:
+        raise invalid("map_batches: where='consumer' has one worker, the consumer; for more use "
+                      "where='thread' or 'process'")
+    if seed is None:
+        # A drawn seed would be another one after a resume; the position makes the numbers differ.
+        seed = 0
+    return ConsumerStage(BatchFunction(fn), seed)
+
+
+def map_batches_options(fn, where, workers, seed, version, name):
+    """Returns the stage's options, and the function that it calls."""
+    if where not in ("thread", "process"):
+        raise invalid(f"map_batches: where is {where!r}; there are 'consumer', 'thread' and "
+                      "'process'")
+    if not isinstance(workers, int) or workers < 1:
+        raise invalid(f"map_batches: workers is {workers!r}; it must be 1 or more")
+    function = BatchFunction(fn)
+    options = {"workers": workers, "seed": seed, "name": name,
+               "version": f"{function.__qualname__} {version}" if version else
+                          function.__qualname__}
+    if where == "process":
+        from ._processes import ProcessFunction
+
+        function = ProcessFunction(function, workers)
+    return options, function

@@ -1,0 +1,165 @@
+"""Iterator: one consumer's place in the stream."""
+
+import atexit
+import weakref
+
+from ._errors import Error, invalid
+
+_KEY = "infeed"
+_live = weakref.WeakSet()
+
+
+def _close_all():
+    """Ends all iterations before Python goes: their threads may be calling Python functions."""
+    for iterator in list(_live):
+        iterator.close()
+
+
+atexit.register(_close_all)
+
+
+def _checkpoint_of(state):
+    if isinstance(state, dict) and isinstance(state.get(_KEY), str):
+        return state[_KEY]
+    if isinstance(state, str):
+        return state
+    raise invalid(f"the state is {type(state).__name__}; it must be what state_dict() returned: "
+                  "{'infeed': '...'}")
+
+
+class Iterator:
+    """One consumer's place in the stream of a dataset.
+
+        with iter(dataset) as batches:
+            for batch in batches:
+                step(batch)
+                if batches.position % 1000 == 0:
+                    save(batches.state_dict())
+
+    next() raises infeed.Error in the place of a failed element, and goes on behind it at the next
+    call, unless the error is_terminal. It waits without the interpreter's lock, and Ctrl-C ends it.
+
+    It works in any thread, one call at a time. It doesn't work across os.fork(): the child gets an
+    Error; iterate there anew.
+    """
+
+    def __init__(self, dataset, options):
+        self._core = None
+        options = dict(options)
+        if options.get("resume") is not None:
+            options["resume"] = _checkpoint_of(options["resume"])
+        self._dataset = dataset
+        self._consumers = dataset._consumers
+        self._core = dataset._core.iterate(options)
+        self._next = self._core.next
+        _live.add(self)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self._consumers:
+            return self._next()
+        position = self._core.position()
+        element = self._next()
+        for consumer in self._consumers:
+            element = consumer(element, 0, position)
+        return element
+
+    # The place.
+
+    @property
+    def position(self):
+        """Elements taken so far, errors and those before a resume included."""
+        return self._core.position()
+
+    def state_dict(self):
+        """This place: {"infeed": text}, under a kilobyte. The same pipeline goes on from it."""
+        return {_KEY: self._core.checkpoint()}
+
+    def load_state_dict(self, state):
+        """Goes on from a place that state_dict() returned, in this or another process."""
+        self._core.resume(_checkpoint_of(state))
+
+    # The names of Grain.
+    get_state = state_dict
+    set_state = load_state_dict
+
+    # Orbax's StatefulCheckpointable.
+    async def save(self, directory):
+        """Writes the place to a directory of Orbax; returns an awaitable."""
+        text = self._core.checkpoint()
+
+        async def write():
+            path = directory
+            if hasattr(directory, "await_creation"):
+                path = await directory.await_creation()
+            (path / "infeed.txt").write_text(text)
+
+        return write()
+
+    async def load(self, directory):
+        """Goes on from a place that save() wrote; returns an awaitable."""
+
+        async def read():
+            self._core.resume((directory / "infeed.txt").read_text())
+
+        return read()
+
+    # Watching.
+
+    @property
+    def element_spec(self):
+        """As Dataset.element_spec."""
+        return self._dataset.element_spec
+
+    def __len__(self):
+        return len(self._dataset)
+
+    def __length_hint__(self):
+        count = self._dataset.cardinality
+        return max(0, count - self.position) if isinstance(count, int) else NotImplemented
+
+    def statistics(self):
+        """What each stage did so far: print it, or ask for its verdict()."""
+        return self._core.statistics()
+
+    def tuning(self):
+        """What the tuner chose, and why."""
+        return self._core.tuning()
+
+    @property
+    def order_hash(self):
+        """One number for all elements so far and their order; needs iterate(order_hash=True)."""
+        return self._core.order_hash()
+
+    # The end.
+
+    def cancel(self):
+        """Ends the iteration from another thread: a waiting next() raises Error "cancelled"."""
+        self._core.cancel()
+
+    def close(self):
+        """Ends the iteration and frees all that it holds. Afterwards next() raises an Error."""
+        if self._core is not None:
+            self._core.close()
+        _live.discard(self)
+
+    @property
+    def is_closed(self):
+        return self._core.is_closed
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __repr__(self):
+        if self.is_closed:
+            return "<infeed.Iterator, closed>"
+        return f"<infeed.Iterator at {self.position} of {self._dataset!r}>"
+
+    def __reduce__(self):
+        raise Error("an iterator has threads and can't be pickled: pickle the dataset, and "
+                    "state_dict() beside it", "failed_precondition")

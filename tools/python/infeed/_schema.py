@@ -1,0 +1,131 @@
+"""The columns of records, as Python writes them."""
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional, Tuple
+
+from ._errors import invalid
+
+
+@dataclass(frozen=True)
+class ColumnSpec:
+    """The type of a column.
+
+    name: its name.
+    dtype: "uint8", ..., "float32", "bfloat16", or "bytes".
+    shape: the shape of a row, or of an item of a ragged or padded row.
+    kind: "dense", "ragged", "padded", "bytes" or "ragged_bytes".
+    width: of a padded column; None: that of the batch's longest row.
+    ragged_levels: levels of a ragged column.
+    """
+
+    name: str
+    dtype: str
+    shape: Tuple[int, ...] = ()
+    kind: str = "dense"
+    width: Optional[int] = None
+    ragged_levels: int = 1
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a schema, made by column(), ragged(), padded() or bytes_()."""
+
+    members: Tuple[Tuple[str, Any], ...]
+
+
+def _dtype_name(dtype):
+    if isinstance(dtype, str):
+        return dtype
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    if name is None:
+        name = str(dtype)
+    # torch.float32 and jax.numpy.float32 end with the name.
+    return {"float": "float64", "int": "int64", "bool_": "bool"}.get(name, name.split(".")[-1])
+
+
+def _field(**members):
+    if "dtype" in members:
+        members["dtype"] = _dtype_name(members["dtype"])
+    if "shape" in members:
+        members["shape"] = [int(extent) for extent in members["shape"]]
+    return Field(tuple((key, value) for key, value in members.items() if value is not None))
+
+
+def column(dtype, shape=(), default=None):
+    """A dense column: each row has the shape. `default` stands in for rows that lack it."""
+    return _field(dtype=dtype, shape=tuple(shape), default=default)
+
+
+def ragged(dtype, shape=(), levels=1, row_lengths=None, default=None):
+    """Rows of any number of items, each of the shape."""
+    return _field(kind="ragged", dtype=dtype, shape=tuple(shape), ragged_levels=levels,
+                  row_lengths=row_lengths, default=default)
+
+
+def padded(dtype, width=None, padding=0, shape=(), default=None):
+    """Rows filled up to the width or, without one, to the batch's longest row."""
+    return _field(kind="padded", dtype=dtype, width=width, padding=padding, shape=tuple(shape),
+                  default=default)
+
+
+def bytes_(default=None):
+    """One value of bytes in each row."""
+    return _field(kind="bytes", default=default)
+
+
+def _column_json(name, given):
+    if isinstance(given, Field):
+        return {"name": name, **dict(given.members)}
+    if isinstance(given, ColumnSpec):
+        return {"name": name, "dtype": given.dtype, "kind": given.kind, "shape": list(given.shape)}
+    if isinstance(given, (tuple, list)):
+        if len(given) != 2:
+            raise invalid(f"the column {name!r} is {given!r}; a tuple is (dtype, shape), as "
+                          "('uint8', (28, 28))")
+        shape = (given[1],) if isinstance(given[1], int) else given[1]
+        return {"name": name, "dtype": _dtype_name(given[0]), "shape": [int(e) for e in shape]}
+    if given is bytes or given == "bytes":
+        return {"name": name, "kind": "bytes"}
+    if given is str:
+        return {"name": name, "kind": "bytes"}
+    return {"name": name, "dtype": _dtype_name(given)}
+
+
+def columns_json(schema):
+    """Returns the list of columns of the JSON form.
+
+    A schema is a mapping of names to a dtype, (dtype, shape), "bytes" or what column(), ragged(),
+    padded() and bytes_() return; or a list of ColumnSpecs; or the JSON text of a schema, or a file
+    with it.
+    """
+    if isinstance(schema, os.PathLike):
+        with open(schema, encoding="utf-8") as file:
+            schema = file.read()
+    if isinstance(schema, str):
+        if not schema.lstrip().startswith(("{", "[")):
+            with open(schema, encoding="utf-8") as file:
+                schema = file.read()
+        parsed = json.loads(schema)
+        return parsed["columns"] if isinstance(parsed, dict) and "columns" in parsed else parsed
+    if isinstance(schema, Mapping):
+        return [_column_json(name, given) for name, given in schema.items()]
+    if isinstance(schema, (list, tuple)):
+        return [_column_json(spec.name, spec) if isinstance(spec, ColumnSpec) else spec
+                for spec in schema]
+    raise invalid(f"the schema is {schema!r}; give a mapping, as {{'image': ('uint8', (784,)), "
+                  "'label': 'int64', 'text': 'bytes'}}")
+
+
+def element_spec(columns_text):
+    """Returns {name: ColumnSpec} of a schema's JSON, or None."""
+    if columns_text is None:
+        return None
+    spec = {}
+    for each in json.loads(columns_text)["columns"]:
+        kind = each.get("kind", "dense")
+        spec[each["name"]] = ColumnSpec(
+            each["name"], each.get("dtype", "bytes"), tuple(each.get("shape", ())), kind,
+            each.get("width"), each.get("ragged_levels", 1))
+    return spec

@@ -1,0 +1,245 @@
+#include "python/iterator.h"
+
+#include <chrono>
+#include <future>
+#include <limits>
+#include <stop_token>
+
+#include <infeed/pipeline/statistics.h>
+
+#include "python/dataset.h"
+#include "python/element.h"
+
+namespace infeed::python {
+namespace {
+
+constexpr std::chrono::milliseconds kSlice{100};
+
+/// Runs Python's signal handlers. Throws what they raise: KeyboardInterrupt.
+void check_signals() {
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+/// Locks without keeping the GIL from whoever holds the lock.
+std::unique_lock<std::mutex> locked(std::mutex& mutex) {
+  std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    const nb::gil_scoped_release without_gil;
+    lock.lock();
+  }
+  return lock;
+}
+
+template <class T>
+nb::object next_of(Iterator<T>& iterator) {
+  // Most batches are ready: that costs no release of the GIL.
+  NextResult<T> next = iterator.try_next();
+  if (!next && !next.ended()) {
+    const nb::gil_scoped_release without_gil;
+    while (!(next = iterator.next_for(kSlice)) && !next.ended()) check_signals();
+  }
+  if (next.ended()) throw nb::stop_iteration();
+  return to_python(*std::move(next));
+}
+
+}  // namespace
+
+PyIterator::PyIterator(describe::Description description, IterateOptions options)
+    : description_(std::move(description)), options_(std::move(options)) {
+  std::optional<Checkpoint> from = std::move(options_.resume);
+  options_.resume.reset();
+  open(std::move(from));
+}
+
+PyIterator::~PyIterator() { close(); }
+
+std::shared_ptr<AnyIterator> PyIterator::stream() {
+  const std::lock_guard lock(pointer_);
+  return stream_;
+}
+
+void PyIterator::set_stream(std::shared_ptr<AnyIterator> stream) {
+  const std::lock_guard lock(pointer_);
+  stream_.swap(stream);
+}
+
+void PyIterator::open(std::optional<Checkpoint> from) {
+  std::stop_source stop;
+  IterateOptions options = options_;
+  options.resume = std::move(from);
+  if (options.resume) options.stop = stop.get_token();
+  const auto start = [&] {
+    return std::visit(
+        [&]<class T>(const Dataset<T>& dataset) {
+          return std::make_shared<AnyIterator>(std::in_place_type<Iterator<T>>,
+                                               dataset.iterate(options));
+        },
+        description_.elements().dataset);
+  };
+  const nb::gil_scoped_release without_gil;
+  if (!options.resume) return set_stream(start());
+  std::future<std::shared_ptr<AnyIterator>> resumed = std::async(std::launch::async, start);
+  while (resumed.wait_for(kSlice) != std::future_status::ready) {
+    try {
+      check_signals();
+    } catch (...) {
+      stop.request_stop();
+      resumed.wait();
+      throw;
+    }
+  }
+  set_stream(resumed.get());
+}
+
+template <class Function>
+auto PyIterator::with_stream(const Function& function) {
+  const std::shared_ptr<AnyIterator> stream = this->stream();
+  if (stream == nullptr) {
+    throw Error(ErrorCode::failed_precondition,
+                "the iterator is closed: begin another one with iter(dataset)");
+  }
+  return std::visit([&](auto& typed) { return function(typed); }, *stream);
+}
+
+nb::object PyIterator::next() {
+  const auto lock = locked(calls_);
+  return with_stream([](auto& stream) { return next_of(stream); });
+}
+
+std::string PyIterator::checkpoint() {
+  const auto lock = locked(calls_);
+  const nb::gil_scoped_release without_gil;  // the first one reads the files for their checksums
+  return with_stream([](auto& stream) { return stream.checkpoint().to_text(); });
+}
+
+void PyIterator::resume(const std::string& checkpoint) {
+  const Checkpoint from = Checkpoint::from_text(checkpoint);
+  const auto lock = locked(calls_);
+  with_stream([](auto&) {});  // refuses a closed one
+  {
+    const nb::gil_scoped_release without_gil;
+    set_stream(nullptr);
+  }
+  open(from);
+}
+
+std::uint64_t PyIterator::position() {
+  const auto lock = locked(calls_);
+  return with_stream([](auto& stream) { return stream.position(); });
+}
+
+std::uint64_t PyIterator::order_hash() {
+  const auto lock = locked(calls_);
+  return with_stream([](auto& stream) { return stream.order_hash(); });
+}
+
+PipelineStatistics PyIterator::statistics() {
+  const nb::gil_scoped_release without_gil;
+  return with_stream([](auto& stream) { return stream.statistics(); });
+}
+
+TuningReport PyIterator::tuning() {
+  const nb::gil_scoped_release without_gil;
+  return with_stream([](auto& stream) { return stream.tuning(); });
+}
+
+void PyIterator::cancel() {
+  const nb::gil_scoped_release without_gil;
+  if (!is_closed_) with_stream([](auto& stream) { stream.cancel(); });
+}
+
+void PyIterator::close() {
+  if (is_closed_.exchange(true)) return;
+  // The engine's threads may want the GIL before they end, and a call in another thread waits for
+  // elements until it is cancelled.
+  const nb::gil_scoped_release without_gil;
+  if (const auto open = stream()) {
+    std::visit([](auto& typed) { typed.cancel(); }, *open);
+  }
+  const std::lock_guard lock(calls_);
+  set_stream(nullptr);
+}
+
+nb::object iterate(const describe::Description& description, const nb::dict& given) {
+  IterateOptions options;
+  for (const auto [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    if (value.is_none()) continue;
+    if (name == "resume") {
+      options.resume = Checkpoint::from_text(nb::cast<std::string>(value));
+    } else if (name == "memory_bytes_max") {
+      options.memory_bytes_max = nb::cast<std::uint64_t>(value);
+    } else if (name == "threads_max") {
+      options.threads_max = nb::cast<int>(value);
+    } else if (name == "epoch") {
+      options.epoch = nb::cast<std::uint64_t>(value);
+    } else if (name == "watchdog") {
+      options.watchdog =
+          std::chrono::milliseconds(static_cast<std::int64_t>(nb::cast<double>(value) * 1000));
+    } else if (name == "recording") {
+      options.recording.file = nb::cast<std::string>(value);
+    } else if (name == "tune") {
+      options.tuner.mode = nb::cast<bool>(value) ? TunerMode::on : TunerMode::off;
+    } else if (name == "tuning_profile") {
+      options.tuner.profile = nb::cast<std::string>(value);
+    } else if (name == "order_hash") {
+      options.order_hash = nb::cast<bool>(value);
+    } else {
+      throw Error(ErrorCode::invalid_argument, "iterate has no option '" + name + "'");
+    }
+  }
+  return nb::cast(std::make_unique<PyIterator>(description, std::move(options)));
+}
+
+namespace {
+
+nb::dict as_dict(const StageStatistics& stage) {
+  nb::dict figures;
+  figures["stage"] = stage.label;
+  figures["elements"] = stage.elements;
+  figures["errors"] = stage.errors;
+  figures["work_ns"] = stage.work_ns;
+  figures["wait_ns"] = stage.wait_ns;
+  figures["buffered_elements"] = stage.buffered_elements;
+  figures["buffered_bytes"] = stage.buffered_bytes;
+  return figures;
+}
+
+}  // namespace
+
+void bind_iterators(nb::module_& module) {
+  nb::class_<PipelineStatistics>(module, "Statistics", "What the stages did so far, and how long.")
+      .def_prop_ro("stages",
+                   [](const PipelineStatistics& self) {
+                     nb::list stages;
+                     for (const StageStatistics& stage : self.stages) stages.append(as_dict(stage));
+                     return stages;
+                   })
+      .def_ro("elapsed_ns", &PipelineStatistics::elapsed_ns)
+      .def_ro("consumer_wait_ns", &PipelineStatistics::consumer_wait_ns)
+      .def_ro("process_cpu_ns", &PipelineStatistics::process_cpu_ns)
+      .def_ro("recording_problem", &PipelineStatistics::recording_problem)
+      .def("verdict", &PipelineStatistics::verdict,
+           "Says in one sentence what bounds the rate and what to do about it.")
+      .def("table", &PipelineStatistics::table, "All of it for a person to read.")
+      .def("__str__", &PipelineStatistics::table);
+  nb::class_<TuningReport>(module, "TuningReport", "What the tuner did so far, and why.")
+      .def_ro("verdict", &TuningReport::verdict)
+      .def_ro("profile", &TuningReport::profile)
+      .def("text", &TuningReport::text)
+      .def("__str__", &TuningReport::text);
+  nb::class_<PyIterator>(module, "Iterator", nb::is_weak_referenceable())
+      .def("next", &PyIterator::next)
+      .def("checkpoint", &PyIterator::checkpoint)
+      .def("resume", &PyIterator::resume, nb::arg("checkpoint"))
+      .def("position", &PyIterator::position)
+      .def("order_hash", &PyIterator::order_hash)
+      .def("statistics", &PyIterator::statistics)
+      .def("tuning", &PyIterator::tuning)
+      .def("cancel", &PyIterator::cancel)
+      .def("close", &PyIterator::close)
+      .def_prop_ro("is_closed", &PyIterator::is_closed);
+}
+
+}  // namespace infeed::python

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include <infeed/describe/description.h>
+
+#include "python/nanobind_headers.h"
+
+namespace infeed::python {
+
+using AnyIterator = std::variant<Iterator<Record>, Iterator<ColumnBatch>, Iterator<std::int64_t>,
+                                 Iterator<std::string>, Iterator<TarSample>, Iterator<LabeledFile>>;
+
+/// One consumer's place in a stream, for Python.
+///
+/// All waiting is done without the GIL, in slices of 100 ms; between them Python's signal handlers
+/// run, so Ctrl-C is answered. Thread-safety: any thread; calls wait for each other, except that
+/// statistics(), tuning() and cancel() don't.
+class PyIterator {
+ public:
+  PyIterator(describe::Description description, IterateOptions options);
+  ~PyIterator();
+  PyIterator(const PyIterator&) = delete;
+  PyIterator& operator=(const PyIterator&) = delete;
+
+  /// Returns the next element. Throws nb::stop_iteration at the end.
+  nb::object next();
+  std::string checkpoint();
+  /// Goes on from a checkpoint.
+  void resume(const std::string& checkpoint);
+  std::uint64_t position();
+  std::uint64_t order_hash();
+  PipelineStatistics statistics();
+  TuningReport tuning();
+  void cancel();
+  /// Ends the iteration and frees all that it holds.
+  void close();
+  bool is_closed() const { return is_closed_; }
+
+ private:
+  /// Opens the stream. A resume that takes long is ended by Ctrl-C.
+  void open(std::optional<Checkpoint> from);
+  /// Calls the function with the stream. Throws failed_precondition if it is closed.
+  template <class Function>
+  auto with_stream(const Function& function);
+  std::shared_ptr<AnyIterator> stream();
+  void set_stream(std::shared_ptr<AnyIterator> stream);
+
+  const describe::Description description_;
+  IterateOptions options_;
+  std::mutex calls_;  ///< one call at a time uses the stream; never waited for with the GIL
+  std::mutex pointer_;
+  std::shared_ptr<AnyIterator> stream_;
+  std::atomic<bool> is_closed_ = false;
+};
+
+}  // namespace infeed::python

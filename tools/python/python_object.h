@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "python/nanobind_headers.h"
+
+/// Python objects in the engine's hands, which lets go of them in any thread.
+namespace infeed::python {
+
+/// Takes the GIL. The first time in a thread it makes Python's state of the thread, which stays for
+/// the thread's life: making one for each call would cost 7 to 12 us instead of 0.1.
+class WithGil {
+ public:
+  WithGil();
+  ~WithGil();
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+/// Keeps an object. The last holder takes the GIL to let go of it.
+using SharedObject = std::shared_ptr<nb::object>;
+SharedObject share(nb::object object);
+
+}  // namespace infeed::python

@@ -1,0 +1,110 @@
+#include <infeed/pipeline/from_columns.h>
+#include <infeed/pipeline/generate.h>
+#include <infeed/pipeline/unbatch.h>
+
+#include "python/column.h"
+#include "python/dataset.h"
+#include "python/errors.h"
+#include "python/map_batches.h"
+#include "python/python_object.h"
+
+namespace infeed::python {
+namespace {
+
+using describe::Elements;
+using describe::Making;
+using describe::ObjectId;
+
+struct ObjectStage : StageOptions {
+  ObjectId object = {};
+};
+
+nb::object object_of(const Making& making, const ObjectId& id) {
+  return *static_cast<const nb::object*>(making.object(id).get());
+}
+
+/// Calls next() of a Python iterator.
+class PythonBatches {
+ public:
+  explicit PythonBatches(SharedObject iterator) : iterator_(std::move(iterator)) {}
+
+  std::optional<ColumnBatch> operator()() {
+    const WithGil gil;
+    try {
+      const nb::object element = nb::steal(PyIter_Next(iterator_->ptr()));
+      if (!element.is_valid()) {
+        if (PyErr_Occurred() != nullptr) throw nb::python_error();
+        return std::nullopt;
+      }
+      return take_batch(element);
+    } catch (nb::python_error& exception) {
+      throw error_of(std::move(exception), "the generator");
+    }
+  }
+
+ private:
+  SharedObject iterator_;
+};
+
+Elements generated(const ObjectStage& stage, const Making& making) {
+  const SharedObject factory = share(object_of(making, stage.object));
+  const auto make = [factory] {
+    const WithGil gil;
+    try {
+      return PythonBatches(share(nb::iter((*factory)())));
+    } catch (nb::python_error& exception) {
+      throw error_of(std::move(exception), "the generator's function");
+    }
+  };
+  return describe::batches_of(generate(make, stage));
+}
+
+/// Returns the types of columns that are in memory.
+ColumnSchema schema_of(const ColumnBatch& batch) {
+  ColumnSchema schema;
+  for (std::size_t i = 0; i < batch.names().size(); ++i) {
+    const Column& column = batch.columns()[i];
+    ColumnType type{.name = batch.names()[i],
+                    .dtype = column.dtype(),
+                    .shape = column.dtype() == DType::bytes ? Shape() : column.row_shape(),
+                    .kind = column.kind()};
+    if (column.is_ragged()) type.ragged_levels = static_cast<std::int64_t>(column.levels());
+    if (column.kind() == Column::Kind::padded) type.width = column.width();
+    schema.add(std::move(type));
+  }
+  return schema;
+}
+
+Elements columns_in_memory(const ObjectStage& stage, const Making& making) {
+  const WithGil gil;
+  const ColumnBatch all = take_batch(object_of(making, stage.object));
+  const auto batches = [all, name = stage.name](const describe::BatchRows& rows,
+                                                const ColumnSchema*) {
+    return from_columns(
+        all, rows.size,
+        {.drop_remainder = rows.drop_remainder, .name = rows.name ? rows.name : name});
+  };
+  return Elements{.dataset = from_columns(all, 1, {.name = stage.name}),
+                  .are_rows = true,
+                  .batch_at_source = batches,
+                  .columns = schema_of(all)};
+}
+
+}  // namespace
+
+void add_python_stages(describe::StageTable& table) {
+  table
+      .add("from_numpy", "Gives the rows of arrays that are in memory.", ObjectStage{},
+           describe::StageRole::source)
+      .required("arrays", &ObjectStage::object, "The columns by name.")
+      .makes(columns_in_memory);
+  table
+      .add("from_generator", "Gives the batches of a Python generator.", ObjectStage{},
+           describe::StageRole::source)
+      .required("make", &ObjectStage::object,
+                "A function that returns an iterable of mappings of names to arrays.")
+      .makes(generated);
+  add_map_batches(table);
+}
+
+}  // namespace infeed::python
