@@ -1,3 +1,7 @@
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/range.h>
 
@@ -21,10 +25,11 @@ Stream filtered(const Slots& in, Keep keep) {
 }
 
 template <class Keep>
-void run_filter_suite(Keep keep) {
+void run_filter_suite(Keep keep, int parallelism = 1) {
   run_stage_suite(
-      [keep](auto dataset) {
-        return dataset | filter([keep](const auto& element) { return keep(value_of(element)); });
+      [=](auto dataset) {
+        return dataset | filter([keep](const auto& element) { return keep(value_of(element)); },
+                                {.parallelism = parallelism});
       },
       [keep](const Slots& in) { return filtered(in, keep); });
 }
@@ -46,6 +51,38 @@ TEST(Filter, ThatThrows) {
     if (x % 5 == 2) throw std::runtime_error("filter refuses " + std::to_string(x));
     return x % 5 < 3;
   });
+}
+
+TEST(Filter, PassesTheSuiteInParallel) {
+  run_filter_suite([](std::int64_t x) { return x % 3 != 1; }, 3);
+}
+TEST(Filter, ThatKeepsFewInParallel) {
+  run_filter_suite([](std::int64_t x) { return x % 100 == 42; }, 2);
+}
+TEST(Filter, ThatThrowsInParallel) {
+  run_filter_suite(
+      [](std::int64_t x) {
+        if (x % 5 == 2) throw std::runtime_error("filter refuses " + std::to_string(x));
+        return x % 5 < 3;
+      },
+      3);
+}
+
+/// A slow predicate keeps several threads busy at once.
+TEST(Filter, CallsThePredicateFromSeveralThreads) {
+  std::atomic<int> inside = 0;
+  std::atomic<int> most = 0;
+  const auto meets = [&](std::int64_t x) {
+    const int now = ++inside;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+    while (most < 2 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    --inside;
+    return x % 2 == 0;
+  };
+  EXPECT_EQ(stream_of(range(400) | filter(meets, {.parallelism = 2})), stream_of(range(0, 400, 2)));
+  EXPECT_EQ(most, 2);
 }
 
 TEST(Filter, HasNoKnownLength) {

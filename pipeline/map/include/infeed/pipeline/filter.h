@@ -8,6 +8,11 @@
 
 namespace infeed {
 
+struct FilterOptions {
+  Count parallelism = 1;  ///< as in MapOptions
+  StageName name = {};    ///< as in StageOptions
+};
+
 /// Keeps the elements for which the predicate is true. An exception of the predicate takes the
 /// element's place.
 ///
@@ -17,8 +22,11 @@ namespace infeed {
 ///
 ///     numbers | infeed::enumerate()
 ///             | infeed::filter([](std::int64_t index, std::int64_t) { return index % 2 == 0; })
+///
+/// The predicate is called as const, with parallelism from several threads at once. The order stays
+/// that of the input.
 template <class F>
-auto filter(F predicate, StageOptions options = {});
+auto filter(F predicate, FilterOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -63,6 +71,7 @@ template <class F>
 struct FilterStageFactory {
   using ComposesAsStage = void;
   std::shared_ptr<const F> function;
+  Count parallelism = 1;
 
   template <class Element>
   Dataset<Element> operator()(const Dataset<Element>& input) const {
@@ -81,6 +90,8 @@ struct FilterStageFactory {
       spec.kernel = &filter_kernel<Element, F>;
       spec.function = function;
       spec.one_to_one = false;
+      spec.has_parallelism = true;
+      spec.parallelism = parallelism;
       return Dataset<Element>(make_elementwise(std::move(spec), input.node()));
     } else {
       return input;
@@ -91,9 +102,10 @@ struct FilterStageFactory {
 }  // namespace detail
 
 template <class F>
-auto filter(F predicate, StageOptions options) {
-  return named_stage(
-      options.name, detail::FilterStageFactory<F>{std::make_shared<const F>(std::move(predicate))});
+auto filter(F predicate, FilterOptions options) {
+  return named_stage(options.name,
+                     detail::FilterStageFactory<F>{std::make_shared<const F>(std::move(predicate)),
+                                                   options.parallelism});
 }
 
 }  // namespace infeed
