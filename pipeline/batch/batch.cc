@@ -17,11 +17,12 @@ namespace {
 // A larger size is a mistake (INT64_MAX for "all"), and its bytes couldn't be counted.
 constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 40;
 
-class BatchStage final : public Stage {
+class BatchStage final : public Stage, public Bookmarked {
  public:
   BatchStage(const StageContext& context, std::size_t size, const BatchOptions& options,
              const BatchLayout& layout, std::unique_ptr<Stage> input)
       : Stage(context),
+        Bookmarked(context),
         size_(size),
         options_(options),
         layout_(layout),
@@ -35,7 +36,7 @@ class BatchStage final : public Stage {
   ~BatchStage() override { pool_->close(); }
 
   TracedPlace do_trace(std::uint64_t position) const override {
-    return trace_range(*input_, position * size_, size_);
+    return trace_rows(run(), *input_, position * size_, size_);
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -51,12 +52,14 @@ class BatchStage final : public Stage {
       }
       if (in_.size() == 0) {
         out.set_error(in_.take_error());
+        ++taken_;
         return Pull::values;
       }
       append_rows();
       if (partial_.size() < size_) continue;
       produced_bytes += memory_.bytes();
       if (!hand_over(out)) return Pull::values;
+      note_bookmark_if_due(position() + out.size());
       if (out.size() >= want || produced_bytes >= kChunkBytesMax) return Pull::values;
       if (since_begin.is_due()) return Pull::values;
     }
@@ -69,7 +72,18 @@ class BatchStage final : public Stage {
       return Stage::do_skip(count, known);
     }
     const std::uint64_t rows = input_->skip(count * size_, known);
+    taken_ += rows;
+    if (every() != 0) bookmark_at_ = taken_ - taken_ % every();
     return batch_count(rows, size_, options_.drop_remainder);
+  }
+
+  bool go_to(const Bookmark& bookmark, Known known) override {
+    if (bookmark.inputs.size() != 1 || !bookmark.state.empty()) throw bad_bookmark();
+    if (!in_.empty() || partial_.size() > 0 || bookmark.inputs[0] < taken_) return false;
+    if (!pass_over(*input_, bookmark.inputs[0] - taken_, known)) return false;
+    taken_ = bookmark_at_ = bookmark.inputs[0];
+    if (every() != 0) bookmark_at_ -= taken_ % every();
+    return true;
   }
 
  private:
@@ -125,6 +139,15 @@ class BatchStage final : public Stage {
       memory_.grow(row.payload_bytes_run(in_.front(), count));
     partial_.get()->append(in_.front(), count);
     in_.drop_front(count);
+    taken_ += count;
+  }
+
+  /// Notes that the next batch begins with the next element of the input. Errors before have taken no
+  /// row, so that doesn't follow from the number of batches.
+  void note_bookmark_if_due(std::uint64_t given) {
+    if (every() == 0 || taken_ - bookmark_at_ < every()) return;
+    bookmark_at_ = taken_ - taken_ % every();
+    note_bookmark(given, {taken_});
   }
 
   const std::size_t size_;
@@ -135,6 +158,8 @@ class BatchStage final : public Stage {
   const std::shared_ptr<BatchPool> pool_;
   Reservation memory_;  ///< for the batch that is being filled
   BatchReference partial_;
+  std::uint64_t taken_ = 0;        ///< elements of the input, errors included
+  std::uint64_t bookmark_at_ = 0;  ///< multiple of every() that the last bookmark stands behind
   bool ended_ = false;
 };
 
@@ -156,6 +181,12 @@ class BatchNode final : public Node {
   }
   std::optional<std::uint64_t> input_taken(std::uint64_t given) const override {
     return elements_of_batches(given, size_);
+  }
+  bool needs_bookmark(Known known) const override { return known != Known::no_errors; }
+  StreamPlace input_resumed(std::size_t input, const ResumedStage& stage) const override {
+    const auto rows = elements_of_batches(stage.place.position, size_);
+    if (stage.known != Known::no_errors || !rows) return Node::input_resumed(input, stage);
+    return stage.place.at(*rows);
   }
   std::uint64_t buffer_bytes_min() const override { return size_ * layout_.row->size; }
   /// The last batch may have fewer rows, but it has the memory of a whole one.

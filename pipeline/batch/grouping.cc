@@ -11,6 +11,7 @@
 
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
+#include "engine/recording/note_calls.h"
 
 namespace infeed::detail {
 namespace {
@@ -59,6 +60,12 @@ class GroupingStage final : public Stage {
       ++skipped;
     }
     return skipped;
+  }
+
+  TracedPlace do_trace(std::uint64_t position) const override {
+    if (spec_.key != nullptr) return Stage::do_trace(position);
+    const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
+    return trace_rows(run(), *input_, position * size, size);
   }
 
  private:
@@ -255,6 +262,14 @@ class GroupingNode final : public Node {
     if (spec_.key != nullptr) return {};
     return elements_of_batches(given,
                                static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0)));
+  }
+  bool needs_bookmark(Known known) const override {
+    return spec_.key != nullptr || known != Known::no_errors;
+  }
+  StreamPlace input_resumed(std::size_t input, const ResumedStage& stage) const override {
+    const auto rows = input_taken(stage.place.position);
+    if (stage.known != Known::no_errors || !rows) return Node::input_resumed(input, stage);
+    return stage.place.at(*rows);
   }
   std::uint64_t buffer_bytes_min() const override {
     const std::uint64_t each = input().element_bytes_min();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <fmt/format.h>
 #include <optional>
 #include <span>
@@ -11,8 +12,8 @@
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/reservation.h>
-#include <infeed/records/detail/store_number.h>
 
+#include "batch/pack_bookmark.h"
 #include "batch/pack_documents.h"
 #include "batch/pack_rows.h"
 #include "engine/iterator_context.h"
@@ -22,31 +23,8 @@ namespace {
 
 using TooLong = PackOptions::TooLong;
 
-std::vector<PackColumnPlan> plan_columns(const std::vector<PackedColumn>& columns,
-                                         const std::vector<DType>& dtypes) {
-  std::vector<PackColumnPlan> plans;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    PackColumnPlan plan{.dtype = dtypes[i],
-                        .item_bytes = item_bytes(dtypes[i]),
-                        .length = static_cast<std::size_t>(columns[i].length)};
-    if (!store_number(columns[i].padding, dtypes[i], &plan.padding)) {
-      refuse_packing(fmt::format("column '{}' is of {}, but is to be filled up with {}",
-                                 columns[i].name, to_string(dtypes[i]), columns[i].padding));
-    }
-    plans.push_back(plan);
-  }
-  return plans;
-}
-
-std::shared_ptr<const ColumnNames> packed_names(const std::vector<PackedColumn>& columns) {
-  std::vector<std::string> names;
-  for (const PackedColumn& column : columns) {
-    for (const char* suffix : {"", "_segment_ids", "_positions"}) {
-      names.push_back(column.name + suffix);
-    }
-  }
-  return column_names(std::move(names));
-}
+// A bookmark with more numbers would make the checkpoint longer than 4 KB.
+constexpr std::size_t kRoomNumbersMax = 768;
 
 // In the order of kPackCounts.
 enum PackCount : std::size_t { kRoomItems, kHeldItems, kDroppedItems };
@@ -62,11 +40,15 @@ std::string pack_text(std::string_view label, std::span<const std::uint64_t> cou
                      dropped == 0 ? "" : fmt::format("; {} items were cut off", dropped));
 }
 
-class PackStage final : public Stage {
+class PackStage final : public Stage, public Bookmarked {
  public:
   PackStage(const StageContext& context, const PackSpec& spec, const TypeInfo& in_type,
             std::unique_ptr<Stage> input)
-      : Stage(context), spec_(spec), input_(std::move(input)), documents_(spec, in_type) {
+      : Stage(context),
+        Bookmarked(context),
+        spec_(spec),
+        input_(std::move(input)),
+        documents_(spec, in_type) {
     if (!documents_.is_columns()) begin_rows(spec.options.columns, spec.input.dtypes);
   }
 
@@ -93,6 +75,34 @@ class PackStage final : public Stage {
     return Pull::values;
   }
 
+ protected:
+  /// Goes to where the next batch begins, and packs again what came from there on. Errors among it
+  /// were handed over before.
+  bool go_to(const Bookmark& bookmark, Known known) override {
+    std::optional<PackBookmark> to = PackBookmark::of(bookmark);
+    if (!to) throw bad_bookmark();
+    const std::uint64_t read = element_ + documents_.chunk().slots();
+    if (to->begin.element < read) return false;
+    if (!pass_over(*input_, to->begin.element - read, known)) return false;
+    documents_.forget();
+    element_ = to->begin.element;
+    part_number_ = 0;
+    begins_.clear();
+    room_ = std::move(to->room);
+    rows_.reset();
+    if (!documents_.is_columns()) begin_rows(spec_.options.columns, spec_.input.dtypes);
+    if (!begin_within_element(to->begin)) return false;
+    ErrorPointer given_before;
+    while (place() < to->end) {
+      const Pull pulled = take_document(given_before);
+      if (pulled == Pull::cancelled) return false;
+      if (pulled == Pull::end) throw bad_bookmark();
+    }
+    parts_ = to->parts;
+    bookmark_at_ = every() == 0 ? 0 : parts_ / every();
+    return true;
+  }
+
  private:
   Pull finish(Chunk& out) {
     const bool is_left = rows_ && rows_->batches() != 0;
@@ -105,8 +115,40 @@ class PackStage final : public Stage {
 
   void append_batch(Chunk& out) {
     out.append(rows_->take_batch());
+    begins_.pop_front();
     hold_batches();
     note_fill();
+    if (every() != 0 && parts_ / every() != bookmark_at_) note_bookmark_behind(out);
+  }
+
+  void note_bookmark_behind(const Chunk& out) {
+    bookmark_at_ = parts_ / every();
+    std::vector<std::uint64_t> room = rows_->room_before_next_batch();
+    if (room.size() > kRoomNumbersMax || ended_) return;
+    const PackBookmark bookmark{begins_.empty() ? place() : begins_.front(), place(), parts_,
+                                std::move(room)};
+    note_bookmark(position() + out.size(), {bookmark.begin.element}, bookmark.state());
+  }
+
+  /// Returns the place of the next part.
+  PackPlace place() const { return {element_, documents_.document(), part_number_}; }
+
+  /// Begins the element of a place if it lies within one. Returns false when cancelled.
+  bool begin_within_element(const PackPlace& begin) {
+    if (begin.document == 0 && begin.part == 0) return true;
+    Chunk& in = documents_.chunk();
+    const Pull pulled = input_->pull(in, in.capacity());
+    if (pulled == Pull::cancelled) return false;
+    if (pulled == Pull::end || in.size() == 0) throw bad_bookmark();
+    begin_element();
+    if (!room_.empty() || !documents_.go_to(begin.document)) throw bad_bookmark();
+    part_number_ = static_cast<std::size_t>(begin.part);
+    return true;
+  }
+
+  void end_element() {
+    documents_.end();
+    ++element_;
   }
 
   /// Places the next document, or a part of it.
@@ -118,23 +160,22 @@ class PackStage final : public Stage {
     }
     if (in.size() == 0) {
       error = in.take_error();
+      ++element_;
       return Pull::values;
     }
     try {
       if (!documents_.is_begun()) begin_element();
     } catch (...) {
       error = current_error();
-      documents_.end();
+      end_element();
       return Pull::values;
     }
+    if (!room_.empty()) throw bad_bookmark();
     if (documents_.has_document()) {
       documents_.values(whole_);
       place_document(error);
-    } else {
-      documents_.end();
-      return Pull::values;
     }
-    if (!documents_.has_document()) documents_.end();
+    if (!documents_.has_document()) end_element();
     return Pull::values;
   }
 
@@ -172,6 +213,7 @@ class PackStage final : public Stage {
     batch_bytes_ = packed_batch_bytes(plans, spec_.rows);
     rows_.emplace(plans, packed_names(columns), spec_.rows,
                   static_cast<std::size_t>(spec_.options.window));
+    if (rows_->begin_with_room(room_)) room_.clear();
   }
 
   void place_document(ErrorPointer& error) {
@@ -197,8 +239,10 @@ class PackStage final : public Stage {
     }
     if (has_items) {
       rows_->place(part_);
+      if (rows_->batches() > begins_.size()) begins_.push_back(place());
       hold_batches();
     }
+    ++parts_;
     if (has_more) {
       ++part_number_;
     } else {
@@ -249,7 +293,12 @@ class PackStage final : public Stage {
   std::size_t held_batches_ = 0;
   std::vector<PackValues> whole_;
   std::vector<PackValues> part_;
-  std::size_t part_number_ = 0;  ///< number of the part of a split document
+  std::size_t part_number_ = 0;      ///< number of the part of a split document
+  std::uint64_t element_ = 0;        ///< number in the input of the element in front
+  std::uint64_t parts_ = 0;          ///< parts of documents, so far
+  std::deque<PackPlace> begins_;     ///< the parts that began the batches in the making
+  std::vector<std::uint64_t> room_;  ///< for rows_, if it isn't there yet
+  std::uint64_t bookmark_at_ = 0;    ///< parts_ / every() at the last bookmark
   bool ended_ = false;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -8,11 +9,40 @@
 
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/pack.h>
+#include <infeed/records/detail/store_number.h>
+
+#include "batch/pack_rows.h"
 
 namespace infeed::detail {
 
 [[noreturn]] inline void refuse_packing(std::string message) {
   throw Error(ErrorCode::invalid_argument, "pack: " + std::move(message));
+}
+
+inline std::vector<PackColumnPlan> plan_columns(const std::vector<PackedColumn>& columns,
+                                                const std::vector<DType>& dtypes) {
+  std::vector<PackColumnPlan> plans;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    PackColumnPlan plan{.dtype = dtypes[i],
+                        .item_bytes = item_bytes(dtypes[i]),
+                        .length = static_cast<std::size_t>(columns[i].length)};
+    if (!store_number(columns[i].padding, dtypes[i], &plan.padding)) {
+      refuse_packing(fmt::format("column '{}' is of {}, but is to be filled up with {}",
+                                 columns[i].name, to_string(dtypes[i]), columns[i].padding));
+    }
+    plans.push_back(plan);
+  }
+  return plans;
+}
+
+inline std::shared_ptr<const ColumnNames> packed_names(const std::vector<PackedColumn>& columns) {
+  std::vector<std::string> names;
+  for (const PackedColumn& column : columns) {
+    for (const char* suffix : {"", "_segment_ids", "_positions"}) {
+      names.push_back(column.name + suffix);
+    }
+  }
+  return column_names(std::move(names));
 }
 
 struct PackSpec {
@@ -49,9 +79,21 @@ class PackDocuments {
     }
   }
   void next() { ++document_; }
+  /// Returns the number of the next document of the element; 0 if the element hasn't begun.
+  std::uint64_t document() const { return is_begun() ? document_ : 0; }
+  /// Goes to a document of the element that has begun. Returns false if it has fewer.
+  bool go_to(std::uint64_t document) {
+    document_ = static_cast<std::size_t>(document);
+    return document < count_;
+  }
   void end() {
     in_.type().destroy(in_.front(), 1);
     in_.drop_front(1);
+    count_ = 0;
+  }
+  /// Drops all elements.
+  void forget() {
+    in_.clear();
     count_ = 0;
   }
   bool is_columns() const { return spec_.input.values == nullptr; }

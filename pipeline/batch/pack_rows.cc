@@ -64,6 +64,7 @@ std::uint64_t PackRows::row_for(std::span<const PackValues> document) {
 }
 
 std::uint64_t PackRows::begin_row() {
+  if (next_ % rows_ == 0) begins_.push_back(room_of_open_rows());
   if (next_ - first_open_ == window_) close_first();
   if (next_ % rows_ == 0) batches_.push_back(new_batch());
   const std::size_t slot = slot_of(next_);
@@ -78,6 +79,12 @@ void PackRows::place(std::span<const PackValues> document) {
   const std::uint64_t row = row_for(document);
   const std::size_t slot = slot_of(row);
   const std::int32_t segment = ++segments_[slot];
+  if (is_given(row)) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      free_[slot * columns_.size() + c] -= document[c].count;
+    }
+    return;
+  }
   Making& batch = batches_[static_cast<std::size_t>(row / rows_ - first_batch_)];
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const PackColumnPlan& column = columns_[c];
@@ -95,6 +102,10 @@ void PackRows::place(std::span<const PackValues> document) {
 }
 
 void PackRows::close_first() {
+  if (is_given(first_open_)) {
+    ++first_open_;
+    return;
+  }
   const std::size_t slot = slot_of(first_open_);
   Making& batch = batches_[static_cast<std::size_t>(first_open_ / rows_ - first_batch_)];
   for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -123,8 +134,39 @@ ColumnBatch PackRows::take_batch() {
     }
   }
   batches_.pop_front();
+  begins_.pop_front();
   ++first_batch_;
   return {names_, std::move(columns)};
+}
+
+std::vector<std::uint64_t> PackRows::room_of_open_rows() const {
+  std::vector<std::uint64_t> room;
+  room.reserve(static_cast<std::size_t>(next_ - first_open_) * columns_.size());
+  for (std::uint64_t row = first_open_; row < next_; ++row) {
+    const std::size_t* const own = free_.data() + slot_of(row) * columns_.size();
+    room.insert(room.end(), own, own + columns_.size());
+  }
+  return room;
+}
+
+bool PackRows::begin_with_room(std::span<const std::uint64_t> room) {
+  const std::size_t columns = columns_.size();
+  const std::size_t open = columns == 0 ? 0 : room.size() / columns;
+  if (columns == 0 || room.size() % columns != 0 || open > window_) return false;
+  for (std::size_t i = 0; i < room.size(); ++i) {
+    if (room[i] > columns_[i % columns].length) return false;
+  }
+  // The rows' numbers only tell batches apart, so the first open one may have any.
+  first_batch_ = (open + rows_ - 1) / rows_;
+  next_ = first_batch_ * rows_;
+  first_open_ = next_ - open;
+  for (std::size_t i = 0; i < open; ++i) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      free_[slot_of(first_open_ + i) * columns + c] =
+          static_cast<std::size_t>(room[i * columns + c]);
+    }
+  }
+  return true;
 }
 
 Tensor PackRows::new_tensor(DType dtype, std::size_t length) const {

@@ -55,6 +55,15 @@ class PackRows {
 
   std::size_t batches() const { return batches_.size(); }
 
+  /// Returns the room that the open rows had, in items of each column, when the next batch's first
+  /// row began; as it is now, if that row hasn't begun. What the next batches get depends on nothing
+  /// else.
+  std::vector<std::uint64_t> room_before_next_batch() const {
+    return begins_.empty() ? room_of_open_rows() : begins_.front();
+  }
+  /// Goes on, before the first document, from such room. Returns false if it is impossible.
+  bool begin_with_room(std::span<const std::uint64_t> room);
+
   /// Returns the counts of the rows that were closed since the last call.
   FilledRows take_filled() { return std::exchange(filled_, {}); }
 
@@ -70,6 +79,10 @@ class PackRows {
   };
   using Making = std::vector<PackedTensor>;  ///< a batch; one per column
 
+  std::vector<std::uint64_t> room_of_open_rows() const;
+  /// Returns true for a row of a batch that was handed over before begin_with_room().
+  bool is_given(std::uint64_t row) const { return row < first_batch_ * rows_; }
+
   bool has_room(std::size_t slot, std::span<const PackValues> document) const;
   std::uint64_t row_for(std::span<const PackValues> document);
   std::uint64_t begin_row();
@@ -84,7 +97,8 @@ class PackRows {
   const std::size_t window_;
   const TensorPool pool_;
   std::deque<Making> batches_;
-  std::uint64_t first_batch_ = 0;  ///< the number of batches_.front()
+  std::deque<std::vector<std::uint64_t>> begins_;  ///< room_before_next_batch() of each
+  std::uint64_t first_batch_ = 0;                  ///< the number of batches_.front()
   std::uint64_t first_open_ = 0;
   std::uint64_t next_ = 0;              ///< number of the next row to begin
   std::vector<std::size_t> free_;       ///< room in items, for each column of each open row

@@ -73,6 +73,11 @@ class RowFillingNode final : public Node {
   std::optional<std::uint64_t> input_taken(std::uint64_t given) const override {
     return elements_of_batches(given, spec_.size);
   }
+  StreamPlace input_resumed(std::size_t input, const ResumedStage& stage) const override {
+    const auto rows = elements_of_batches(stage.place.position, spec_.size);
+    if (stage.known != Known::no_errors || !rows) return Node::input_resumed(input, stage);
+    return stage.place.at(*rows);
+  }
   std::uint64_t buffer_bytes_min() const override { return spec_.batch_bytes_min; }
   std::uint64_t element_bytes_min() const override { return type().size + spec_.batch_bytes_min; }
 

@@ -29,7 +29,7 @@ class UnbatchStage final : public Stage {
       ErrorPointer error;
       const std::size_t count = std::min(rows_ - row_, want - out.size());
       const KernelResult taken = access_.take(in_.front(), row_, count, out.back(), error);
-      if (run().recorder() != nullptr) note_taken(position() + out.size(), taken.produced);
+      if (run().keeps_places()) note_taken(position() + out.size(), taken.produced);
       out.grow(taken.produced);
       pass(taken.consumed);
       if (error != nullptr) out.set_error(std::move(error));

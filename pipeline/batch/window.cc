@@ -273,6 +273,12 @@ class WindowNode final : public Node {
   Cardinality cardinality() const override {
     return input().cardinality().transform([this](std::uint64_t n) { return shape_.count(n); });
   }
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    const std::uint64_t before = std::max<std::uint64_t>(stage.place.position, 1) - 1;
+    std::uint64_t elements = 0;
+    const bool is_much = __builtin_mul_overflow(before, shape_.shift, &elements);
+    return stage.place.at(is_much ? 0 : elements);
+  }
   std::uint64_t buffer_bytes_min() const override {
     const Cardinality upstream = input().cardinality();
     const std::uint64_t each = input().element_bytes_min();

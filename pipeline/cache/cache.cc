@@ -90,7 +90,7 @@ class MemoryCacheStage final : public Stage {
     }
     const Pull pulled = input_->pull(out, want);
     if (filling_ != nullptr && pulled == Pull::values) keep(out);
-    if (pulled == Pull::values && filling_ != nullptr && run().recorder() != nullptr)
+    if (pulled == Pull::values && filling_ != nullptr && run().keeps_places())
       note_places(filling_->places(), position(), out.size(), input_->stage(), position());
     if (filling_ != nullptr && pulled == Pull::end) publish();
     if (pulled == Pull::end) release();
@@ -130,7 +130,7 @@ class MemoryCacheStage final : public Stage {
     if (keeps) content_ = shared_->get();
     if (content_ != nullptr && reserve([&] { memory_.grow(content_->bytes()); })) {
       run().counters().note_hidden_errors(content_->errors_on_the_way());
-      run().note_inner_draws(content_->inner_draws(), input_context_.inner);
+      run().seeds().note_inner_draws(content_->inner_draws(), input_context_.inner);
       publish_level(*content_);
       return;
     }
@@ -167,7 +167,7 @@ class MemoryCacheStage final : public Stage {
 
   void publish() {
     filling_->note_errors_on_the_way(run().counters().errors_before(counters()));
-    filling_->note_inner_draws(run().inner_draws(node_, input_context_.inner));
+    filling_->note_inner_draws(run().seeds().inner_draws(node_, input_context_.inner));
     shared_->publish(std::exchange(filling_, nullptr));
   }
 
@@ -238,6 +238,10 @@ class MemoryCacheNode final : public Node {
         .transform([this](std::uint64_t n) { return n * element_bytes_min(); })
         .count();
   }
+  /// A resume hands through what isn't kept, unless elements have failed.
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    return {0, stage.known == Known::no_errors ? stage.place.position : 0, true};
+  }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
@@ -250,10 +254,10 @@ class MemoryCacheNode final : public Node {
     const IteratorContext& run = context.run;
     const Node* const outermost = context.inner.outermost;
     const bool draws_by_outermost = outermost != nullptr && draws_;
-    if (!draws_by_outermost && !run.adopted_other_seeds()) return shared_;
-    std::vector<std::string> signature = signature_of(input(), run.adopted_seeds());
+    if (!draws_by_outermost && !run.seeds().are_others()) return shared_;
+    std::vector<std::string> signature = signature_of(input(), run.seeds().adopted());
     if (draws_by_outermost) {
-      signature.push_back(std::to_string(run.seeds_of(*outermost).seed));
+      signature.push_back(std::to_string(run.seeds().of(*outermost).seed));
     } else if (signature == signature_of(input())) {
       return shared_;
     }

@@ -314,7 +314,7 @@ FileCacheNode::FileCacheNode(std::string name, StoreDescription description, Nod
     : Node(std::move(name), input->type(), {input}), description_(std::move(description)) {}
 
 std::unique_ptr<Stage> FileCacheNode::make_stage(const StageContext& context) const {
-  return std::make_unique<FileCacheStage>(context, description_with(context.run.adopted_seeds()),
+  return std::make_unique<FileCacheStage>(context, description_with(context.run.seeds().adopted()),
                                           input());
 }
 

@@ -26,6 +26,10 @@ class FileCacheNode final : public Node, public KeepsSeeds {
 
   std::string signature() const override { return name(); }
   Cardinality cardinality() const override { return input().cardinality(); }
+  /// A resume hands through what isn't kept, unless elements have failed.
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    return {0, stage.known == Known::no_errors ? stage.place.position : 0, true};
+  }
   /// Returns the description for a run that draws from these seeds, and so has other elements than
   /// the dataset's own.
   StoreDescription description_with(const AdoptedSeeds& adopted) const;

@@ -12,17 +12,17 @@ namespace {
 /// Returns the seed of the outermost flat_map, by which all stages in an inner dataset draw.
 std::string seed_of_outermost(const StageContext& store) {
   const Node* const outermost = store.inner.outermost;
-  return outermost == nullptr ? "none" : std::to_string(store.run.seeds_of(*outermost).seed);
+  return outermost == nullptr ? "none" : std::to_string(store.run.seeds().of(*outermost).seed);
 }
 
 }  // namespace
 
 std::vector<StoredDraw> draws_of_run(const StageContext& store, const Node& input) {
-  const InnerDraws drawn = store.run.inner_draws(input, store.inner);
+  const InnerDraws drawn = store.run.seeds().inner_draws(input, store.inner);
   std::vector<StoredDraw> draws;
   if (drawn.by_outermost) draws.push_back({StoredDraw::kOutermost, seed_of_outermost(store)});
   AdoptedSeeds seeds;
-  for (const Node* const node : drawn.nodes) seeds.emplace(node, store.run.seeds_of(*node));
+  for (const Node* const node : drawn.nodes) seeds.emplace(node, store.run.seeds().of(*node));
   const std::vector<std::string> without = signature_of(input);
   const std::vector<std::string> lines = signature_of(input, seeds);
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -46,7 +46,7 @@ bool are_of_run(const std::vector<StoredDraw>& draws, const StageContext& store,
   const AdoptedSeeds seeds = seeds_in(draws, input);
   return std::all_of(seeds.begin(), seeds.end(),
                      [&](const auto& entry) {
-                       return store.run.seeds_of(*entry.first).seed == entry.second.seed;
+                       return store.run.seeds().of(*entry.first).seed == entry.second.seed;
                      }) &&
          std::all_of(draws.begin(), draws.end(), [&](const StoredDraw& draw) {
            return draw.stage != StoredDraw::kOutermost || draw.line == seed_of_outermost(store);
@@ -61,7 +61,7 @@ void note_in_run(const std::vector<StoredDraw>& draws, const StageContext& store
                        std::any_of(draws.begin(), draws.end(), [](const StoredDraw& draw) {
                          return draw.stage == StoredDraw::kOutermost;
                        });
-  store.run.note_inner_draws(drawn, store.inner);
+  store.run.seeds().note_inner_draws(drawn, store.inner);
 }
 
 }  // namespace infeed::detail

@@ -1,5 +1,7 @@
 #include "infeed/pipeline/concatenate.h"
 
+#include <algorithm>
+
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
@@ -9,19 +11,23 @@
 namespace infeed::detail {
 namespace {
 
-class ConcatenateStage final : public Stage {
+class ConcatenateStage final : public Stage, public Bookmarked {
  public:
   ConcatenateStage(const StageContext& context, const Node& first, const Node& second)
-      : Stage(context), context_(context), second_(second), current_(first.open(context)) {}
+      : Stage(context),
+        Bookmarked(context),
+        context_(context),
+        second_(second),
+        current_(first.open(context)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (current_ != nullptr) {
       const Pull pulled = current_->pull(out, want);
-      if (pulled == Pull::values && run().recorder() != nullptr)
+      if (pulled == Pull::values && run().keeps_places())
         note_places(places_, position(), out.size(), *current_, position() - began_at_);
       if (pulled != Pull::end) return pulled;
       began_at_ = position() + out.slots();
-      if (ErrorPointer error = open_second()) {
+      if (ErrorPointer error = open_second(began_at_)) {
         out.set_error(std::move(error));
         return Pull::values;
       }
@@ -35,18 +41,26 @@ class ConcatenateStage final : public Stage {
     while (current_ != nullptr) {
       skipped += current_->skip(count - skipped, known);
       if (skipped == count || run().cancelled()) break;
-      if (open_second() != nullptr) ++skipped;
+      if (open_second(position() + skipped) != nullptr) ++skipped;
       began_at_ = position() + skipped;
     }
     return skipped;
   }
 
+  /// Begins the second input.
+  bool go_to(const Bookmark& bookmark, Known) override {
+    if (bookmark.inputs.size() != 2 || !bookmark.state.empty()) throw bad_bookmark();
+    if (second_opened_) return false;
+    began_at_ = bookmark.given;
+    if (ErrorPointer error = open_second(bookmark.given)) throw Error(*error);
+    return true;
+  }
   TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
  private:
   /// Opens the second input when the current one has ended. Afterwards current_ is the second
   /// input, or null if it was the second already, or if the second can't be opened.
-  ErrorPointer open_second() {
+  ErrorPointer open_second(std::uint64_t given) {
     current_ = nullptr;
     if (second_opened_) return nullptr;
     second_opened_ = true;
@@ -55,6 +69,7 @@ class ConcatenateStage final : public Stage {
       context.input_ordinal = 1;
       context.set_pass(epoch());
       current_ = second_.open(context);
+      if (every() != 0 && given > 0) note_bookmark(given, {given, 0});
       return nullptr;
     } catch (...) {
       return error_of_opening();
@@ -80,6 +95,14 @@ class ConcatenateNode final : public Node {
     if (first.is_infinite() || second.is_infinite()) return Cardinality::infinite();
     if (first.is_unknown() || second.is_unknown()) return Cardinality::unknown();
     return Cardinality::finite(first.count() + second.count());
+  }
+  bool needs_bookmark(Known) const override { return !input().cardinality().is_finite(); }
+  StreamPlace input_resumed(std::size_t i, const ResumedStage& stage) const override {
+    const Cardinality first = input().cardinality();
+    const std::uint64_t at = stage.place.position;
+    std::uint64_t length = first.is_finite() ? first.count() : at;
+    if (stage.bookmark != nullptr) length = stage.bookmark->given;
+    return stage.place.at(i == 0 ? std::min(at, length) : at - std::min(at, length));
   }
 
  protected:

@@ -113,7 +113,7 @@ class SelectStage final : public Stage {
 
   /// Notes the choice if the run is recorded.
   void note_choice(std::size_t input) {
-    if (run().recorder() == nullptr) return;
+    if (!run().keeps_places()) return;
     drawn_.push_back(static_cast<std::uint16_t>(std::min<std::size_t>(input, ChoiceLog::kNone)));
     if (drawn_.size() == kChoicesAtOnce) write_choices();
   }

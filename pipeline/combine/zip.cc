@@ -145,6 +145,9 @@ class ZipNode final : public Node {
     if (unknown) return Cardinality::unknown();
     return shortest ? Cardinality::finite(*shortest) : Cardinality::infinite();
   }
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    return stage.place;
+  }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

@@ -10,7 +10,7 @@
 #include "engine/freed_memory.h"
 #include "engine/iterator_context.h"
 #include "engine/recording/recorder.h"
-#include "engine/resume_report.h"
+#include "engine/resume/resume_report.h"
 #include "engine/seeds/kept_seeds.h"
 #include "engine/seeds/signature.h"
 #include "engine/threads/clock.h"
@@ -56,6 +56,18 @@ void drop_stages(std::unique_ptr<Stage>& root, IteratorContext& run) {
   give_memory_of_run_back(run.memory().peak_bytes());
 }
 
+/// Returns the root as a resume from the checkpoint finds it.
+ResumedStage resumed_at(const Checkpoint& checkpoint) {
+  return {.place = {checkpoint.epoch, checkpoint.position},
+          .bookmark = nullptr,
+          .taken = checkpoint.taken.elements,
+          .known = checkpoint.errors == 0 ? Known::no_errors : Known::nothing};
+}
+
+std::string why_it_ended(const ErrorPointer& failure) {
+  return failure == nullptr ? "end of data" : failure->what();
+}
+
 /// Throws if a bound is impossible, or names no stage: it would be ignored silently.
 void check_bounds(IteratorContext& run) {
   for (const KnobBound& bound : run.knobs().bounds()) {
@@ -88,7 +100,7 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
   check_memory(*node_, options.memory_bytes_max);
   AdoptedSeeds seeds = options.resume ? check_signature(*options.resume, *node_) : AdoptedSeeds();
   add_kept_seeds(*node_, seeds);
-  run_->adopt_seeds(std::move(seeds));
+  run_->seeds().adopt(std::move(seeds));
   if (options.stop.stop_possible()) stop_.emplace(options.stop, [run = run_] { run->cancel(); });
   if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
   StageContext context{.run = *run_, .counters = nullptr};
@@ -100,7 +112,8 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
   }
   root_ = node_->open(context);
   check_bounds(*run_);
-  if (options.resume) resume(options);
+  if (options.resume) run_->bookmarks().adopt(options.resume->bookmarks, *node_, run_->counters());
+  if (options.resume || options.skip > 0) resume(options);
 }
 
 IteratorCore::~IteratorCore() {
@@ -108,7 +121,7 @@ IteratorCore::~IteratorCore() {
     leave_to_parent();
     return;
   }
-  finish_recording(root_ == nullptr ? why_it_ended() : "iterator destroyed");
+  finish_recording(root_ == nullptr ? why_it_ended(failure_) : "iterator destroyed");
   run_->cancel();
   ready_ = nullptr;
   watchdog_ = nullptr;
@@ -117,7 +130,7 @@ IteratorCore::~IteratorCore() {
 }
 
 void IteratorCore::resume(const IterateOptions& options) {
-  const Checkpoint& checkpoint = *options.resume;
+  const Checkpoint checkpoint = options.resume.value_or(Checkpoint{});
   std::uint64_t skipped = 0;
   try {
     const ResumeReport report(*run_, options, checkpoint.position);
@@ -125,6 +138,7 @@ void IteratorCore::resume(const IterateOptions& options) {
     const ResumeWait resume_wait(run_->counters());
     skipped = root_->skip(checkpoint.position,
                           checkpoint.errors == 0 ? Known::no_errors : Known::nothing);
+    if (skipped == checkpoint.position) skipped += root_->skip(options.skip, Known::nothing);
     if (run_->cancelled()) throw Error(*cancellation("while it resumed"));
   } catch (...) {
     fail(terminal_error());
@@ -151,6 +165,8 @@ bool IteratorCore::refill() {
     if (failure_ != nullptr) throw Error(*failure_);
     if (ended_) return false;
     check_process();
+    if (run_->bookmarks().are_many())
+      run_->bookmarks().forget_before(resumed_at(checkpoint()), *node_, run_->counters());
     switch (pull_root()) {
       case Pull::values:
         if (chunk_.size() > 0) return true;
@@ -263,10 +279,6 @@ void IteratorCore::finish_recording(const std::string& why) {
   if (run_->recorder() != nullptr) run_->recorder()->finish(why);
 }
 
-std::string IteratorCore::why_it_ended() const {
-  return failure_ == nullptr ? "end of data" : failure_->what();
-}
-
 void IteratorCore::record_step(const StepTimes& step) {
   if (Recorder* const recorder = run_->recorder()) {
     recorder->steps().expect();
@@ -298,19 +310,22 @@ void IteratorCore::fail(const ErrorPointer& error) {
 void IteratorCore::end_stages() {
   run_->counters().note_end();
   if (tuner_ != nullptr) tuner_->stop();
-  if (!steps_are_late_) finish_recording(why_it_ended());
+  if (!steps_are_late_) finish_recording(why_it_ended(failure_));
   run_->cancel();
   ready_ = nullptr;
   drop_stages(root_, *run_);
 }
 
 Checkpoint IteratorCore::checkpoint() const {
-  return Checkpoint{.position = position(),
-                    .epoch = epoch_,
-                    .errors = before_.errors + run_->counters().errors_seen(),
-                    .taken = before_.taken,
-                    .order_hash = order_hash_.value(),
-                    .signature = signature_of(*node_, run_->seeds_for_checkpoint())};
+  Checkpoint checkpoint{.position = position(),
+                        .epoch = epoch_,
+                        .errors = before_.errors + run_->counters().errors_seen(),
+                        .taken = before_.taken,
+                        .order_hash = order_hash_.value(),
+                        .signature = signature_of(*node_, run_->seeds().for_checkpoint()),
+                        .bookmarks = {}};
+  checkpoint.bookmarks = run_->bookmarks().at(resumed_at(checkpoint), *node_, run_->counters());
+  return checkpoint;
 }
 
 /// Starts the tuner: when the first element is asked for, or when a stage with a knob opens later.

@@ -22,12 +22,6 @@ int checked_threads_max(int threads_max) {
               fmt::format("threads_max is {}; give 1 or more, or 0 for no limit", threads_max));
 }
 
-void add_those_in(const detail::AdoptedSeeds& seeds, const Node& node,
-                  std::vector<const Node*>& nodes) {
-  if (seeds.contains(&node)) nodes.push_back(&node);
-  for (const NodePointer& input : node.inputs()) add_those_in(seeds, *input, nodes);
-}
-
 std::shared_ptr<Executor> default_executor(
     int thread_count, const std::function<void(std::string_view)>& on_thread_start) {
 #if defined(INFEED_THREAD_SANITIZER)
@@ -45,6 +39,8 @@ IteratorContext::IteratorContext(const IterateOptions& options)
       threads_(checked_threads_max(options.threads_max)),
       on_thread_start_(options.on_thread_start),
       executor_(options.executor),
+      bookmarks_(options.bookmark_every),
+      traces_(options.trace),
       knobs_(options.tuner.bounds),
       recorder_(detail::Recorder::of(*this, options.recording, recording_)) {}
 
@@ -69,53 +65,11 @@ ErrorPointer IteratorContext::failure() const {
   return failure_;
 }
 
-Seeds IteratorContext::seeds_of(const Node& node) const {
-  const auto adopted = adopted_seeds_.find(&node);
-  return adopted != adopted_seeds_.end() ? adopted->second : node.seeds().value_or(Seeds{});
-}
-
 StageContext IteratorContext::shared_by_all(StageContext context) const {
   context.set_pass(0);
   if (context.inner.outermost != nullptr)
-    context.inner.key = seeds_of(*context.inner.outermost).seed;
+    context.inner.key = seeds_.of(*context.inner.outermost).seed;
   return context;
-}
-
-bool IteratorContext::adopted_other_seeds() const {
-  return std::any_of(adopted_seeds_.begin(), adopted_seeds_.end(), [](const auto& entry) {
-    const Seeds own = entry.first->seeds().value_or(Seeds{});
-    return own.seed != entry.second.seed || own.seed2 != entry.second.seed2;
-  });
-}
-
-void IteratorContext::note_inner_draws(const Node& node) {
-  const std::lock_guard lock(inner_seeds_mutex_);
-  inner_seeds_.try_emplace(&node, seeds_of(node));
-}
-
-detail::InnerDraws IteratorContext::inner_draws(const Node& input,
-                                                const StageContext::Inner& inner) const {
-  const std::lock_guard lock(inner_seeds_mutex_);
-  detail::InnerDraws draws;
-  if (inner.outermost == nullptr) {
-    add_those_in(inner_seeds_, input, draws.nodes);
-  } else {
-    draws.by_outermost = inner_seeds_.contains(inner.outermost);
-  }
-  return draws;
-}
-
-void IteratorContext::note_inner_draws(const detail::InnerDraws& draws,
-                                       const StageContext::Inner& inner) {
-  for (const Node* const node : draws.nodes) note_inner_draws(*node);
-  if (draws.by_outermost) note_inner_draws(*inner.outermost);
-}
-
-detail::AdoptedSeeds IteratorContext::seeds_for_checkpoint() const {
-  const std::lock_guard lock(inner_seeds_mutex_);
-  detail::AdoptedSeeds seeds = adopted_seeds_;
-  seeds.insert(inner_seeds_.begin(), inner_seeds_.end());
-  return seeds;
 }
 
 Executor& IteratorContext::executor() {

@@ -17,7 +17,8 @@
 #include "engine/iterator_counters.h"
 #include "engine/reader_resources.h"
 #include "engine/recording/recorder.h"
-#include "engine/seeds/signature.h"
+#include "engine/resume/bookmarks.h"
+#include "engine/seeds/run_seeds.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/tuning/knobs.h"
 
@@ -37,24 +38,9 @@ class IteratorContext {
   /// Returns the error that fail() was given, or null.
   ErrorPointer failure() const;
 
-  /// Sets the seeds that replace the drawn seeds of nodes: those of the checkpoint, and those by
-  /// which kept elements were made. Call it before any stage is made.
-  void adopt_seeds(detail::AdoptedSeeds seeds) { adopted_seeds_ = std::move(seeds); }
-  const detail::AdoptedSeeds& adopted_seeds() const { return adopted_seeds_; }
-  /// Returns true if adopted seeds differ from the dataset's own, so that it gives other elements.
-  bool adopted_other_seeds() const;
-  /// Returns the adopted seeds, and those by which inner datasets have drawn, for a checkpoint.
-  detail::AdoptedSeeds seeds_for_checkpoint() const;
-  /// Notes that an inner dataset of the node has drawn by the node's seed.
-  void note_inner_draws(const Node& node);
-  /// Returns which nodes' inner datasets have drawn so far: those of `input` and of the nodes
-  /// before it, or, for a stage in an inner dataset, those of `inner.outermost`. A stage that keeps
-  /// elements keeps this with them.
-  detail::InnerDraws inner_draws(const Node& input, const StageContext::Inner& inner) const;
-  /// Notes the draws of kept elements in a run that reads them without opening inner datasets.
-  void note_inner_draws(const detail::InnerDraws& draws, const StageContext::Inner& inner);
-  /// Returns the seeds that the node's stage draws from in this run.
-  Seeds seeds_of(const Node& node) const;
+  /// The seeds that the stages of this run draw from.
+  detail::RunSeeds& seeds() { return seeds_; }
+  const detail::RunSeeds& seeds() const { return seeds_; }
 
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
   void cancel();
@@ -78,6 +64,11 @@ class IteratorContext {
   detail::ThreadBudget& threads() { return threads_; }
   /// The settings that the stages leave to the tuner.
   detail::Knobs& knobs() { return knobs_; }
+  detail::Bookmarks& bookmarks() { return bookmarks_; }
+  /// Returns true if stages keep where their last elements came from.
+  bool keeps_places() const { return recorder_ != nullptr || traces_; }
+  /// Returns true if each element is to be traced, and each row of a batch.
+  bool traces() const { return traces_; }
   /// Returns null unless the iterator records.
   detail::Recorder* recorder() const { return recorder_.get(); }
   /// Returns the recording's state, also if it couldn't be started.
@@ -94,9 +85,7 @@ class IteratorContext {
  private:
   int cores();
 
-  detail::AdoptedSeeds adopted_seeds_;  ///< unchanged once a stage was made
-  mutable std::mutex inner_seeds_mutex_;
-  detail::AdoptedSeeds inner_seeds_;
+  detail::RunSeeds seeds_;
   std::atomic<bool> cancelled_{false};
   MemoryAccount memory_;
   const bool given_inline_;
@@ -115,6 +104,8 @@ class IteratorContext {
   std::list<std::function<void()>> wakers_;
 
   detail::IteratorCounters counters_;
+  detail::Bookmarks bookmarks_;
+  const bool traces_;
   detail::Knobs knobs_;
   RecordingStatus recording_;                   ///< if there is no recorder
   std::unique_ptr<detail::Recorder> recorder_;  ///< last: it uses the members above

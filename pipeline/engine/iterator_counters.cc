@@ -85,6 +85,13 @@ std::vector<std::string> IteratorCounters::labels() const {
   return labels;
 }
 
+const StageCounters* IteratorCounters::find(const Node& node, const StageCounters* consumer,
+                                            std::size_t ordinal) const {
+  const std::lock_guard lock(counters_mutex_);
+  const auto found = by_place_.find({consumer, ordinal, node.name()});
+  return found == by_place_.end() ? nullptr : &found->second->counters;
+}
+
 std::uint64_t IteratorCounters::errors_seen() const {
   return errors_where([](const StageCounters&) { return true; });
 }

@@ -43,6 +43,9 @@ class IteratorCounters {
   std::uint64_t errors_seen() const;
   /// Returns the labels of all stages that are described, from the consumer's side to the sources.
   std::vector<std::string> labels() const;
+  /// Returns the counters of a described stage; null if it isn't there.
+  const StageCounters* find(const Node& node, const StageCounters* consumer,
+                            std::size_t ordinal) const;
   /// Returns errors_seen() of the stages before `consumer` only. Those that any cache hides count.
   std::uint64_t errors_before(const StageCounters& consumer) const;
   /// Says that a cache gives elements whose input had so many errors while it was filled.

@@ -58,7 +58,7 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
   const bool draws = !context.seeds.inner;
   context.seeds.seed = numbers.word_pair(1) | 1;
   context.seeds.seed2 = numbers.word_pair(2);
-  if (draws) context.run.note_inner_draws(*context.inner.outermost);
+  if (draws) context.run.seeds().note_inner_draws(*context.inner.outermost);
 }
 
 /// Returns how many elements own kChunkPayloadBytesMax elsewhere if they are as large as recent
@@ -197,7 +197,14 @@ std::uint64_t Stage::skip(std::uint64_t count, Known known) {
   std::uint64_t skipped = 0;
   const std::uint64_t position_before = position_;
   try {
-    skipped = do_skip(count, known);
+    if (!std::exchange(has_looked_, true) && !shares_counters_)
+      bookmark_ = run_.bookmarks().adopted(*counters_, epoch_);
+    if (bookmark_ != nullptr && bookmark_->given > position_ &&
+        bookmark_->given - position_ <= count) {
+      skipped = detail::go_to_bookmark(*this, position_, *std::exchange(bookmark_, nullptr), known);
+      position_ += skipped;
+    }
+    if (skipped < count && !run_.cancelled()) skipped += do_skip(count - skipped, known);
   } catch (...) {
     failure_ = terminal_error_of(*counters_);
     throw Error(*failure_);
@@ -262,6 +269,11 @@ Node::Node(std::string name, const TypeInfo& type, std::vector<NodePointer> inpu
 
 std::optional<std::uint64_t> Node::input_taken(std::uint64_t) const { return std::nullopt; }
 
+StreamPlace Node::input_resumed(std::size_t input, const ResumedStage& stage) const {
+  const bool has_bookmark = stage.bookmark != nullptr && input < stage.bookmark->inputs.size();
+  return stage.place.at(has_bookmark ? stage.bookmark->inputs[input] : 0);
+}
+
 bool Node::rests_on_a_promise() const {
   return std::any_of(inputs_.begin(), inputs_.end(),
                      [](const NodePointer& input) { return input->rests_on_a_promise(); });
@@ -296,7 +308,7 @@ std::unique_ptr<Stage> Node::open(const StageContext& consumer) const {
   context.input_ordinal = 0;
   context.type = type_;
   context.node = this;
-  context.seeds = consumer.run.seeds_of(*this);
+  context.seeds = consumer.run.seeds().of(*this);
   if (context.inner.outermost != nullptr) key_by_place(context, consumer.input_ordinal);
   return make_stage(context);
 }

@@ -95,7 +95,7 @@ class FlatMapStage final : public Stage {
   void open(NodePointer node, ErrorPointer& error) {
     try {
       inner_ = opener_.open(std::move(node), position_);
-      is_traced_ = run().recorder() != nullptr && &inner_.label() != untold_;
+      is_traced_ = run().keeps_places() && &inner_.label() != untold_;
     } catch (...) {
       error = error_of_opening();
     }

@@ -47,8 +47,8 @@ void InnerBuffers::add(InnerReadAhead& inner, Chunk& chunk, InnerPlaces places) 
   bytes_ += bytes;
   publish_level();
   // A recording keeps the places of each read, so its chunks aren't merged.
-  const bool may_merge = run_.recorder() == nullptr && !inner.ready.empty();
-  if (run_.recorder() != nullptr) inner.ready_places.push_back(std::move(places));
+  const bool may_merge = !run_.keeps_places() && !inner.ready.empty();
+  if (run_.keeps_places()) inner.ready_places.push_back(std::move(places));
   Chunk* const last = may_merge ? &inner.ready.back() : nullptr;
   if (last != nullptr && !last->has_error() && last->room() >= chunk.size()) {
     last->held().take_from(chunk.held());

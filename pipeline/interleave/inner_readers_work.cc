@@ -161,7 +161,7 @@ bool InnerReaders::read_once(Lock& lock, InnerReadAhead& inner, Chunk& chunk) {
   chunk.held() = std::move(granted.held);
   chunk.held().set(run_.memory(), chunk.bytes());
   InnerPlaces places;
-  if (pulled == Pull::values && run_.recorder() != nullptr) places = inner.stream.places();
+  if (pulled == Pull::values && run_.keeps_places()) places = inner.stream.places();
   if (pulled == Pull::end) inner.stream.close();
   lock.lock();
   if (pulled == Pull::cancelled) hand_off_.stop_locked();

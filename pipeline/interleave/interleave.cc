@@ -63,7 +63,7 @@ class InterleaveStage final : public Stage {
         opener_(spec.inner, context),
         outer_(outer_type, std::move(input)),
         supplier_(outer_type, outer_, opener_),
-        cycle_(type(), spec.cycle_length, spec.block_length, run().recorder() != nullptr) {}
+        cycle_(type(), spec.cycle_length, spec.block_length, run().keeps_places()) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     return cycle_.pull(supplier_, out, want, position());

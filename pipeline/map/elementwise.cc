@@ -12,23 +12,27 @@
 namespace infeed::detail {
 namespace {
 
-class ElementwiseStage final : public Stage {
+class ElementwiseStage final : public Stage, public Bookmarked {
  public:
   ElementwiseStage(const StageContext& context, std::shared_ptr<const ElementwiseSpec> spec,
                    const TypeInfo& in_type, std::unique_ptr<Stage> input)
       : Stage(context),
+        Bookmarked(context),
         spec_(std::move(spec)),
         input_(std::move(input)),
         in_(in_type),
         state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())),
-        recorder_(context.run.recorder()) {
+        recorder_(context.run.recorder()),
+        bookmark_every_(spec_->one_to_one || state_ != nullptr ? 0 : every()) {
     if (recorder_ != nullptr) pacer_.tell_apart(recorder_->clock().slow_ticks());
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     const std::uint64_t before = position_;
+    // One by one, the last input that was taken is the one that was kept.
+    if (run().traces() && !spec_->one_to_one) want = 1;
     const Pull pulled = pull_blocks(out, want);
-    if (recorder_ != nullptr) note_pull(out, before);
+    if (run().keeps_places()) note_pull(out, before);
     return pulled;
   }
 
@@ -39,6 +43,16 @@ class ElementwiseStage final : public Stage {
     const std::uint64_t skipped = input_->skip(count, known);
     position_ += skipped;
     return skipped;
+  }
+  bool go_to(const Bookmark& bookmark, Known known) override {
+    const bool notes_some = !spec_->one_to_one && state_ == nullptr;
+    if (!notes_some || bookmark.inputs.size() != 1 || !bookmark.state.empty()) throw bad_bookmark();
+    const std::uint64_t read = position_ + in_.slots();
+    if (bookmark.inputs[0] < read) return false;
+    if (!pass_over(*input_, bookmark.inputs[0] - read, known)) return false;
+    in_.clear();
+    position_ = bookmark.inputs[0];
+    return true;
   }
   TracedPlace do_trace(std::uint64_t position) const override {
     if (spec_->one_to_one) return input_->trace(position);
@@ -62,13 +76,21 @@ class ElementwiseStage final : public Stage {
   }
 
  private:
+  /// Returns how many elements to pull. Notes a bookmark if it is due.
+  std::size_t begin_chunk(std::size_t want) {
+    if (spec_->one_to_one) return std::min(want, in_.capacity());
+    if (bookmark_every_ == 0) return in_.capacity();
+    if (position_ % bookmark_every_ == 0 && position() > 0) note_bookmark(position(), {position_});
+    return static_cast<std::size_t>(
+        std::min<std::uint64_t>(in_.capacity(), bookmark_every_ - position_ % bookmark_every_));
+  }
+
   Pull pull_blocks(Chunk& out, std::size_t want) {
     pacer_.start();
     while (true) {
       if (in_.empty()) {
         if (ended_) return out.empty() ? Pull::end : Pull::values;
-        const std::size_t ask = spec_->one_to_one ? std::min(want, in_.capacity()) : in_.capacity();
-        const Pull pulled = input_->pull(in_, ask);
+        const Pull pulled = input_->pull(in_, begin_chunk(want));
         if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
       }
       if (in_.size() == 0) {
@@ -88,7 +110,10 @@ class ElementwiseStage final : public Stage {
   void note_pull(const Chunk& out, std::uint64_t before) {
     const std::uint64_t consumed = position_ - before;
     note_calls(consumed);
-    if (!spec_->one_to_one && !out.empty()) kept_.add(position(), out.slots(), {before, consumed});
+    if (spec_->one_to_one || out.empty()) return;
+    kept_.add(position(), out.slots(),
+              run().traces() ? PositionLog::Inputs{position_ - 1, 1}
+                             : PositionLog::Inputs{before, consumed});
   }
 
   /// Runs elements one by one, since neighbours in at_ aren't neighbours in the input, and
@@ -149,8 +174,9 @@ class ElementwiseStage final : public Stage {
   BlockPacer pacer_;
   const std::shared_ptr<void> state_;
   Recorder* const recorder_;
-  std::optional<Chunk> at_;  ///< for pull_at()
-  PositionLog kept_;         ///< only if some elements are left out
+  const std::uint64_t bookmark_every_;  ///< elements of the input; 0: none, or none is needed
+  std::optional<Chunk> at_;             ///< for pull_at()
+  PositionLog kept_;                    ///< only if some elements are left out
   std::uint64_t position_ = 0;
   bool ended_ = false;
 };
@@ -172,6 +198,10 @@ class ElementwiseNode final : public Node {
   std::optional<std::uint64_t> input_taken(std::uint64_t given) const override {
     if (!spec_->one_to_one || spec_->make_state != nullptr || spec_->shows_position) return {};
     return given;
+  }
+  StreamPlace input_resumed(std::size_t input, const ResumedStage& stage) const override {
+    const bool hands_on = spec_->one_to_one && spec_->make_state == nullptr;
+    return hands_on ? stage.place : Node::input_resumed(input, stage);
   }
   Cardinality cardinality() const override {
     const Cardinality upstream = input().cardinality();

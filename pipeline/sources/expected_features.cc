@@ -237,6 +237,9 @@ class ExpectFeaturesNode final : public Node {
   std::string signature() const override { return {}; }
   bool has_counters() const override { return false; }
   Cardinality cardinality() const override { return input().cardinality(); }
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    return stage.place;
+  }
   std::optional<std::uint64_t> input_taken(std::uint64_t given) const override { return given; }
   bool is_indexable() const override { return input().is_indexable(); }
   std::unique_ptr<Stage> open(const StageContext& consumer) const override {

@@ -73,7 +73,7 @@ class FileReadersStage final : public Stage {
         return Pull::values;
       }
       if (got_.empty()) reader_.reset();
-      if (run().recorder() != nullptr && !got_.empty())
+      if (run().keeps_places() && !got_.empty())
         places_.add(position() + out.slots(), got_.size(), (*files_)[next_ - 1], given_);
       given_ += got_.size();
       for (Element& element : got_) out.append(std::move(element));

@@ -31,8 +31,9 @@ class LinesStage final : public Stage {
       return Pull::values;
     }
     for (const detail::TextPiece& piece : text_.pieces) {
-      if (run().recorder() != nullptr) note_place(piece, position() + out.slots());
+      const std::size_t before = out.size();
       cut(piece.text, out);
+      if (run().keeps_places()) note_places(piece, out, before);
     }
     text_.pieces.clear();
     return Pull::values;
@@ -51,8 +52,16 @@ class LinesStage final : public Stage {
   }
 
  private:
-  void note_place(const detail::TextPiece& piece, std::uint64_t position) {
-    places_.add(position, piece.rows, piece.text.file(), *piece.text.number(), piece.text.offset());
+  /// Notes where the lines of a piece are: those of the chunk from `begin` on.
+  void note_places(const detail::TextPiece& piece, const Chunk& out, std::size_t begin) {
+    const Record& text = piece.text;
+    if (!run().traces())
+      return places_.add(position() + begin, piece.rows, text.file(), *text.number(),
+                         text.offset());
+    for (std::size_t i = begin; i < out.size(); ++i) {
+      const auto& line = *static_cast<const Record*>(out.value(i));
+      places_.add_alone(position() + i, text.file(), *line.number(), line.offset());
+    }
   }
 
   static void cut(const Record& text, Chunk& out) {

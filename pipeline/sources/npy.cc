@@ -50,7 +50,7 @@ class ArraysStage final : public Stage {
         if (rows < spec_.size && spec_.drop_remainder) {
           note_count(detail::kDroppedRecords, rows);
         } else {
-          if (run().recorder() != nullptr) note_place(position() + out.slots());
+          if (run().keeps_places()) note_place(position() + out.slots());
           out.append(detail::read_array_rows(pieces_, spec_.memory));
         }
       } catch (...) {

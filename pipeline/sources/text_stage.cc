@@ -73,7 +73,7 @@ class TextRowsStage final : public Stage {
         return Pull::values;
       }
       if (rows.rows == size_ || !drop_remainder_) {
-        if (run().recorder() != nullptr) note_place(rows, position() + out.slots());
+        if (run().keeps_places()) note_place(rows, position() + out.slots());
         out.append(std::move(rows));
         if (hand_over.is_due()) break;
       } else {

@@ -76,6 +76,9 @@ class AssertCardinalityNode final : public Node {
   bool is_indexable() const override {
     return input().is_indexable() && input().cardinality() == cardinality();
   }
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    return stage.place;
+  }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:

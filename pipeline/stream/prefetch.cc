@@ -111,6 +111,9 @@ class PrefetchNode final : public Node {
 
   std::string signature() const override { return {}; }
   Cardinality cardinality() const override { return input().cardinality(); }
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    return stage.place;
+  }
   std::optional<std::uint64_t> input_taken(std::uint64_t given) const override { return given; }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 

@@ -15,12 +15,18 @@ namespace {
 
 constexpr std::uint64_t kForever = std::numeric_limits<std::uint64_t>::max();
 
-class RepeatStage final : public Stage, private RecordBlockSource {
+/// Returns the input's epoch in a pass of a repeat.
+std::uint64_t number_of_pass(std::uint64_t epoch, std::uint64_t count, std::uint64_t pass) {
+  return count == kForever ? (epoch << 32) + pass : epoch * count + pass;
+}
+
+class RepeatStage final : public Stage, public Bookmarked, private RecordBlockSource {
  public:
   /// `taken` and `pass` say where the first pass begins.
   RepeatStage(const StageContext& context, std::uint64_t count, const Node& input,
               const TakenBefore& taken, std::uint64_t pass)
       : Stage(context),
+        Bookmarked(context),
         context_(context),
         count_(count),
         node_(input),
@@ -58,6 +64,19 @@ class RepeatStage final : public Stage, private RecordBlockSource {
       if (skipped < count) end_pass();
     }
     return skipped;
+  }
+  /// Begins a pass. The state is its number.
+  bool go_to(const Bookmark& bookmark, Known) override {
+    if (bookmark.inputs.size() != 1 || bookmark.inputs[0] != 0 || bookmark.state.size() != 1)
+      throw bad_bookmark();
+    {
+      const std::lock_guard lock(pass_mutex_);
+      input_ = nullptr;
+    }
+    pass_ = std::min(bookmark.state[0], count_);
+    given_ = bookmark.given;
+    taken_ = {};
+    return true;
   }
   TracedPlace do_trace(std::uint64_t position) const override {
     const std::lock_guard lock(pass_mutex_);
@@ -102,6 +121,7 @@ class RepeatStage final : public Stage, private RecordBlockSource {
     input_ = std::move(input);
     pass_begin_ = given_;
     given_in_pass_ = 0;
+    if (given_ > 0 && every() != 0) note_bookmark(given_, {0}, {pass_});
     return true;
   }
 
@@ -112,9 +132,9 @@ class RepeatStage final : public Stage, private RecordBlockSource {
     StageContext below = context_;
     below.taken = taken_;
     if (count_ == kForever) {
-      below.set_pass((epoch() << 32) + pass_);
+      below.set_pass(number_of_pass(epoch(), count_, pass_));
     } else {
-      below.epoch = epoch() * count_ + pass_;
+      below.epoch = number_of_pass(epoch(), count_, pass_);
       below.passes_opened = context_.passes_opened + below.epoch;
     }
     return below;
@@ -170,6 +190,23 @@ class RepeatNode final : public Node {
     }
     if (once.is_finite()) return once.count() == 0 ? once : Cardinality::infinite();
     return once;
+  }
+  bool needs_bookmark(Known known) const override {
+    return known != Known::no_errors || !input().cardinality().is_finite();
+  }
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    const Cardinality length = input().cardinality();
+    StreamPlace place = stage.place;
+    std::uint64_t pass = 0;
+    if (stage.bookmark != nullptr) {
+      pass = stage.bookmark->state.empty() ? 0 : stage.bookmark->state[0];
+      place.position -= stage.bookmark->given;
+    } else if (length.is_finite() && length.count() > 0 && stage.taken == 0) {
+      pass = place.position / length.count();
+      place.position %= length.count();
+    }
+    place.pass = number_of_pass(place.pass, count_, pass);
+    return place;
   }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 

@@ -121,6 +121,10 @@ class ShardNode final : public Node {
       return n <= options_.index ? 0 : (n - options_.index - 1) / options_.count + 1;
     });
   }
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    const std::uint64_t whole_rounds = std::max<std::uint64_t>(stage.place.position, 1) - 1;
+    return stage.place.at(stage.taken + options_.index + whole_rounds * options_.count);
+  }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:

@@ -52,6 +52,9 @@ class SkipNode final : public Node {
     return input().cardinality().transform(
         [this](std::uint64_t n) { return n < count_ ? 0 : n - count_; });
   }
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    return stage.place.at(stage.place.position + count_);
+  }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:

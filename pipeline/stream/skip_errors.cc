@@ -65,11 +65,12 @@ class Quarantine {
   std::unordered_set<std::size_t> written_;  ///< hashes of what was written
 };
 
-class SkipErrorsStage final : public Stage {
+class SkipErrorsStage final : public Stage, public Bookmarked {
  public:
   SkipErrorsStage(const StageContext& context, const SkipErrorsOptions& options,
                   std::shared_ptr<Quarantine> quarantine, std::unique_ptr<Stage> input)
       : Stage(context),
+        Bookmarked(context),
         options_(options),
         quarantine_(std::move(quarantine)),
         input_(std::move(input)),
@@ -77,11 +78,16 @@ class SkipErrorsStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (true) {
+      if (every() != 0) {
+        if (seen_ % every() == 0 && position() > 0)
+          note_bookmark(position(), {seen_}, {errors_, lost_});
+        want = static_cast<std::size_t>(std::min<std::uint64_t>(want, every() - seen_ % every()));
+      }
       const Pull pulled = input_->pull(out, want);
       if (pulled == Pull::end) judge_pass();
       if (pulled != Pull::values) return pulled;
       const std::uint64_t first = std::exchange(seen_, seen_ + out.slots());
-      if (run().recorder() != nullptr) kept_.add(position(), out.size(), {first, out.size()});
+      if (run().keeps_places()) kept_.add(position(), out.size(), {first, out.size()});
       if (out.has_error()) leave_out(out);
       if (!out.empty()) return Pull::values;
     }
@@ -95,6 +101,16 @@ class SkipErrorsStage final : public Stage {
     return skipped;
   }
 
+  /// The state: errors, and records lost with them.
+  bool go_to(const Bookmark& bookmark, Known known) override {
+    if (bookmark.inputs.size() != 1 || bookmark.state.size() != 2) throw bad_bookmark();
+    if (bookmark.inputs[0] < seen_) return false;
+    if (!pass_over(*input_, bookmark.inputs[0] - seen_, known)) return false;
+    seen_ = bookmark.inputs[0];
+    errors_ = bookmark.state[0];
+    lost_ = bookmark.state[1];
+    return true;
+  }
   TracedPlace do_trace(std::uint64_t position) const override {
     return traced_through(kept_, position, *input_);
   }
@@ -151,9 +167,11 @@ class SkipErrorsStage final : public Stage {
   }
 
   Error because_of_last(const std::string& what) const {
-    Error error = last_->reworded(ErrorCode::resource_exhausted,
-                                  fmt::format("skip_errors: {}; the last one: {}: {}", what,
-                                              to_string(last_->code()), last_->message()));
+    Error error = last_ == nullptr  // it was before the bookmark that the run went on from
+                      ? Error(ErrorCode::resource_exhausted, fmt::format("skip_errors: {}", what))
+                      : last_->reworded(ErrorCode::resource_exhausted,
+                                        fmt::format("skip_errors: {}; the last one: {}: {}", what,
+                                                    to_string(last_->code()), last_->message()));
     error.at_stage(counters().path());
     return error;
   }
@@ -192,6 +210,10 @@ class SkipErrorsNode final : public Node {
     const Cardinality length = input().cardinality();
     return length.is_infinite() || length == Cardinality::finite(0) ? length
                                                                     : Cardinality::unknown();
+  }
+  bool needs_bookmark(Known known) const override { return known != Known::no_errors; }
+  StreamPlace input_resumed(std::size_t input, const ResumedStage& stage) const override {
+    return stage.known == Known::no_errors ? stage.place : Node::input_resumed(input, stage);
   }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 

@@ -43,6 +43,9 @@ class TakeNode final : public Node {
     if (upstream.is_infinite()) return Cardinality::finite(count_);
     return upstream.transform([this](std::uint64_t n) { return std::min(n, count_); });
   }
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    return stage.place.at(std::min(stage.place.position, count_));
+  }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:

@@ -66,7 +66,7 @@ class UniqueStage final : public Stage {
     ErrorPointer error;
     const KernelResult kept = seen_->keep_new(in_.front(), out.back(), count, error);
     in_.drop_front(kept.consumed);
-    if (run().recorder() != nullptr)
+    if (run().keeps_places())
       kept_.add(position() + out.size(), kept.produced, {taken_, kept.consumed});
     taken_ += kept.consumed;
     out.grow(kept.produced);

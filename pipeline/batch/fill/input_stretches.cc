@@ -140,9 +140,16 @@ std::optional<RecordBlockSource::Place> InputStretches::frame(Lock& lock, InputR
   hold(rows, block.memory_bytes());
   source_->note(rows.taken);
   if (rows.slow_read.ticks != 0) source_->note_slow_read(block, rows.slow_read);
-  if (run_.recorder() != nullptr && block.size() != 0) {
+  if (run_.keeps_places() && block.size() != 0) {
     const RecordPosition first = block.position(0);
-    places_.add(position, block.size(), file.file_name(), first.record, first.offset);
+    if (run_.traces()) {
+      for (std::size_t i = 0; i < block.size(); ++i) {
+        const RecordPosition each = block.position(i);
+        places_.add_alone(position + i, file.file_name(), each.record, each.offset);
+      }
+    } else {
+      places_.add(position, block.size(), file.file_name(), first.record, first.offset);
+    }
   }
   rows_max_ = std::max(rows_max_, block.size());
   if (is_good) return std::nullopt;

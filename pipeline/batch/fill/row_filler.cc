@@ -87,6 +87,13 @@ void RowFiller::set_workers(int workers) {
 
 TracedPlace RowFiller::trace(std::uint64_t row) const {
   TracedPlace traced = work_.stretches().find(row);
+  if (run_.traces()) {
+    for (std::uint64_t i = row; i < row + spec_.size; ++i) {
+      TracedPlace each = work_.stretches().find(i);
+      traced.rows.push_back(each.place ? std::move(each) : input_.trace(i));
+    }
+    return traced;
+  }
   if (!traced.place) return trace_range(input_, row, spec_.size);
   traced.place->count = spec_.size;  // a whole batch
   return traced;

@@ -54,6 +54,15 @@ TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_
                   count, begin.file, begin.record));
 }
 
+TracedPlace trace_rows(const IteratorContext& run, const Stage& stage, std::uint64_t position,
+                       std::uint64_t count) {
+  TracedPlace place = trace_range(stage, position, count);
+  if (!run.traces()) return place;
+  place.rows.clear();
+  for (std::uint64_t i = 0; i < count; ++i) place.rows.push_back(stage.trace(position + i));
+  return place;
+}
+
 namespace {
 
 /// Keeps elements whose records are neighbours together. Halves others, as long as `traces_left`.

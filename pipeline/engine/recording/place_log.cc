@@ -18,12 +18,17 @@ void PlaceLog::add(std::uint64_t position, std::uint64_t count, std::string_view
       return;
     }
   }
+  push({position, count, nullptr, record, records_each, offset}, file);
+}
+
+void PlaceLog::push(Entry entry, std::string_view file) {
   if (entries_.size() == kEntriesMax) {
     entries_.pop_front();
     while (&files_.front() != entries_.front().file) files_.pop_front();
   }
   if (files_.empty() || files_.back() != file) files_.emplace_back(file);
-  entries_.push_back({position, count, &files_.back(), record, records_each, offset});
+  entry.file = &files_.back();
+  entries_.push_back(entry);
 }
 
 TracedPlace PlaceLog::find(std::uint64_t position) const {

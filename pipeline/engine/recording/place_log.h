@@ -31,6 +31,12 @@ class PlaceLog {
   void add(std::uint64_t position, std::uint64_t count, const RecordPlace& first) {
     add(position, count, first.file, first.record, first.count, first.offset);
   }
+  /// Notes an element in an entry of its own, so that its offset is kept.
+  void add_alone(std::uint64_t position, std::string_view file, std::uint64_t record,
+                 std::optional<std::uint64_t> offset) {
+    const std::lock_guard lock(mutex_);
+    push({position, 1, nullptr, record, 1, offset}, file);
+  }
   TracedPlace find(std::uint64_t position) const;
   bool is_empty() const {
     const std::lock_guard lock(mutex_);
@@ -46,10 +52,12 @@ class PlaceLog {
     std::uint64_t records_each;
     std::optional<std::uint64_t> offset;  ///< place of the first record
   };
-  static constexpr std::size_t kEntriesMax = 4096;
+  // A resumed shuffle pulls the elements of its buffer one here, one there.
+  static constexpr std::size_t kEntriesMax = std::size_t{1} << 16;
 
   void add(std::uint64_t position, std::uint64_t count, std::string_view file, std::uint64_t record,
            std::uint64_t records_each, std::optional<std::uint64_t> offset);
+  void push(Entry entry, std::string_view file);
 
   mutable std::mutex mutex_;
   std::deque<std::string> files_;  ///< names that entries point to

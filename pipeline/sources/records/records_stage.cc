@@ -37,6 +37,16 @@ ErrorPointer with_loss(const Error& error, const Lost& lost, DamagePolicy damage
   return std::make_shared<const Error>(std::move(changed).losing(lost));
 }
 
+/// Notes where each of some records is, which begins with its frame.
+void note_each(PlaceLog& places, std::uint64_t position, std::span<const Record> records,
+               const std::string& file, std::uint64_t number) {
+  for (const Record& record : records) {
+    const std::optional<std::uint64_t> payload = record.offset();
+    places.add_alone(position++, file, number++,
+                     payload ? std::optional(*payload - RecordFrame::kBytesBefore) : std::nullopt);
+  }
+}
+
 class RecordsStage final : public Stage, private RecordBlockSource {
  public:
   RecordsStage(const StageContext& context, std::shared_ptr<RecordSources> sources)
@@ -289,8 +299,13 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     std::destroy_n(records + count, want - count);
     places_ = std::max(kPlacesMin, 2 * count);
     out.grow(count);
-    if (count > 0 && run().recorder() != nullptr) {
-      traced_.add(position() + out.slots() - count, count, sources_->files[file_], given_);
+    if (count > 0 && run().keeps_places()) {
+      const std::uint64_t begin = position() + out.slots() - count;
+      if (run().traces()) {
+        note_each(traced_, begin, {records, count}, sources_->files[file_], given_);
+      } else {
+        traced_.add(begin, count, sources_->files[file_], given_);
+      }
     }
     given_ += count;
     return count > 0;

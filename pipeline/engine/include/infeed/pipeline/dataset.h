@@ -23,6 +23,13 @@
 /// may use it; each iterator belongs to one thread.
 namespace infeed {
 
+/// An element, and the records that it was made of.
+template <class T>
+struct TracedElement {
+  T element;
+  std::vector<TracedPlace> rows;  ///< one for each row of a batch; else one
+};
+
 template <class T>
 class Dataset {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>,
@@ -44,6 +51,24 @@ class Dataset {
     detail::check_described(node_.get());
     if (!options.epoch) options.epoch = detail::next_epoch(*iterations_, options);
     return Iterator<T>(node_, std::move(options));
+  }
+
+  /// Returns the element that a run has given at a step (its position, from 0), and where each row
+  /// came from: the batch in which a loss rose. Give it the run's last checkpoint before the step as
+  /// `resume`: it has the run's seeds, epoch and bookmarks. Then it costs what a resume there and the
+  /// steps behind it cost; without one all elements before the step are looked at.
+  ///
+  ///     const auto batch = dataset.at(8'412, {.resume = checkpoint});
+  ///     for (const TracedPlace& row : batch.rows) if (row.place) log(row.place->file, row.place->record);
+  ///
+  /// Throws the error that the step gave. Throws failed_precondition if there is no such step, or if
+  /// a stage has drawn its seed itself and there is no checkpoint to take it from.
+  TracedElement<T> at(std::uint64_t step, IterateOptions options = {}) const {
+    const bool is_resumed = options.resume.has_value();
+    Iterator<T> iterator = iterate(detail::begin_at(*node(), step, std::move(options)));
+    std::optional<T> element = iterator.next();
+    detail::check_found(*node(), iterator.checkpoint(), element.has_value(), is_resumed);
+    return {std::move(*element), rows_of(iterator, step)};
   }
 
   // Each of these functions iterates once from start to end, and throws the first error.

@@ -8,6 +8,7 @@
 #include <span>
 #include <stop_token>
 #include <utility>
+#include <vector>
 
 #include <infeed/pipeline/detail/iterator_core.h>
 #include <infeed/pipeline/iterate_options.h>
@@ -141,8 +142,8 @@ class Iterator {
   /// Writes a step that the caller has measured to the recording, if there is one. From the
   /// consumer's thread. A loop that measures nothing uses StepTimer.
   void record_step(const StepTimes& step) { core().record_step(step); }
-  /// For StepTimer.
-  detail::IteratorCore& core_for_timer() { return core(); }
+  /// For StepTimer and rows_of().
+  detail::IteratorCore& core_for_timer() const { return core(); }
   /// Replaces IterateOptions::memory_bytes_max, from any thread; 0: no limit. Elements that are
   /// only kept ready beyond it aren't made again once they are taken. Throws
   /// Error(resource_exhausted), and keeps the old limit, if the memory that stages must hold
@@ -200,5 +201,13 @@ class Iterator {
   std::unique_ptr<detail::IteratorCore> core_;
   std::optional<T> current_ = std::nullopt;
 };
+
+/// Returns where each row of the element at `position` came from: of one that was taken a short
+/// while ago, as far as its stages can tell. An element that is no batch has one place. Needs
+/// IterateOptions::trace.
+template <class T>
+std::vector<TracedPlace> rows_of(const Iterator<T>& iterator, std::uint64_t position) {
+  return iterator.core_for_timer().rows_of(position);
+}
 
 }  // namespace infeed

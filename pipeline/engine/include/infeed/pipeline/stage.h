@@ -3,23 +3,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/cardinality.h>
 #include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/detail/resume.h>
 #include <infeed/pipeline/memory_account.h>
-#include <infeed/pipeline/options.h>
+#include <infeed/pipeline/node.h>
 #include <infeed/pipeline/stage_context.h>
-#include <infeed/pipeline/stage_traits.h>
 #include <infeed/pipeline/traced_place.h>
 
 /// Why: this is the interface between stages. Write a stage of your own against it.
 ///
-/// A **Node** describes a stage: it is immutable, shared by all iterators, and safe to use from any
-/// thread. A **Stage** is its running state: made when an iteration starts (by repeat: once per
+/// A **Node** (node.h) describes a stage: it is immutable, shared by all iterators, and safe to use
+/// from any thread. A **Stage** is its running state: made when an iteration starts (by repeat: once per
 /// pass), used by one thread at a time, and gone when that iteration ends.
 ///
 ///     class EveryOther final : public infeed::Stage {   // hands on the elements 0, 2, 4, ...
@@ -39,17 +37,10 @@
 /// seed and its epoch. They must not depend on chunk borders, time or threads.
 namespace infeed {
 
-class Stage;
-using NodePointer = std::shared_ptr<const Node>;
-
 namespace detail {
 
 struct OwnTime;
 class RecordBlockSource;
-
-/// Gives the node the user's name. A factory has just made the node, and nobody else has seen it.
-/// Throws invalid_argument if the name breaks the rules of StageName.
-NodePointer named(NodePointer node, const StageName& name);
 
 }  // namespace detail
 
@@ -57,15 +48,6 @@ enum class Pull : std::uint8_t {
   values,     ///< 1..want slots were appended
   end,        ///< nothing was appended and nothing will ever be: the data is over
   cancelled,  ///< the iterator is being shut down; nothing was appended; the caller returns it, too
-};
-
-/// The knowledge about the elements that Stage::skip() passes over.
-enum class Known : std::uint8_t {
-  nothing,  ///< each element that may be an error must be looked at
-  /// No element is an error, because a resume's checkpoint knows of none: batch may multiply, a
-  /// source may seek. That holds only for elements that were read before the checkpoint. A stage
-  /// must not pass over more elements of its input than it had read then.
-  no_errors,
 };
 
 /// There are two kinds of errors. An *element's* error is the last slot of its chunk
@@ -162,89 +144,13 @@ class Stage {
   detail::StageCounters* counters_;
   const TypeInfo* type_;
   std::uint64_t epoch_;
-  bool shares_counters_;   ///< with inner datasets that other threads may be reading
-  std::size_t calls_ = 1;  ///< calls of the function in the current pull, for the recording
+  bool has_looked_ = false;  ///< for the checkpoint's bookmark
+  bool shares_counters_;     ///< with inner datasets that other threads may be reading
+  std::size_t calls_ = 1;    ///< calls of the function in the current pull, for the recording
+  const Bookmark* bookmark_ = nullptr;  ///< the checkpoint's for this pass, or null
   detail::SampleStride sample_stride_;
   ErrorPointer failure_;        ///< the terminal error that do_pull threw
   std::uint64_t position_ = 0;  ///< elements of the pass that were handed over or skipped
 };
 
-class Node {
- public:
-  /// Throws Error(invalid_argument) if more than 3,200 stages would follow each other.
-  Node(std::string name, const TypeInfo& type, std::vector<NodePointer> inputs = {});
-  virtual ~Node() = default;
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
-
-  const std::string& name() const { return name_; }  ///< the stage's kind: "map"
-  /// The user's name for the stage (StageName); empty if there is none.
-  const std::string& given_name() const { return given_name_; }
-  /// "map 'augment'", or just "map".
-  std::string described() const;
-  /// Returns true if the stage has a line of its own in statistics and paths. A stage whose open()
-  /// returns its input's stage has no line.
-  virtual bool has_counters() const { return true; }
-  /// Tells what the statistics need to know of the stage's kind.
-  virtual StageTraits traits() const { return {}; }
-  /// The type of the elements that the stage gives.
-  const TypeInfo& type() const { return *type_; }
-  const std::vector<NodePointer>& inputs() const { return inputs_; }
-  const Node& input() const { return *inputs_.front(); }
-
-  /// Returns the kind and those options that affect the values or their order:
-  /// "shuffle(buffer=10000, seed=42)". A checkpoint is bound to the signatures of all stages. It is
-  /// empty for a stage that changes neither (prefetch).
-  virtual std::string signature() const { return name_; }
-  /// Returns the seeds of a stage that draws random numbers. Its signature() holds them as "seed="
-  /// and, if there are two, "seed2="; it draws from StageContext::seeds.
-  virtual std::optional<Seeds> seeds() const { return std::nullopt; }
-  /// Returns the signature() with these seeds. Only called if the stage has seeds().
-  virtual std::string signature_with(const Seeds&) const { return signature(); }
-  /// Returns the positions that key random numbers, which don't depend on how many hosts there are:
-  /// shard spreads its input's, other stages have those of their first input.
-  virtual UnshardedPositions unsharded_positions() const {
-    return inputs_.empty() ? UnshardedPositions{} : input().unsharded_positions();
-  }
-  /// Returns how many of the input's first elements the first `given` are made of; nothing if that
-  /// isn't known, or if the input can't begin behind them (filter, shuffle, enumerate).
-  virtual std::optional<std::uint64_t> input_taken(std::uint64_t given) const;
-  /// Returns how many elements there are if none fails.
-  virtual Cardinality cardinality() const { return Cardinality::unknown(); }
-  /// Returns true if cardinality() is a user's promise, which only the end of a pass checks.
-  virtual bool rests_on_a_promise() const;
-  /// Returns true if the node's stages can pull_at(): the element at a position is a function of
-  /// the position, and the cardinality is finite and exact.
-  virtual bool is_indexable() const { return false; }
-  /// Returns the fewest bytes that an element takes: its sizeof, and the payload that is known
-  /// beforehand. A stage that hands on its input's elements returns the input's number.
-  virtual std::uint64_t element_bytes_min() const { return type().size; }
-  /// Returns the fewest bytes that the stage must be able to hold, for example its buffer's
-  /// elements times the input's element_bytes_min().
-  virtual std::uint64_t buffer_bytes_min() const { return 0; }
-
-  /// Makes the running stage. `consumer` is the context of the stage that will pull it.
-  virtual std::unique_ptr<Stage> open(const StageContext& consumer) const;
-
- protected:
-  /// Makes the stage. `context` is the new stage's own: give it to Stage's constructor and to
-  /// open() of the inputs.
-  virtual std::unique_ptr<Stage> make_stage(const StageContext& context) const = 0;
-
- private:
-  friend NodePointer detail::named(NodePointer node, const StageName& name);
-
-  std::string name_;
-  mutable std::string given_name_;  ///< set by named() before the node is shared
-  const TypeInfo* type_;
-  std::vector<NodePointer> inputs_;
-  int stages_in_a_row_ = 1;  ///< from the farthest source to this stage
-};
-
-namespace detail {
-
-/// Returns the node. Throws Error(invalid_argument) if its elements have another type.
-NodePointer of_type(NodePointer node, const TypeInfo& type);
-
-}  // namespace detail
 }  // namespace infeed

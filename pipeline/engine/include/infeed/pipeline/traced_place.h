@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 /// Why: an element that took long is traced back to the record that it was made from. Elements
 /// carry no tags, so tracing costs nothing until somebody asks. Order is a pure function of
@@ -28,6 +29,8 @@ struct TracedPlace {
   /// making a sentence for each cost 5 % of range(1000) in a flat_map.
   const std::string* stage = nullptr;
   const char* why_not_of_stage = "";
+  /// The places of a batch's rows, if the iteration was asked to trace them (IterateOptions::trace).
+  std::vector<TracedPlace> rows = {};
 
   static TracedPlace unknown(std::string why) { return {std::nullopt, std::move(why)}; }
   /// Takes "range[2]" and "makes its elements itself".

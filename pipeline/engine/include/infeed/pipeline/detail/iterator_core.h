@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <infeed/pipeline/checkpoint.h>
 #include <infeed/pipeline/chunk.h>
@@ -58,6 +59,8 @@ class IteratorCore {
   /// Returns null unless the order is hashed.
   OrderHash* order_hash() { return hashes_order_ ? &order_hash_ : nullptr; }
   Checkpoint checkpoint() const;
+  /// Returns where the rows of the element at `position` came from.
+  std::vector<TracedPlace> rows_of(std::uint64_t position) const;
   void cancel();
   PipelineStatistics statistics() const;
   const MemoryAccount& memory() const;
@@ -80,7 +83,6 @@ class IteratorCore {
   }
   void begin_tuning();
   void finish_recording(const std::string& why);
-  std::string why_it_ended() const;
   void resume(const IterateOptions& options);
   Pull pull_root();
   Pull pull_or_pop();
@@ -119,5 +121,10 @@ class IteratorCore {
   std::atomic<bool> is_tuning_{false};
   std::optional<std::stop_callback<std::function<void()>>> stop_;
 };
+
+/// Returns the options with which an iteration begins at a step, for Dataset::at().
+IterateOptions begin_at(const Node& node, std::uint64_t step, IterateOptions options);
+/// Throws unless Dataset::at() has found the element, and found that of any run.
+void check_found(const Node& node, const Checkpoint& behind, bool is_found, bool is_resumed);
 
 }  // namespace infeed::detail

@@ -1,4 +1,4 @@
-#include "engine/resume_report.h"
+#include "engine/resume/resume_report.h"
 
 namespace infeed::detail {
 

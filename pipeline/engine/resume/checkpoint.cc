@@ -1,7 +1,9 @@
 #include "infeed/pipeline/checkpoint.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
@@ -36,6 +38,49 @@ TakenBefore parse_taken(std::size_t line_number, std::string_view line, std::str
           .shards = parse_number(line_number, line, value.substr(by + kBy.size()))};
 }
 
+/// Takes `name=` from the text, and the value up to the next space.
+std::string_view take_value(std::string_view& text, std::string_view name) {
+  if (!text.starts_with(name)) return {};
+  const std::size_t end = std::min(text.find(' '), text.size());
+  const std::string_view value = text.substr(name.size(), end - name.size());
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return value;
+}
+
+/// Parses "8211,17"; nothing is an empty list.
+std::vector<std::uint64_t> parse_numbers(std::size_t line_number, std::string_view line,
+                                         std::string_view text) {
+  std::vector<std::uint64_t> numbers;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    numbers.push_back(parse_number(line_number, line, text.substr(0, comma)));
+    if (comma != text.npos && comma + 1 == text.size())
+      refuse(line_number, line, "a number at its end");
+    text.remove_prefix(comma == text.npos ? text.size() : comma + 1);
+  }
+  return numbers;
+}
+
+Bookmark parse_bookmark(std::size_t line_number, std::string_view line, std::string_view value,
+                        std::size_t stages) {
+  if (stages == 0) refuse(line_number, line, "the line of its stage before a bookmark");
+  Bookmark bookmark{.stage = stages - 1};
+  bookmark.given = parse_number(line_number, line, take_value(value, "given="));
+  bookmark.pass = parse_number(line_number, line, take_value(value, "pass="));
+  bookmark.inputs = parse_numbers(line_number, line, take_value(value, "inputs="));
+  bookmark.state = parse_numbers(line_number, line, take_value(value, "state="));
+  if (!value.empty())
+    refuse(line_number, line, "'bookmark given=N pass=N inputs=N,... state=N,...'");
+  return bookmark;
+}
+
+std::string bookmark_text(const Bookmark& bookmark) {
+  std::string text = fmt::format("bookmark given={} pass={}", bookmark.given, bookmark.pass);
+  if (!bookmark.inputs.empty()) text += fmt::format(" inputs={}", fmt::join(bookmark.inputs, ","));
+  if (!bookmark.state.empty()) text += fmt::format(" state={}", fmt::join(bookmark.state, ","));
+  return text + '\n';
+}
+
 /// Throws unless `value` is the checksum of the lines `before`. Old checkpoints have no checksum.
 void check_sum(std::size_t line_number, std::string_view line, std::string_view value,
                std::string_view before) {
@@ -54,7 +99,12 @@ std::string Checkpoint::to_text() const {
       fmt::format("{}\nposition {}\nepoch {}\nerrors {}\n", kHeader, position, epoch, errors);
   if (taken.shards != 0) text += fmt::format("taken {} by {}\n", taken.elements, taken.shards);
   if (order_hash != 0) text += fmt::format("order {:016x}\n", order_hash);
-  for (const std::string& stage : signature) text += fmt::format("stage {}\n", stage);
+  for (std::size_t stage = 0; stage < signature.size(); ++stage) {
+    text += fmt::format("stage {}\n", signature[stage]);
+    for (const Bookmark& bookmark : bookmarks) {
+      if (bookmark.stage == stage) text += bookmark_text(bookmark);
+    }
+  }
   return text + fmt::format("checksum {:08x}\n", crc32c(text));
 }
 
@@ -90,11 +140,15 @@ Checkpoint Checkpoint::from_text(std::string_view text) {
       checkpoint.order_hash = parse_number(line_number, line, value, 16);
     } else if (name == "stage") {
       checkpoint.signature.emplace_back(value);
+    } else if (name == "bookmark") {
+      checkpoint.bookmarks.push_back(
+          parse_bookmark(line_number, line, value, checkpoint.signature.size()));
     } else if (name == "checksum") {
       check_sum(line_number, line, value, before);
       is_over = true;
     } else {
-      refuse(line_number, line, "position, epoch, errors, taken, order, stage or checksum");
+      refuse(line_number, line,
+             "position, epoch, errors, taken, order, stage, bookmark or checksum");
     }
   }
   // If the line break before the checksum is lost, the last stage's line ends with the checksum.

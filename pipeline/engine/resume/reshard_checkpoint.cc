@@ -183,12 +183,16 @@ Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node) {
       together > std::numeric_limits<std::int64_t>::max()) {
     refuse_number(checkpoint.position, shard_before);
   }
+  // Behind shard each host's stages have given other elements from now on.
+  std::vector<Bookmark> bookmarks = checkpoint.bookmarks;
+  std::erase_if(bookmarks, [&](const Bookmark& b) { return b.stage >= shard_line; });
   return Checkpoint{.position = 0,
                     .epoch = checkpoint.epoch,
                     .errors = checkpoint.errors,
                     .taken = {.elements = together, .shards = shards},
                     .order_hash = 0,
-                    .signature = std::move(ours)};
+                    .signature = std::move(ours),
+                    .bookmarks = std::move(bookmarks)};
 }
 
 }  // namespace infeed::detail

@@ -1,0 +1,146 @@
+#include "engine/resume/bookmarks.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "engine/iterator_counters.h"
+
+namespace infeed::detail {
+namespace {
+
+/// Goes through the stages as a resume does, from the consumer's side, and numbers their lines from
+/// the sources on, as signature_of() does.
+template <class Find, class Visit>
+class ResumeWalk {
+ public:
+  /// find(counters, place) returns the bookmark that a stage goes on from, if there is one.
+  /// visit(counters, line, bookmark) is called for each stage that has a line.
+  ResumeWalk(const IteratorCounters& counters, const Find& find, const Visit& visit)
+      : counters_(counters), find_(find), visit_(visit) {}
+
+  void go(const Node& node, const ResumedStage& stage) { go(node, nullptr, 0, stage); }
+
+ private:
+  void go(const Node& node, const StageCounters* consumer, std::size_t ordinal,
+          ResumedStage stage) {
+    const bool has_counters = node.has_counters();
+    const StageCounters* const own =
+        has_counters ? counters_.find(node, consumer, ordinal) : nullptr;
+    const bool needs_one = own != nullptr && node.needs_bookmark(stage.known);
+    const std::optional<Bookmark> bookmark = needs_one ? find_(*own, stage.place) : std::nullopt;
+    stage.bookmark = bookmark ? &*bookmark : nullptr;
+    for (std::size_t i = 0; i < node.inputs().size(); ++i) {
+      ResumedStage input = stage;
+      input.bookmark = nullptr;
+      if (has_counters) input.place = node.input_resumed(i, stage);
+      if (has_counters) {
+        go(*node.inputs()[i], own, i, input);
+      } else {
+        go(*node.inputs()[i], consumer, ordinal, input);
+      }
+    }
+    if (node.signature().empty()) return;
+    if (own != nullptr) visit_(*own, line_, bookmark);
+    ++line_;
+  }
+
+  const IteratorCounters& counters_;
+  const Find& find_;
+  const Visit& visit_;
+  std::uint64_t line_ = 0;
+};
+
+}  // namespace
+
+void Bookmarks::note(const StageCounters& stage, Bookmark bookmark) {
+  const std::lock_guard lock(mutex_);
+  std::set<Bookmark>& noted = noted_[&stage];
+  const std::size_t before = noted.size();
+  noted.insert(noted.end(), std::move(bookmark));
+  count_.fetch_add(noted.size() - before, std::memory_order_relaxed);
+}
+
+void Bookmarks::adopt(const std::vector<Bookmark>& bookmarks, const Node& root,
+                      const IteratorCounters& counters) {
+  if (bookmarks.empty()) return;
+  const auto find = [](const StageCounters&, const StreamPlace&) {
+    return std::optional<Bookmark>();
+  };
+  const auto take = [&](const StageCounters& stage, std::uint64_t line,
+                        const std::optional<Bookmark>&) {
+    for (const Bookmark& bookmark : bookmarks) {
+      if (bookmark.stage != line) continue;
+      adopted_[&stage].push_back(bookmark);
+      adopted_[&stage].back().stage = 0;
+      note(stage, adopted_[&stage].back());
+    }
+  };
+  ResumeWalk walk(counters, find, take);
+  walk.go(root, {});
+}
+
+const Bookmark* Bookmarks::adopted(const StageCounters& stage, std::uint64_t pass) const {
+  if (adopted_.empty()) return nullptr;
+  const auto found = adopted_.find(&stage);
+  if (found == adopted_.end()) return nullptr;
+  const Bookmark* last = nullptr;
+  for (const Bookmark& bookmark : found->second) {
+    if (bookmark.pass == pass && (last == nullptr || bookmark.given >= last->given))
+      last = &bookmark;
+  }
+  return last;
+}
+
+/// Returns the last one of those with fewer elements given than the place: one with as many may be
+/// noted while the consumer is at the place.
+std::optional<Bookmark> Bookmarks::last_before(const StageCounters& stage,
+                                               const StreamPlace& place) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = noted_.find(&stage);
+  if (found == noted_.end()) return std::nullopt;
+  const auto behind = found->second.lower_bound({.pass = place.pass, .given = place.position});
+  if (behind == found->second.begin() || std::prev(behind)->pass != place.pass) return std::nullopt;
+  return *std::prev(behind);
+}
+
+std::vector<Bookmark> Bookmarks::at(const ResumedStage& root, const Node& node,
+                                    const IteratorCounters& counters) const {
+  std::vector<Bookmark> bookmarks;
+  if (every_ == 0) return bookmarks;
+  const auto find = [this](const StageCounters& stage, const StreamPlace& place) {
+    return last_before(stage, place);
+  };
+  const auto add = [&](const StageCounters&, std::uint64_t line,
+                       const std::optional<Bookmark>& bookmark) {
+    if (!bookmark) return;
+    bookmarks.push_back(*bookmark);
+    bookmarks.back().stage = line;
+  };
+  ResumeWalk walk(counters, find, add);
+  walk.go(node, root);
+  return bookmarks;
+}
+
+void Bookmarks::forget_before(const ResumedStage& root, const Node& node,
+                              const IteratorCounters& counters) {
+  const auto find = [this](const StageCounters& stage, const StreamPlace& place) {
+    return place.is_read_again ? std::nullopt : last_before(stage, place);
+  };
+  const auto forget = [this](const StageCounters& stage, std::uint64_t,
+                             const std::optional<Bookmark>& bookmark) {
+    if (!bookmark) return;
+    const std::lock_guard lock(mutex_);
+    std::set<Bookmark>& noted = noted_[&stage];
+    noted.erase(noted.begin(), noted.find(*bookmark));
+  };
+  ResumeWalk walk(counters, find, forget);
+  walk.go(node, root);
+  const std::lock_guard lock(mutex_);
+  std::size_t count = 0;
+  for (const auto& [stage, noted] : noted_) count += noted.size();
+  count_.store(count, std::memory_order_relaxed);
+  many_.store(std::max(kMany, 2 * count), std::memory_order_relaxed);
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include <infeed/pipeline/detail/resume.h>
+#include <infeed/pipeline/node.h>
+
+#include "engine/stage_counters.h"
+
+namespace infeed::detail {
+
+class IteratorCounters;
+
+/// The bookmarks (detail/resume.h) that the stages of a run have noted, and those of the checkpoint that it
+/// resumed from. They are known by the stage's counters, which all its passes share.
+///
+/// Only bookmarks that a later checkpoint may need are kept. Stages run ahead of the consumer, so
+/// that is the last one before the consumer's place, and all behind it.
+///
+/// Thread-safety: any thread may call it. mutex_ guards all but the counts.
+class Bookmarks {
+ public:
+  explicit Bookmarks(std::uint64_t every) : every_(every) {}
+
+  std::uint64_t every() const { return every_; }
+  void note(const StageCounters& stage, Bookmark bookmark);
+  /// Takes over the bookmarks of a checkpoint. Call it when the counters exist and nothing runs.
+  void adopt(const std::vector<Bookmark>& bookmarks, const Node& root,
+             const IteratorCounters& counters);
+  /// Returns the checkpoint's last bookmark of the stage in that pass, or null. It lives as long as
+  /// this object.
+  const Bookmark* adopted(const StageCounters& stage, std::uint64_t pass) const;
+
+  /// Returns the bookmarks of a checkpoint at this place of the root: for each stage the last one
+  /// from which it gets there.
+  std::vector<Bookmark> at(const ResumedStage& root, const Node& node,
+                           const IteratorCounters& counters) const;
+  /// Returns true once so many were noted that forget_before() is due.
+  bool are_many() const { return count_.load(std::memory_order_relaxed) > many_; }
+  /// Forgets those that no checkpoint behind this place needs.
+  void forget_before(const ResumedStage& root, const Node& node, const IteratorCounters& counters);
+
+ private:
+  static constexpr std::size_t kMany = 4096;
+
+  std::optional<Bookmark> last_before(const StageCounters& stage, const StreamPlace& place) const;
+
+  const std::uint64_t every_;
+  std::atomic<std::size_t> count_{0};
+  std::atomic<std::size_t> many_{kMany};
+  mutable std::mutex mutex_;
+  std::map<const StageCounters*, std::set<Bookmark>> noted_;
+  std::map<const StageCounters*, std::vector<Bookmark>> adopted_;  ///< unchanged after adopt()
+};
+
+/// Makes a stage at `position` go to the bookmark. Returns how many elements it has passed over.
+/// Throws an Error if the stage notes none.
+std::uint64_t go_to_bookmark(Stage& stage, std::uint64_t position, const Bookmark& bookmark,
+                             Known known);
+
+}  // namespace infeed::detail
