@@ -89,8 +89,7 @@ TEST(Checkpoint, BadTextIsRefusedWithTheLine) {
             "after the name");
   EXPECT_EQ(message("infeed-checkpoint 1\nepoch 0\n\nplace 7\n"),
             "checkpoint, line 4: found 'place 7', expected position, epoch, errors, taken, order, "
-            "stage or "
-            "checksum");
+            "stage, bookmark or checksum");
 }
 
 TEST(Checkpoint, EveryChangedByteIsNoticed) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -183,6 +184,9 @@ class StreamCheck {
     IterateOptions options;
     options.executor = executor.executor;
     options.memory_bytes_max = options_.memory_bytes_max;
+    // Streams of some 300 elements have bookmarks only if these are closer than usual.
+    constexpr std::array<std::uint64_t, 6> kBookmarkEvery{0, 1, 2, 7, 40, 1024};
+    options.bookmark_every = kBookmarkEvery[random_.below(kBookmarkEvery.size())];
     // Nothing checked here may depend on the tuner.
     if (random_.chance(0.5)) options.tuner = random_knobs(random_());
     return options;
