@@ -27,7 +27,7 @@ namespace infeed {
 template <class T>
 struct TracedElement {
   T element;
-  std::vector<TracedPlace> rows;  ///< one for each row of a batch; else one
+  std::vector<TracedPlace> rows;  ///< of a batch's rows, also of those that a short last one lacks
 };
 
 template <class T>

@@ -1,0 +1,181 @@
+#include <array>
+#include <fmt/format.h>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/filter.h>
+#include <infeed/pipeline/flat_map.h>
+#include <infeed/pipeline/lines.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/records.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shard.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/records/record_writer.h>
+
+#include "pipeline/suite/random_seed.h"
+#include "pipeline/suite/stream.h"
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Texts = Dataset<std::vector<std::string>>;
+
+std::string text_of(const Record& record) { return std::string(record.bytes()); }
+
+std::vector<std::string> rows_of_batch(const Batch<std::string>& batch) {
+  return {batch.values().begin(), batch.values().end()};
+}
+
+/// Five pipelines over the same records, in files of records and of lines: as rows of batches, or
+/// one row an element.
+class DatasetAt : public ::testing::Test {
+ protected:
+  static constexpr int kFiles = 3;
+  static constexpr int kRecords = 4000;  // of each file
+
+  void SetUp() override {
+    for (int file = 0; file < kFiles; ++file) {
+      records_.push_back(folder_.file(fmt::format("{}.tfrecord", file)));
+      lines_.push_back(folder_.file(fmt::format("{}.txt", file)));
+      RecordWriter writer(records_.back());
+      std::ofstream lines(lines_.back());
+      for (int i = 0; i < kRecords; ++i) {
+        const std::string text = fmt::format("{} of file {}{}", i, file, std::string(i % 7, '.'));
+        writer.write(text);
+        lines << text << '\n';
+      }
+      writer.close();
+    }
+  }
+
+  Texts pipeline(int number) const {
+    const auto in_batches = map(rows_of_batch);
+    switch (number) {
+      case 0:
+        return records(records_) | map(text_of) | batch(8) | in_batches;
+      case 1:
+        return lines(lines_) | map(text_of) | filter(is_long) | batch(5) | prefetch(4) | in_batches;
+      case 2:
+        return records(records_) | shuffle({.buffer = 300, .seed = 7}) | repeat(2) | map(text_of) |
+               batch(16) | prefetch() | in_batches;
+      case 3:
+        return records(records_) | map(text_of, {.parallelism = 2}) | filter(is_long) |
+               shuffle({.buffer = 50, .seed = 3}) | shard({.count = 2, .index = 1}) | batch(4) |
+               in_batches;
+      default:
+        return lines(lines_) | shuffle({.buffer = 1000, .seed = 1}) |
+               map([](const Record& line) { return std::vector<std::string>{text_of(line)}; });
+    }
+  }
+
+  static bool is_long(const std::string& text) { return text.size() % 3 != 0; }
+
+  /// Returns the bytes of a record or line at a traced place.
+  std::string read_at(const RecordPlace& place) const {
+    std::ifstream in(place.file, std::ios::binary);
+    in.seekg(static_cast<std::streamoff>(place.offset.value()));
+    std::string text;
+    if (place.file.ends_with(".txt")) {
+      std::getline(in, text);
+      return text;
+    }
+    std::uint64_t length = 0;
+    in.read(reinterpret_cast<char*>(&length), sizeof length);
+    in.ignore(4);
+    text.resize(length);
+    in.read(text.data(), static_cast<std::streamsize>(length));
+    return text;
+  }
+
+  void check_step(int number, std::uint64_t step, const std::vector<std::string>& expected,
+                  IterateOptions options) const {
+    SCOPED_TRACE(fmt::format("pipeline {}, step {}", number, step));
+    const auto found = pipeline(number).at(step, std::move(options));
+    ASSERT_EQ(found.element, expected);
+    ASSERT_EQ(found.rows.size(), expected.size());
+    for (std::size_t row = 0; row < expected.size(); ++row) {
+      const TracedPlace& traced = found.rows[row];
+      ASSERT_TRUE(traced.place) << traced.why();
+      EXPECT_EQ(traced.place->count, 1U);
+      EXPECT_THAT(expected[row], ::testing::StartsWith(fmt::format("{} of", traced.place->record)));
+      ASSERT_TRUE(traced.place->offset);
+      EXPECT_EQ(read_at(*traced.place), expected[row]);
+    }
+  }
+
+  TemporaryFolder folder_;
+  std::vector<std::string> records_;
+  std::vector<std::string> lines_;
+};
+
+TEST_F(DatasetAt, GivesAnyStepOfFivePipelinesAndItsRecords) {
+  RandomSource random;
+  for (int number = 0; number < 5; ++number) {
+    std::vector<std::vector<std::string>> run;
+    std::vector<Checkpoint> checkpoints;
+    auto iterator = pipeline(number).iterate();
+    while (auto element = iterator.next()) {
+      run.push_back(*std::move(element));
+      if (run.size() % 100 == 0) checkpoints.push_back(iterator.checkpoint());
+    }
+    for (int i = 0; i < 20; ++i) {
+      const std::uint64_t step = random.below(run.size() - 1);  // the last may be short
+      IterateOptions options;
+      const std::uint64_t before = std::min(step / 100, checkpoints.size());
+      if (before > 0 && random.chance(0.7)) options.resume = checkpoints[before - 1];
+      if (random.chance(0.2)) options.resume = checkpoints.back();
+      check_step(number, step, run[step], std::move(options));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(DatasetAt, RefusesWhatItCantFind) {
+  EXPECT_THAT(error_of([] { (range(10) | batch(4)).at(3); }).message(),
+              HasSubstr("at(): the dataset has no such step: it ends after 3 elements"));
+  EXPECT_THAT(error_of([] { (range(10) | shuffle({.buffer = 3})).at(3); }).message(),
+              HasSubstr("at(): shuffle has drawn its seed itself"));
+  const auto inner = [] {
+    return range(3) | flat_map([](std::int64_t) { return range(5) | shuffle({.buffer = 3}); });
+  };
+  EXPECT_THAT(error_of([&] { inner().at(3); }).message(),
+              HasSubstr("at(): a stage in an inner dataset has drawn"));
+  auto run = inner().iterate();
+  const Stream all = take_stream(run, 7);
+  EXPECT_EQ(show(inner().at(6, {.resume = run.checkpoint()}).element), all[6]);
+}
+
+TEST_F(DatasetAt, ThrowsTheErrorOfAStep) {
+  const auto dataset = range(100) | map([](std::int64_t x) {
+                         if (x == 41) throw Error(ErrorCode::data_loss, "41 is broken");
+                         return x;
+                       }) |
+                       batch(10);
+  // Batch 4 is begun when 41 fails, and the error comes before it.
+  EXPECT_EQ(error_of([&] { dataset.at(4); }).message(), "41 is broken");
+  EXPECT_EQ(dataset.at(5).element[1], 42);
+  EXPECT_EQ(dataset.at(6).element[0], 51);
+}
+
+TEST_F(DatasetAt, RowsOfAnIterationNeedItsOption) {
+  auto iterator = (range(10) | batch(4)).iterate({.trace = true});
+  iterator.next();
+  EXPECT_EQ(rows_of(iterator, 0).size(), 4U);
+  auto untraced = (range(10) | batch(4)).iterate();
+  EXPECT_THAT(error_of([&] { rows_of(untraced, 0); }).message(),
+              HasSubstr("set IterateOptions::trace"));
+}
+
+}  // namespace
+}  // namespace infeed::test
