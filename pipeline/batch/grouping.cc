@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include <infeed/pipeline/errors_in_flight.h>
@@ -17,16 +18,18 @@ namespace infeed::detail {
 namespace {
 
 struct Group {
-  std::int64_t size;          ///< elements of a full group
-  std::optional<Chunk> rows;  ///< grows up to `size`
-  std::uint64_t bytes = 0;    ///< bytes in the account: rows and what they own
+  std::int64_t size;                          ///< elements of a full group
+  std::optional<Chunk> rows;                  ///< grows up to `size`
+  std::uint64_t bytes = 0;                    ///< bytes in the account: rows and what they own
+  std::vector<std::uint64_t> positions = {};  ///< places of the rows in the input
 };
 
-class GroupingStage final : public Stage {
+class GroupingStage final : public Stage, public Bookmarked {
  public:
   GroupingStage(const StageContext& stage_context, const GroupingSpec& spec,
                 const TypeInfo& in_type, std::unique_ptr<Stage> input)
       : Stage(stage_context),
+        Bookmarked(stage_context),
         spec_(spec),
         input_(std::move(input)),
         in_(in_type),
@@ -42,6 +45,7 @@ class GroupingStage final : public Stage {
       const std::optional<Pull> collected = collect(full, error, out.empty());
       if (collected != Pull::values) return out.empty() ? *collected : Pull::values;
       if (error == nullptr) hand_over(out, full, error);
+      if (error == nullptr) note_bookmark_if_due(position() + out.size());
       if (error != nullptr) out.set_error(std::move(error));
     }
     return Pull::values;
@@ -58,10 +62,34 @@ class GroupingStage final : public Stage {
       if (collect(full, error, true) != Pull::values) break;
       if (error == nullptr) let_go(*full.group);
       ++skipped;
+      if (error == nullptr) note_bookmark_if_due(position() + skipped);
     }
     return skipped;
   }
 
+  /// The state: the next element of the input, and how far each one that lies in a group, from the
+  /// first input on, is from the one before.
+  bool go_to(const Bookmark& bookmark, Known known) override {
+    if (bookmark.inputs.size() != 1 || bookmark.state.empty()) throw bad_bookmark();
+    if (taken_ > 0 || !in_.empty()) return false;
+    for (std::size_t i = 1; i < bookmark.state.size(); ++i) {
+      if (i > 1 && bookmark.state[i] == 0) throw bad_bookmark();
+      const std::uint64_t gap = i == 1 ? bookmark.inputs[0] : bookmark.state[i] - 1;
+      if (!pass_over(*input_, gap, known)) return false;
+      taken_ += gap;
+      const Pull pulled = input_->pull(in_, 1);
+      if (pulled == Pull::cancelled) return false;
+      ErrorPointer error;
+      if (pulled == Pull::end || in_.size() == 0) throw bad_bookmark();
+      const Full full = find_group(error);
+      if (error != nullptr || add_to(*full.group)) throw bad_bookmark();
+    }
+    if (bookmark.state[0] < taken_) throw bad_bookmark();
+    if (!pass_over(*input_, bookmark.state[0] - taken_, known)) return false;
+    taken_ = bookmark.state[0];
+    if (every() != 0) bookmark_at_ = taken_ / every();
+    return true;
+  }
   TracedPlace do_trace(std::uint64_t position) const override {
     if (spec_.key != nullptr) return Stage::do_trace(position);
     const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
@@ -90,12 +118,14 @@ class GroupingStage final : public Stage {
       }
       if (in_.size() == 0) {
         error = in_.take_error();
+        ++taken_;
         return Pull::values;
       }
       full = find_group(error);
       if (error != nullptr) {
         in_.type().destroy(in_.front(), 1);
         in_.drop_front(1);
+        ++taken_;
         return Pull::values;
       }
       if (add_to(*full.group)) return Pull::values;
@@ -111,6 +141,22 @@ class GroupingStage final : public Stage {
     const Group& group = last_->second;
     const std::size_t rows = group.rows ? group.rows->size() : 0;
     return std::min(in_.capacity(), static_cast<std::size_t>(group.size) - rows);
+  }
+
+  void note_bookmark_if_due(std::uint64_t given) {
+    if (every() == 0 || ended_ || taken_ / every() == bookmark_at_) return;
+    std::vector<std::uint64_t> held;
+    for (const auto& [key, group] : groups_) {
+      if (held.size() + group.positions.size() > kHeldMax) return;
+      held.insert(held.end(), group.positions.begin(), group.positions.end());
+    }
+    bookmark_at_ = taken_ / every();
+    std::sort(held.begin(), held.end());
+    const std::uint64_t first = held.empty() ? taken_ : held.front();
+    std::adjacent_difference(held.begin(), held.end(), held.begin());
+    if (!held.empty()) held.front() = 0;
+    held.insert(held.begin(), taken_);
+    note_bookmark(given, {first}, std::move(held));
   }
 
   /// Finds the group of the element in front of in_, or the error that takes its place.
@@ -137,6 +183,8 @@ class GroupingStage final : public Stage {
     }
     reserve(group, count);
     group.rows->append_from(in_, count);
+    if (spec_.key != nullptr && every() != 0) group.positions.push_back(taken_);
+    taken_ += count;
     return group.rows->size() == static_cast<std::size_t>(group.size);
   }
 
@@ -208,6 +256,7 @@ class GroupingStage final : public Stage {
   }
 
   void let_go(Group& group) {
+    group.positions.clear();
     if (spec_.key == nullptr) {
       // The next group is as large, so it reuses the memory of the rows.
       group.rows->clear();
@@ -229,10 +278,13 @@ class GroupingStage final : public Stage {
     const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
     if (count > std::numeric_limits<std::uint64_t>::max() / size) return 0;
     const std::uint64_t rows = input_->skip(count * size, known);
+    taken_ += rows;
+    if (every() != 0) bookmark_at_ = taken_ / every();
     return batch_count(rows, size, spec_.drop_remainder);
   }
 
   static constexpr std::size_t kRowsMin = 16;
+  static constexpr std::size_t kHeldMax = 1000;  ///< more would make a checkpoint longer than 4 KB
 
   const GroupingSpec& spec_;
   const std::unique_ptr<Stage> input_;
@@ -242,6 +294,8 @@ class GroupingStage final : public Stage {
   std::map<std::int64_t, Group>::value_type* last_ = nullptr;
   std::map<std::int64_t, Group>::iterator left_over_;
   bool ended_ = false;
+  std::uint64_t taken_ = 0;        ///< elements of the input, errors included
+  std::uint64_t bookmark_at_ = 0;  ///< taken_ / every() at the last bookmark
 };
 
 class GroupingNode final : public Node {

@@ -15,18 +15,23 @@ namespace infeed::detail {
 namespace {
 
 /// The shared part of both ways to join rows: the next size, and the next row.
-class RebatchStage : public Stage {
+class RebatchStage : public Stage, public Bookmarked {
  public:
   RebatchStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
                const RebatchOptions& options, std::unique_ptr<Stage> input)
-      : Stage(context), sizes_(sizes), options_(options), input_(std::move(input)), in_(type()) {}
+      : Stage(context),
+        Bookmarked(context),
+        sizes_(sizes),
+        options_(options),
+        input_(std::move(input)),
+        in_(type()) {}
 
   Pull do_pull(Chunk& out, std::size_t want) final {
     while (out.size() < want) {
       if (ended_) return out.empty() ? Pull::end : Pull::values;
       if (rows_taken() == size_at_hand()) {
         hand_over(out);
-        next_turn();
+        next_turn(out);
         continue;
       }
       if (in_.empty()) {
@@ -40,7 +45,11 @@ class RebatchStage : public Stage {
         }
       }
       ErrorPointer error = in_.take_error();
-      if (error == nullptr) take_from_front(out, error);
+      if (error != nullptr) {
+        ++element_;
+      } else {
+        take_from_front(out, error);
+      }
       if (error != nullptr) {
         out.set_error(std::move(error));
         return Pull::values;
@@ -60,22 +69,53 @@ class RebatchStage : public Stage {
   /// Hands over the batch in the making.
   virtual void hand_over(Chunk& out) = 0;
 
+  /// The state: the next row of the element, whose turn it is of the sizes, and the rows so far.
+  bool go_to(const Bookmark& bookmark, Known known) final {
+    if (bookmark.inputs.size() != 1 || bookmark.state.size() != 3) throw bad_bookmark();
+    const std::uint64_t read = element_ + in_.slots();
+    if (bookmark.inputs[0] < read || rows_taken() != 0) return false;
+    if (!pass_over(*input_, bookmark.inputs[0] - read, known)) return false;
+    in_.clear();
+    element_ = bookmark.inputs[0];
+    row_ = static_cast<std::size_t>(bookmark.state[0]);
+    turn_ = static_cast<std::size_t>(bookmark.state[1] % sizes_.size());
+    rows_given_ = bookmark.state[2];
+    if (every() != 0) bookmark_at_ = rows_given_ / every();
+    if (row_ == 0) return true;
+    const Pull pulled = input_->pull(in_, in_.capacity());
+    if (pulled == Pull::cancelled) return false;
+    if (pulled == Pull::end || in_.size() == 0 || row_ >= rows_of(in_.front()))
+      throw bad_bookmark();
+    return true;
+  }
+
  private:
   std::size_t size_at_hand() const { return static_cast<std::size_t>(sizes_[turn_]); }
-  void next_turn() { turn_ = (turn_ + 1) % sizes_.size(); }
+  /// Ends a batch, which was handed over.
+  void next_turn(const Chunk& out) {
+    turn_ = (turn_ + 1) % sizes_.size();
+    if (every() == 0 || rows_given_ / every() == bookmark_at_) return;
+    bookmark_at_ = rows_given_ / every();
+    note_bookmark(position() + out.size(), {element_}, {row_, turn_, rows_given_});
+  }
 
   void take_from_front(Chunk& out, ErrorPointer& error) {
     const std::size_t size = rows_of(in_.front());
     if (row_ == 0 && rows_taken() == 0 && size == size_at_hand()) {
       out.append_from(in_, 1);
-      next_turn();
+      ++element_;
+      rows_given_ += size;
+      next_turn(out);
       return;
     }
     const std::size_t count = std::min(size_at_hand() - rows_taken(), size - row_);
-    row_ += take_rows(in_.front(), row_, count, error);
+    const std::size_t taken = take_rows(in_.front(), row_, count, error);
+    row_ += taken;
+    rows_given_ += taken;
     if (row_ < size) return;
     type().destroy(in_.front(), 1);
     in_.drop_front(1);
+    ++element_;
     row_ = 0;
   }
 
@@ -84,7 +124,10 @@ class RebatchStage : public Stage {
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   std::size_t turn_ = 0;
-  std::size_t row_ = 0;  ///< next row of the batch in front of in_
+  std::size_t row_ = 0;            ///< next row of the batch in front of in_
+  std::uint64_t element_ = 0;      ///< number in the input of that batch
+  std::uint64_t rows_given_ = 0;   ///< rows taken from the input, so far
+  std::uint64_t bookmark_at_ = 0;  ///< rows_given_ / every() at the last bookmark
   bool ended_ = false;
 };
 

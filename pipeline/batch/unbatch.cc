@@ -10,11 +10,15 @@
 namespace infeed::detail {
 namespace {
 
-class UnbatchStage final : public Stage {
+class UnbatchStage final : public Stage, public Bookmarked {
  public:
   UnbatchStage(const StageContext& context, const RowAccess& access, const TypeInfo& in_type,
                std::unique_ptr<Stage> input)
-      : Stage(context), access_(access), input_(std::move(input)), in_(in_type) {}
+      : Stage(context),
+        Bookmarked(context),
+        access_(access),
+        input_(std::move(input)),
+        in_(in_type) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (true) {
@@ -23,7 +27,8 @@ class UnbatchStage final : public Stage {
       if (at_hand != Pull::values) return out.empty() ? *at_hand : Pull::values;
       if (in_.size() == 0) {
         out.set_error(in_.take_error());
-        ++element_;
+        ++given_;
+        next_element();
         return Pull::values;
       }
       ErrorPointer error;
@@ -43,8 +48,9 @@ class UnbatchStage final : public Stage {
     while (skipped < count && see_to_an_element(chunk_capacity(type()), true) == Pull::values) {
       if (in_.size() == 0) {
         in_.take_error();
-        ++element_;
+        ++given_;
         ++skipped;
+        next_element();
         continue;
       }
       const std::size_t rows =
@@ -55,6 +61,18 @@ class UnbatchStage final : public Stage {
     return skipped;
   }
 
+  bool go_to(const Bookmark& bookmark, Known known) override {
+    if (bookmark.inputs.size() != 1 || !bookmark.state.empty()) throw bad_bookmark();
+    const std::uint64_t read = element_ + in_.slots();
+    if (bookmark.inputs[0] < read) return false;
+    if (!pass_over(*input_, bookmark.inputs[0] - read, known)) return false;
+    in_.clear();
+    row_ = 0;
+    given_ = bookmark.given;
+    element_ = bookmark.inputs[0];
+    if (every() != 0) bookmark_at_ = (element_ + given_) / every();
+    return true;
+  }
   TracedPlace do_trace(std::uint64_t position) const override {
     return traced_through(taken_from_, position, *input_);
   }
@@ -92,21 +110,33 @@ class UnbatchStage final : public Stage {
   /// Passes over `count` rows of the element in front.
   void pass(std::size_t count) {
     row_ += count;
+    given_ += count;
     if (row_ < rows_) return;
     in_.type().destroy(in_.front(), 1);
     in_.drop_front(1);
-    ++element_;
     row_ = 0;
+    next_element();
     if (in_.size() > 0) rows_ = access_.count(in_.front());
+  }
+
+  /// Counts an element, and notes a bookmark behind it if as many rows as one is due after were given,
+  /// or elements passed.
+  void next_element() {
+    ++element_;
+    if (every() == 0 || (element_ + given_) / every() == bookmark_at_) return;
+    bookmark_at_ = (element_ + given_) / every();
+    note_bookmark(given_, {element_});
   }
 
   const RowAccess access_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
-  std::size_t rows_ = 0;       ///< rows of the element in front, or of the last one
-  std::size_t row_ = 0;        ///< next row
-  std::uint64_t element_ = 0;  ///< number in the input of the element in front
-  PositionLog taken_from_;     ///< only if the iterator records
+  std::size_t rows_ = 0;           ///< rows of the element in front, or of the last one
+  std::size_t row_ = 0;            ///< next row
+  std::uint64_t element_ = 0;      ///< number in the input of the element in front
+  std::uint64_t given_ = 0;        ///< rows and errors, so far
+  std::uint64_t bookmark_at_ = 0;  ///< (element_ + given_) / every() at the last bookmark
+  PositionLog taken_from_;         ///< only if the iterator records
 };
 
 class UnbatchNode final : public Node {

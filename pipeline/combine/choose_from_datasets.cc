@@ -19,6 +19,7 @@ class Choices final : public Selector {
       if (pulled == Pull::end) return Next::end;
       if (pulled == Pull::cancelled) return Next::cancelled;
     }
+    ++made_;
     if (in_.size() == 0) {
       error = in_.take_error();
       return Next::error;
@@ -36,9 +37,17 @@ class Choices final : public Selector {
     return Next::error;
   }
 
+  std::uint64_t made() const override { return made_; }
+  bool go_behind(std::uint64_t made, std::span<const std::uint64_t> state) override {
+    made_ = made;
+    return state.empty();
+  }
+  Stage* choices() override { return choices_.get(); }
+
  private:
   const std::unique_ptr<Stage> choices_;
   Chunk in_;
+  std::uint64_t made_ = 0;
   const std::size_t inputs_;
 };
 

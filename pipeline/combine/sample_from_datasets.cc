@@ -1,6 +1,7 @@
 #include "infeed/pipeline/sample_from_datasets.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -97,6 +98,12 @@ class Draws final : public Selector {
     index = static_cast<std::size_t>(found - begin);
     return Next::input;
   }
+  std::uint64_t made() const override { return draw_; }
+  bool go_behind(std::uint64_t made, std::span<const std::uint64_t> state) override {
+    draw_ = made;
+    words_.seek(2 * made);
+    return state.empty();
+  }
   void note_end(std::size_t index) override {
     is_open_[index] = false;
     knows_another_ = false;
@@ -160,6 +167,22 @@ class SizedDraws final : public Selector {
     std::fill(credit_.begin(), credit_.end(), 0.0);
   }
   bool sees_elements() const override { return true; }
+  std::uint64_t made() const override { return draw_; }
+  void add_state(std::vector<std::uint64_t>& state) const override {
+    for (const double number : credit_) state.push_back(std::bit_cast<std::uint64_t>(number));
+    for (const double number : last_size_) state.push_back(std::bit_cast<std::uint64_t>(number));
+  }
+  bool go_behind(std::uint64_t made, std::span<const std::uint64_t> state) override {
+    if (state.size() != 2 * credit_.size()) return false;
+    draw_ = made;
+    words_.seek(2 * made);
+    for (std::size_t i = 0; i < credit_.size(); ++i) {
+      credit_[i] = std::bit_cast<double>(state[i]);
+      last_size_[i] = std::bit_cast<double>(state[credit_.size() + i]);
+      if (!std::isfinite(credit_[i]) || !(last_size_[i] >= 0)) return false;
+    }
+    return true;
+  }
   ErrorPointer see(std::size_t index, const void* element) override {
     ErrorPointer error;
     // An error, and an element whose size isn't known, count as much as the one before.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <span>
 
 #include "engine/iterator_context.h"
 #include "engine/move_values.h"
@@ -14,13 +15,15 @@ struct Input {
   std::unique_ptr<Stage> stage;
   Chunk in;
   bool ended = false;
+  std::uint64_t taken = 0;
 };
 
-class SelectStage final : public Stage {
+class SelectStage final : public Stage, public Bookmarked {
  public:
   SelectStage(const StageContext& context, std::unique_ptr<Selector> selector,
               std::vector<std::unique_ptr<Stage>> inputs, bool stop_on_empty)
       : Stage(context),
+        Bookmarked(context),
         selector_(std::move(selector)),
         sees_elements_(selector_->sees_elements()),
         stop_on_empty_(stop_on_empty),
@@ -29,6 +32,11 @@ class SelectStage final : public Stage {
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
+    if (every() != 0) {
+      const std::uint64_t behind = position() % every();
+      if (behind == 0 && position() > 0 && !has_chosen_) note_place();
+      want = static_cast<std::size_t>(std::min<std::uint64_t>(want, every() - behind));
+    }
     const Pull pulled =
         with_size(type(), [&](auto size) { return pull<decltype(size)::value>(out, want); });
     write_choices();
@@ -57,12 +65,40 @@ class SelectStage final : public Stage {
       }
       note_choice(chosen_);
       has_chosen_ = false;
+      ++input.taken;
       ++skipped;
     }
     write_choices();
     return skipped;
   }
 
+  /// The inputs: the elements taken from each, and the choices. The state: how many inputs have
+  /// ended, which, and what the selector keeps.
+  bool go_to(const Bookmark& bookmark, Known known) override {
+    const std::size_t count = inputs_.size();
+    if (bookmark.inputs.size() != count + 1 || bookmark.state.empty()) throw bad_bookmark();
+    std::span<const std::uint64_t> state(bookmark.state);
+    const std::uint64_t ended_count = state.front();
+    state = state.subspan(1);
+    if (ended_count > std::min(count, state.size())) throw bad_bookmark();
+    if (position() > 0) return false;
+    for (const std::uint64_t ended : state.first(static_cast<std::size_t>(ended_count))) {
+      if (ended >= count || inputs_[static_cast<std::size_t>(ended)].ended) throw bad_bookmark();
+      end_input(inputs_[static_cast<std::size_t>(ended)]);
+    }
+    const std::uint64_t made = bookmark.inputs[count];
+    if (!selector_->go_behind(made, state.subspan(static_cast<std::size_t>(ended_count)))) {
+      throw bad_bookmark();
+    }
+    Stage* const choices = selector_->choices();
+    if (choices != nullptr && !pass_over(*choices, made, known)) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      Input& input = inputs_[i];
+      input.taken = bookmark.inputs[i];
+      if (!input.ended && !pass_over(*input.stage, input.taken, known)) return false;
+    }
+    return true;
+  }
   TracedPlace do_trace(std::uint64_t position) const override {
     const auto origin = choices_.find(position);
     if (!origin) return TracedPlace::unknown("it lies too far back");
@@ -73,6 +109,20 @@ class SelectStage final : public Stage {
   }
 
  private:
+  void note_place() const {
+    std::vector<std::uint64_t> inputs;
+    std::vector<std::uint64_t> state(1);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      inputs.push_back(inputs_[i].taken);
+      if (inputs_[i].ended) state.push_back(i);
+    }
+    state.front() = state.size() - 1;
+    selector_->add_state(state);
+    if (inputs.size() + state.size() > kNumbersMax) return;
+    inputs.push_back(selector_->made());
+    note_bookmark(position(), std::move(inputs), std::move(state));
+  }
+
   template <std::size_t kSize>
   Pull pull(Chunk& out, std::size_t want) {
     while (out.size() < want) {
@@ -97,6 +147,7 @@ class SelectStage final : public Stage {
       }
       note_choice(chosen_);
       has_chosen_ = false;
+      ++input.taken;
       const bool is_error = input.in.size() == 0;
       if (sees_elements_) error = selector_->see(chosen_, is_error ? nullptr : input.in.front());
       if (is_error || error != nullptr) {
@@ -169,6 +220,8 @@ class SelectStage final : public Stage {
   bool has_chosen_ = false;  ///< but has not taken from it yet
   bool selector_ended_ = false;
   static constexpr std::size_t kChoicesAtOnce = 4096;
+  static constexpr std::size_t kNumbersMax =
+      400;                            ///< more would make a checkpoint longer than 4 KB
   std::vector<std::uint16_t> drawn_;  ///< choices that aren't in choices_ yet
   ChoiceLog choices_;                 ///< only if the iterator records
   mutable std::mutex stages_mutex_;   ///< guards inputs that end while they are traced

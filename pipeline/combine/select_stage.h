@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <infeed/pipeline/stage.h>
@@ -17,6 +18,16 @@ class Selector {
   /// is false, it returns would_wait instead of pulling.
   enum class Next { input, error, end, cancelled, would_wait };
   virtual Next next(std::size_t& index, ErrorPointer& error, bool may_wait) = 0;
+  /// Returns how many choices were made, errors included.
+  virtual std::uint64_t made() const = 0;
+  /// Adds what the choices to come depend on, beside `made`.
+  virtual void add_state(std::vector<std::uint64_t>&) const {}
+  /// Goes on, before the first choice, behind `made` of them, with the numbers that add_state() had
+  /// added. note_end() is called before, for the inputs that had ended by then. Returns false if they
+  /// are none of its own.
+  virtual bool go_behind(std::uint64_t made, std::span<const std::uint64_t> state) = 0;
+  /// Returns the input that the choices are read from, one each, or null.
+  virtual Stage* choices() { return nullptr; }
   /// Says that an input has ended.
   virtual void note_end(std::size_t) {}
   /// True if the choice depends on the elements, so that none can be passed over unseen.

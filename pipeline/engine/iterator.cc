@@ -56,12 +56,12 @@ void drop_stages(std::unique_ptr<Stage>& root, IteratorContext& run) {
   give_memory_of_run_back(run.memory().peak_bytes());
 }
 
-/// Returns the root as a resume from the checkpoint finds it.
-ResumedStage resumed_at(const Checkpoint& checkpoint) {
-  return {.place = {checkpoint.epoch, checkpoint.position},
+/// Returns the root as a resume at this place finds it.
+ResumedStage resumed_at(const StreamPlace& place, const TakenBefore& taken, std::uint64_t errors) {
+  return {.place = place,
           .bookmark = nullptr,
-          .taken = checkpoint.taken.elements,
-          .known = checkpoint.errors == 0 ? Known::no_errors : Known::nothing};
+          .taken = taken.elements,
+          .known = errors == 0 ? Known::no_errors : Known::nothing};
 }
 
 std::string why_it_ended(const ErrorPointer& failure) {
@@ -166,7 +166,9 @@ bool IteratorCore::refill() {
     if (ended_) return false;
     check_process();
     if (run_->bookmarks().are_many())
-      run_->bookmarks().forget_before(resumed_at(checkpoint()), *node_, run_->counters());
+      run_->bookmarks().forget_before(resumed_at({epoch_, position()}, before_.taken,
+                                                 before_.errors + run_->counters().errors_seen()),
+                                      *node_, run_->counters());
     switch (pull_root()) {
       case Pull::values:
         if (chunk_.size() > 0) return true;
@@ -324,7 +326,8 @@ Checkpoint IteratorCore::checkpoint() const {
                         .order_hash = order_hash_.value(),
                         .signature = signature_of(*node_, run_->seeds().for_checkpoint()),
                         .bookmarks = {}};
-  checkpoint.bookmarks = run_->bookmarks().at(resumed_at(checkpoint), *node_, run_->counters());
+  checkpoint.bookmarks = run_->bookmarks().at(
+      resumed_at({epoch_, position()}, before_.taken, checkpoint.errors), *node_, run_->counters());
   return checkpoint;
 }
 

@@ -1,5 +1,7 @@
 #include "infeed/pipeline/flat_map.h"
 
+#include <algorithm>
+
 #include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
@@ -10,16 +12,22 @@
 namespace infeed::detail {
 namespace {
 
-class FlatMapStage final : public Stage {
+class FlatMapStage final : public Stage, public Bookmarked {
  public:
   FlatMapStage(const StageContext& context, const InnerDatasets& inner, const TypeInfo& outer_type,
                std::unique_ptr<Stage> input)
       : Stage(context),
+        Bookmarked(context),
         opener_(inner, context),
         outer_(outer_type, std::move(input)),
         element_(outer_type, 1) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
+    if (every() != 0) {
+      if (position() % every() == 0) note_place();
+      want =
+          static_cast<std::size_t>(std::min<std::uint64_t>(want, every() - position() % every()));
+    }
     while (true) {
       if (inner_.is_open()) {
         const Pull pulled = inner_.pull(out, want);
@@ -27,6 +35,7 @@ class FlatMapStage final : public Stage {
         if (pulled != Pull::end) return pulled;
         inner_.close();
       }
+      if (every() != 0 && outer_.position() % every() == 0) note_place();
       const Pull next = outer_.next(element_, position_);
       if (next != Pull::values) return next;
       ErrorPointer error;
@@ -65,9 +74,39 @@ class FlatMapStage final : public Stage {
     return skipped;
   }
 
+  /// The state: the elements of the outer element's inner dataset before the place.
+  bool go_to(const Bookmark& bookmark, Known known) override {
+    if (bookmark.inputs.size() != 1 || bookmark.state.size() != 1) throw bad_bookmark();
+    if (bookmark.inputs[0] < outer_.position()) return false;
+    const std::uint64_t left = outer_.drop(bookmark.inputs[0] - outer_.position());
+    if (!pass_over(outer_.input(), left, known)) return false;
+    outer_.note_skipped(left);
+    inner_.close();
+    if (bookmark.state[0] == 0) return true;
+    const Pull next = outer_.next(element_, position_);
+    if (next == Pull::cancelled) return false;
+    if (next == Pull::end) throw bad_bookmark();
+    ErrorPointer error;
+    NodePointer node = describe(error);
+    if (node != nullptr) open(std::move(node), error);
+    if (error != nullptr) throw Error(*error);
+    const std::uint64_t passed = inner_.skip(bookmark.state[0], known);
+    if (passed < bookmark.state[0] && !run().cancelled()) throw bad_bookmark();
+    return !run().cancelled();
+  }
   TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
  private:
+  /// Notes a bookmark here.
+  void note_place() const {
+    if (position() == 0) return;
+    if (inner_.is_open()) {
+      note_bookmark(position(), {position_}, {inner_.given()});
+    } else {
+      note_bookmark(position(), {outer_.position()}, {0});
+    }
+  }
+
   /// Notes the places of the elements. If an inner dataset can't trace its first values, it isn't
   /// asked again, nor are others that end in a stage that never can: asking each took 7 ns.
   void note_places(const Chunk& out) {

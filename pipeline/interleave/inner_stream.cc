@@ -1,5 +1,7 @@
 #include "interleave/inner_stream.h"
 
+#include <algorithm>
+
 #include <infeed/pipeline/philox.h>
 
 namespace infeed::detail {
@@ -12,6 +14,16 @@ Pull OuterInput::next(Chunk& element, std::uint64_t& position) {
   if (element.append_from(in_, 1) == 0) element.set_error(in_.take_error());
   position = position_++;
   return Pull::values;
+}
+
+std::uint64_t OuterInput::drop(std::uint64_t count) {
+  const auto values = static_cast<std::size_t>(std::min<std::uint64_t>(count, in_.size()));
+  in_.type().destroy(in_.front(), values);
+  in_.drop_front(values);
+  const bool error = values < count && in_.take_error() != nullptr;
+  const std::uint64_t dropped = values + (error ? 1 : 0);
+  position_ += dropped;
+  return count - dropped;
 }
 
 InnerStream& InnerStream::operator=(InnerStream&& other) noexcept {

@@ -20,6 +20,14 @@ class OuterInput {
   /// Moves the next element, or its error, into `element`, an empty chunk of its type. Sets
   /// `position` to its number.
   Pull next(Chunk& element, std::uint64_t& position);
+  /// Returns the number of the next element.
+  std::uint64_t position() const { return position_; }
+  /// Drops `count` elements that were pulled, if there are so many. Returns how many are left to be
+  /// passed over in the input.
+  std::uint64_t drop(std::uint64_t count);
+  Stage& input() { return *input_; }
+  /// Says that elements of the input were passed over.
+  void note_skipped(std::uint64_t count) { position_ += count; }
 
  private:
   const std::unique_ptr<Stage> input_;

@@ -7,6 +7,7 @@
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
+#include "interleave/cycle_stage.h"
 #include "interleave/interleave_cycle.h"
 #include "interleave/parallel_interleave.h"
 
@@ -55,31 +56,16 @@ Supply SerialInnerSupplier::refill(std::size_t slot, Chunk& out) {
 
 namespace {
 
-class InterleaveStage final : public Stage {
+class InterleaveStage final : public CycleStage {
  public:
-  InterleaveStage(const StageContext& context, const InterleaveSpec& spec,
-                  const TypeInfo& outer_type, std::unique_ptr<Stage> input)
-      : Stage(context),
-        opener_(spec.inner, context),
-        outer_(outer_type, std::move(input)),
-        supplier_(outer_type, outer_, opener_),
-        cycle_(type(), spec.cycle_length, spec.block_length, run().keeps_places()) {}
+  using CycleStage::CycleStage;
 
-  Pull do_pull(Chunk& out, std::size_t want) override {
-    return cycle_.pull(supplier_, out, want, position());
-  }
+  Pull do_pull(Chunk& out, std::size_t want) override { return pull_cycle(serial_, out, want); }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    return cycle_.skip(supplier_, count, known, run());
+    return cycle_.skip(serial_, count, known, run());
   }
-  TracedPlace do_trace(std::uint64_t position) const override { return cycle_.trace(position); }
-
- private:
-  const InnerOpener opener_;
-  OuterInput outer_;
-  SerialInnerSupplier supplier_;
-  InterleaveCycle cycle_;
 };
 
 class InterleaveNode final : public Node {

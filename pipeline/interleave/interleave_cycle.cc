@@ -20,6 +20,55 @@ void InterleaveCycle::advance() {
   if (at_ == cycle_length_ || (outer_ended_ && at_ >= slots_.size())) at_ = 0;
 }
 
+/// Notes that the last outer element's inner dataset is in the slot.
+void InterleaveCycle::note_open(Slot& slot) {
+  slot.is_open = true;
+  slot.is_traced = history_ != nullptr;
+  slot.outer = opened_ - 1;
+  slot.taken = 0;
+  ++open_;
+}
+
+std::optional<Bookmark> InterleaveCycle::place() const {
+  if (open_ > kOpenMax) return std::nullopt;
+  std::vector<std::size_t> open;
+  for_each_open_slot([&](std::size_t slot) { open.push_back(slot); });
+  std::sort(open.begin(), open.end(),
+            [this](std::size_t a, std::size_t b) { return slots_[a].outer < slots_[b].outer; });
+  Bookmark place{.inputs = {open.empty() ? opened_ : slots_[open.front()].outer},
+                 .state = {at_, block_left_, outer_ended_ ? 1U : 0U, slots_.size(), opened_}};
+  for (const std::size_t slot : open)
+    place.state.insert(place.state.end(), {slot, slots_[slot].outer, slots_[slot].taken});
+  return place;
+}
+
+/// Takes the numbers of a place, and marks its slots as open. Returns false if it is none.
+bool InterleaveCycle::take_over(const Bookmark& place) {
+  const std::vector<std::uint64_t>& state = place.state;
+  const bool has_numbers = place.inputs.size() == 1 && state.size() >= kPlaceNumbers &&
+                           (state.size() - kPlaceNumbers) % kSlotNumbers == 0;
+  if (!has_numbers || state[kSlots] > cycle_length_ || state[kAt] >= cycle_length_ ||
+      state[kAt] > state[kSlots] || state[kBlockLeft] < 1 || state[kBlockLeft] > block_length_ ||
+      state[kSlots] > state[kOpened] + 1)
+    return false;
+  at_ = static_cast<std::size_t>(state[kAt]);
+  block_left_ = state[kBlockLeft];
+  outer_ended_ = state[kOuterEnded] != 0;
+  while (slots_.size() < state[kSlots]) slots_.emplace_back(type_);
+  for (std::size_t at = kPlaceNumbers; at < state.size(); at += kSlotNumbers) {
+    const std::uint64_t slot = state[at + kSlot];
+    const std::uint64_t outer = state[at + kOuter];
+    if (slot >= slots_.size() || outer < (at == kPlaceNumbers ? place.inputs[0] : opened_) ||
+        outer >= state[kOpened] || slots_[static_cast<std::size_t>(slot)].is_open)
+      return false;
+    opened_ = outer + 1;
+    note_open(slots_[static_cast<std::size_t>(slot)]);
+    slots_[static_cast<std::size_t>(slot)].taken = state[at + kTaken];
+  }
+  opened_ = state[kOpened];
+  return true;
+}
+
 /// Passes the turn on: the current slot has nothing yet, and the order doesn't matter.
 void InterleaveCycle::pass_on() {
   const bool unopened = !slots_[at_].is_open;
@@ -66,6 +115,7 @@ void InterleaveCycle::take_rounds(std::byte* to, std::size_t rounds) {
       at += slots_.size() * block * size;
     }
     in.drop_front(rounds * block);
+    slots_[i].taken += rounds * block;
   }
 }
 
@@ -92,6 +142,7 @@ void InterleaveCycle::take_values(Chunk& out, std::size_t want) {
       type_.relocate(to, in.front(), count);
     }
     in.drop_front(count);
+    slots_[at_].taken += count;
     to += count * size;
     room -= count;
     step(count);
@@ -120,7 +171,10 @@ Pull InterleaveCycle::pull(InnerSupplier& supplier, Chunk& out, std::size_t want
     if (!out.empty()) return Pull::values;
     Slot& slot = at_hand();
     ErrorPointer error = slot.in.take_error();
-    if (error != nullptr) step(1);
+    if (error != nullptr) {
+      ++slot.taken;
+      step(1);
+    }
     const Supply filled = error != nullptr ? Supply::values : fill(supplier, slot, error);
     if (error != nullptr) {
       out.set_error(std::move(error));
@@ -146,10 +200,9 @@ Supply InterleaveCycle::fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& 
     if (outer_ended_) return Supply::not_yet;
     const Supply opened = supplier.open(at_, error);
     if (opened == Supply::end) outer_ended_ = true;
+    if (opened == Supply::values) ++opened_;
     if (opened != Supply::values || error != nullptr) return opened;
-    slot.is_open = true;
-    slot.is_traced = history_ != nullptr;
-    ++open_;
+    note_open(slot);
   }
   const Supply filled = supplier.refill(at_, slot.in);
   if (slot.is_traced && filled == Supply::values) note_places(supplier, slot);
@@ -174,6 +227,7 @@ std::uint64_t InterleaveCycle::drop_buffered(Slot& slot, std::uint64_t count) {
   const bool error = values < limit && slot.in.take_error() != nullptr;
   const std::uint64_t dropped = values + (error ? 1 : 0);
   if (history_ != nullptr) history_->drop(at_, dropped);
+  slot.taken += dropped;
   step(dropped);
   return dropped;
 }
@@ -198,8 +252,10 @@ std::uint64_t InterleaveCycle::skip_rounds(SerialInnerSupplier& supplier, std::u
     rounds = std::min(rounds, (length.count() - stream.given()) / block_length_);
   }
   if (rounds < 2) return 0;
-  for_each_open_slot(
-      [&](std::size_t slot) { supplier.stream(slot).skip(rounds * block_length_, known); });
+  for_each_open_slot([&](std::size_t slot) {
+    supplier.stream(slot).skip(rounds * block_length_, known);
+    slots_[slot].taken += rounds * block_length_;
+  });
   return rounds * block_length_ * open_;
 }
 
@@ -228,18 +284,20 @@ std::uint64_t InterleaveCycle::skip(SerialInnerSupplier& supplier, std::uint64_t
       if (opened == Supply::cancelled) break;
       if (opened == Supply::end) {
         outer_ended_ = true;
-      } else if (error != nullptr) {
-        ++skipped;
       } else {
-        slot.is_open = true;
-        slot.is_traced = history_ != nullptr;
-        ++open_;
+        ++opened_;
+        if (error != nullptr) {
+          ++skipped;
+        } else {
+          note_open(slot);
+        }
       }
       continue;
     }
     const std::uint64_t wanted = std::min(block_left_, count - skipped);
     const std::uint64_t passed = supplier.stream(at_).skip(wanted, known);
     skipped += passed;
+    slot.taken += passed;
     if (passed == wanted) {
       step(passed);
     } else if (!run.cancelled()) {

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/detail/resume.h>
 
 #include "engine/move_values.h"
 #include "interleave/cycle_history.h"
@@ -82,6 +84,16 @@ class InterleaveCycle {
   std::uint64_t skip(SerialInnerSupplier& supplier, std::uint64_t count, Known known,
                      const IteratorContext& run);
 
+  /// Returns the place that go_to() goes on from, or nothing if it takes too many numbers. Its inputs
+  /// have the first outer element that is needed again. Don't ask for a cycle without an order.
+  std::optional<Bookmark> place() const;
+  /// Opens the inner datasets of a place, before the first element. pass_over(position, known) passes
+  /// over the outer input up to an element, and says false when cancelled. Returns false then; throws
+  /// what the inner datasets throw. Returns nothing for a place that is none.
+  template <class PassOver>
+  std::optional<bool> go_to(SerialInnerSupplier& supplier, const Bookmark& place, Known known,
+                            const PassOver& pass_over);
+
   /// Returns where the element at a position came from. From any thread.
   TracedPlace trace(std::uint64_t position) const;
 
@@ -96,10 +108,19 @@ class InterleaveCycle {
   struct Slot {
     explicit Slot(const TypeInfo& type) : in(type) {}
     bool is_open = false;
-    bool is_traced = false;  ///< its current elements can be traced, so far
+    bool is_traced = false;   ///< its current elements can be traced, so far
+    std::uint64_t outer = 0;  ///< number of its outer element
+    std::uint64_t taken = 0;  ///< elements of its inner dataset that were given
     Chunk in;
   };
 
+  /// The numbers of a place before those of its slots, and for each open slot.
+  enum PlaceNumber : std::size_t { kAt, kBlockLeft, kOuterEnded, kSlots, kOpened, kPlaceNumbers };
+  enum SlotNumber : std::size_t { kSlot, kOuter, kTaken, kSlotNumbers };
+  static constexpr std::size_t kOpenMax = 256;
+
+  bool take_over(const Bookmark& place);
+  void note_open(Slot& slot);
   Slot& at_hand();
   void advance();
   void pass_on();
@@ -128,6 +149,25 @@ class InterleaveCycle {
   std::uint64_t block_left_;
   std::size_t open_ = 0;  ///< slots with an inner dataset
   bool outer_ended_ = false;
+  std::uint64_t opened_ = 0;  ///< outer elements so far, also those without an inner dataset
 };
+
+template <class PassOver>
+std::optional<bool> InterleaveCycle::go_to(SerialInnerSupplier& supplier, const Bookmark& place,
+                                           Known known, const PassOver& pass_over) {
+  if (!take_over(place)) return std::nullopt;
+  for (std::size_t at = kPlaceNumbers; at < place.state.size(); at += kSlotNumbers) {
+    const std::uint64_t* const numbers = place.state.data() + at;
+    const auto slot = static_cast<std::size_t>(numbers[kSlot]);
+    if (!pass_over(numbers[kOuter])) return false;
+    ErrorPointer error;
+    const Supply opened = supplier.open(slot, error);
+    if (opened == Supply::cancelled) return false;
+    if (error != nullptr) throw Error(*error);
+    if (opened != Supply::values) return std::nullopt;
+    if (supplier.stream(slot).skip(numbers[kTaken], known) < numbers[kTaken]) return std::nullopt;
+  }
+  return pass_over(opened_);
+}
 
 }  // namespace infeed::detail

@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "engine/iterator_context.h"
+#include "interleave/cycle_stage.h"
 #include "interleave/inner_readers.h"
-#include "interleave/interleave_cycle.h"
 
 namespace infeed::detail {
 namespace {
@@ -30,17 +30,13 @@ KnobSpec readers_knob(const InterleaveSpec& spec, int threads) {
 
 /// Skips as the serial form does before its threads start (for a resume). Then the threads take the
 /// open inner datasets over.
-class ParallelInterleaveStage final : public Stage {
+class ParallelInterleaveStage final : public CycleStage {
  public:
   ParallelInterleaveStage(const StageContext& context, const InterleaveSpec& spec,
                           const TypeInfo& outer_type, std::unique_ptr<Stage> input,
                           InterleaveThreads threads)
-      : Stage(context),
+      : CycleStage(context, spec, outer_type, std::move(input)),
         share_(std::move(threads)),
-        opener_(spec.inner, context),
-        outer_(outer_type, std::move(input)),
-        serial_(outer_type, outer_, opener_),
-        cycle_(type(), spec.cycle_length, spec.block_length, spec.ordered && run().keeps_places()),
         threads_(run(), counters(), type(), outer_type, outer_, opener_,
                  {.cycle_length = spec.cycle_length,
                   .threads = share_.readers.grow(readers_wanted(spec, run().concurrency())),
@@ -59,7 +55,7 @@ class ParallelInterleaveStage final : public Stage {
           [this](std::size_t slot) { threads_.adopt(slot, std::move(serial_.stream(slot))); });
       threads_.start();
     }
-    return cycle_.pull(threads_, out, want, position());
+    return pull_cycle(threads_, out, want);
   }
 
  protected:
@@ -67,7 +63,6 @@ class ParallelInterleaveStage final : public Stage {
     if (threads_.started()) return Stage::do_skip(count, known);
     return cycle_.skip(serial_, count, known, run());
   }
-  TracedPlace do_trace(std::uint64_t position) const override { return cycle_.trace(position); }
 
  private:
   /// Sets the readers as the knob says now. The tuner may call it before the stage is made.
@@ -81,10 +76,6 @@ class ParallelInterleaveStage final : public Stage {
 
   std::mutex share_mutex_;
   InterleaveThreads share_;
-  const InnerOpener opener_;
-  OuterInput outer_;
-  SerialInnerSupplier serial_;
-  InterleaveCycle cycle_;
   InnerReaders threads_;
   CancellationWaker waker_;
   Knob knob_;

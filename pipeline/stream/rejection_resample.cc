@@ -41,6 +41,15 @@ class Acceptance {
   }
 
   std::size_t classes() const { return target_.size(); }
+  /// The elements seen of each class, plus 1; empty if the shares are given.
+  const std::vector<std::uint64_t>& seen() const { return seen_; }
+  void go_on_from(const std::vector<std::uint64_t>& seen) {
+    seen_ = seen;
+    for (std::size_t c = 0; c < seen_.size(); ++c) {
+      if (seen_[c] > 1) ratio_[c] = target_[c] / static_cast<double>(seen_[c]);
+    }
+    find_greatest();
+  }
 
   /// Returns the probability for the next element, which has class `c`.
   double of_next(std::size_t c) {
@@ -65,12 +74,13 @@ class Acceptance {
   std::vector<std::uint64_t> seen_;
 };
 
-class RejectionResampleStage final : public Stage {
+class RejectionResampleStage final : public Stage, public Bookmarked {
  public:
   RejectionResampleStage(const StageContext& context, ResampleFunction function,
                          const ResampleOptions& options, const UnshardedPositions& positions,
                          std::unique_ptr<Stage> input)
       : Stage(context),
+        Bookmarked(context),
         function_(std::move(function)),
         key_(context.seeds.seed ^ kResampleKey),
         positions_(positions),
@@ -81,7 +91,14 @@ class RejectionResampleStage final : public Stage {
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (true) {
       if (in_.empty()) {
-        const Pull pulled = input_->pull(in_, in_.capacity());
+        std::size_t ask = in_.capacity();
+        if (every() != 0) {
+          if (position_ % every() == 0 && position() > 0)
+            note_bookmark(position(), {position_}, acceptance_.seen());
+          ask =
+              static_cast<std::size_t>(std::min<std::uint64_t>(ask, every() - position_ % every()));
+        }
+        const Pull pulled = input_->pull(in_, ask);
         if (pulled != Pull::values) return pulled;
       }
       take_from_input(out, want);
@@ -89,6 +106,19 @@ class RejectionResampleStage final : public Stage {
       if (!out.empty()) return Pull::values;
       if (cancelled()) return Pull::cancelled;
     }
+  }
+
+  /// The state: how many elements of each class were seen, if the shares are estimated.
+  bool go_to(const Bookmark& bookmark, Known known) override {
+    const std::uint64_t read = position_ + in_.slots();
+    if (bookmark.inputs.size() != 1 || bookmark.state.size() != acceptance_.seen().size())
+      throw bad_bookmark();
+    if (bookmark.inputs[0] < read) return false;
+    if (!pass_over(*input_, bookmark.inputs[0] - read, known)) return false;
+    in_.clear();
+    position_ = bookmark.inputs[0];
+    acceptance_.go_on_from(bookmark.state);
+    return true;
   }
 
  private:

@@ -16,8 +16,9 @@ class ResumeWalk {
  public:
   /// find(counters, place) returns the bookmark that a stage goes on from, if there is one.
   /// visit(counters, line, bookmark) is called for each stage that has a line.
-  ResumeWalk(const IteratorCounters& counters, const Find& find, const Visit& visit)
-      : counters_(counters), find_(find), visit_(visit) {}
+  /// `has_lines`: whether they are numbered. A source's line has a checksum of its files.
+  ResumeWalk(const IteratorCounters& counters, bool has_lines, const Find& find, const Visit& visit)
+      : counters_(counters), has_lines_(has_lines), find_(find), visit_(visit) {}
 
   void go(const Node& node, const ResumedStage& stage) { go(node, nullptr, 0, stage); }
 
@@ -40,16 +41,28 @@ class ResumeWalk {
         go(*node.inputs()[i], consumer, ordinal, input);
       }
     }
-    if (node.signature().empty()) return;
+    if (has_lines_ && node.signature().empty()) return;
     if (own != nullptr) visit_(*own, line_, bookmark);
     ++line_;
   }
 
   const IteratorCounters& counters_;
+  const bool has_lines_;
   const Find& find_;
   const Visit& visit_;
   std::uint64_t line_ = 0;
 };
+
+std::size_t bytes_of(const Bookmark& bookmark) {
+  return sizeof(Bookmark) +
+         sizeof(std::uint64_t) * (bookmark.inputs.size() + bookmark.state.size());
+}
+
+std::size_t bytes_of(const std::set<Bookmark>& bookmarks) {
+  std::size_t bytes = 0;
+  for (const Bookmark& bookmark : bookmarks) bytes += bytes_of(bookmark);
+  return bytes;
+}
 
 }  // namespace
 
@@ -57,8 +70,9 @@ void Bookmarks::note(const StageCounters& stage, Bookmark bookmark) {
   const std::lock_guard lock(mutex_);
   std::set<Bookmark>& noted = noted_[&stage];
   const std::size_t before = noted.size();
+  const std::size_t bytes = bytes_of(bookmark);
   noted.insert(noted.end(), std::move(bookmark));
-  count_.fetch_add(noted.size() - before, std::memory_order_relaxed);
+  if (noted.size() > before) bytes_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void Bookmarks::adopt(const std::vector<Bookmark>& bookmarks, const Node& root,
@@ -76,7 +90,7 @@ void Bookmarks::adopt(const std::vector<Bookmark>& bookmarks, const Node& root,
       note(stage, adopted_[&stage].back());
     }
   };
-  ResumeWalk walk(counters, find, take);
+  ResumeWalk walk(counters, true, find, take);
   walk.go(root, {});
 }
 
@@ -117,7 +131,7 @@ std::vector<Bookmark> Bookmarks::at(const ResumedStage& root, const Node& node,
     bookmarks.push_back(*bookmark);
     bookmarks.back().stage = line;
   };
-  ResumeWalk walk(counters, find, add);
+  ResumeWalk walk(counters, true, find, add);
   walk.go(node, root);
   return bookmarks;
 }
@@ -134,13 +148,22 @@ void Bookmarks::forget_before(const ResumedStage& root, const Node& node,
     std::set<Bookmark>& noted = noted_[&stage];
     noted.erase(noted.begin(), noted.find(*bookmark));
   };
-  ResumeWalk walk(counters, find, forget);
+  ResumeWalk walk(counters, false, find, forget);
   walk.go(node, root);
   const std::lock_guard lock(mutex_);
-  std::size_t count = 0;
-  for (const auto& [stage, noted] : noted_) count += noted.size();
-  count_.store(count, std::memory_order_relaxed);
-  many_.store(std::max(kMany, 2 * count), std::memory_order_relaxed);
+  std::size_t total = 0;
+  for (auto& [stage, noted] : noted_) {
+    std::size_t bytes = bytes_of(noted);
+    // So many are behind a large shuffle, or a stage that pulls all of its input again.
+    if (bytes > kStageBytesMax) {
+      bool is_kept = true;
+      std::erase_if(noted, [&](const Bookmark&) { return !(is_kept = !is_kept); });
+      bytes = bytes_of(noted);
+    }
+    total += bytes;
+  }
+  bytes_.store(total, std::memory_order_relaxed);
+  many_bytes_.store(std::max(kManyBytes, 2 * total), std::memory_order_relaxed);
 }
 
 }  // namespace infeed::detail

@@ -24,7 +24,7 @@ class IteratorCounters;
 /// Only bookmarks that a later checkpoint may need are kept. Stages run ahead of the consumer, so
 /// that is the last one before the consumer's place, and all behind it.
 ///
-/// Thread-safety: any thread may call it. mutex_ guards all but the counts.
+/// Thread-safety: any thread may call it. mutex_ guards all but the bytes.
 class Bookmarks {
  public:
   explicit Bookmarks(std::uint64_t every) : every_(every) {}
@@ -43,18 +43,20 @@ class Bookmarks {
   std::vector<Bookmark> at(const ResumedStage& root, const Node& node,
                            const IteratorCounters& counters) const;
   /// Returns true once so many were noted that forget_before() is due.
-  bool are_many() const { return count_.load(std::memory_order_relaxed) > many_; }
-  /// Forgets those that no checkpoint behind this place needs.
+  bool are_many() const { return bytes_.load(std::memory_order_relaxed) > many_bytes_; }
+  /// Forgets those that no checkpoint behind this place needs, and every second one where a stage has
+  /// far too many.
   void forget_before(const ResumedStage& root, const Node& node, const IteratorCounters& counters);
 
  private:
-  static constexpr std::size_t kMany = 4096;
+  static constexpr std::size_t kManyBytes = std::size_t{1} << 18;
+  static constexpr std::size_t kStageBytesMax = std::size_t{1} << 21;
 
   std::optional<Bookmark> last_before(const StageCounters& stage, const StreamPlace& place) const;
 
   const std::uint64_t every_;
-  std::atomic<std::size_t> count_{0};
-  std::atomic<std::size_t> many_{kMany};
+  std::atomic<std::size_t> bytes_{0};
+  std::atomic<std::size_t> many_bytes_{kManyBytes};
   mutable std::mutex mutex_;
   std::map<const StageCounters*, std::set<Bookmark>> noted_;
   std::map<const StageCounters*, std::vector<Bookmark>> adopted_;  ///< unchanged after adopt()

@@ -42,7 +42,7 @@ std::vector<std::string> rows_of_batch(const Batch<std::string>& batch) {
 class DatasetAt : public ::testing::Test {
  protected:
   static constexpr int kFiles = 3;
-  static constexpr int kRecords = 4000;  // of each file
+  static constexpr int kRecords = 4000;  // in each file
 
   void SetUp() override {
     for (int file = 0; file < kFiles; ++file) {

@@ -27,7 +27,7 @@ namespace infeed {
 template <class T>
 struct TracedElement {
   T element;
-  std::vector<TracedPlace> rows;  ///< of a batch's rows, also of those that a short last one lacks
+  std::vector<TracedPlace> rows;  ///< one for each row that a batch may have; else one
 };
 
 template <class T>
