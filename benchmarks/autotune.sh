@@ -2,7 +2,9 @@
 # Compares the tuner with the best fixed setting of each workload: all settings of a grid are run
 # (the oracle), then the oracle and the tuner by turns, then tf.data's AUTOTUNE, the fixed choice, one
 # worker everywhere, one a core, and hill climbing. Half the CPU quota is taken away in one run, and
-# busy neighbours keep all cores busy in others. Prints a table.
+# busy neighbours keep all cores busy in others. "training on the cores" is a consumer that computes,
+# alone and beside one and two neighbours that come and go: a minute each, medians of five (40 minutes;
+# 2 with --short --only training). Prints a table.
 #
 #   benchmarks/autotune.sh [--json FILE] [--svg FILE] [--short] [--seconds N] [--only TEXT]
 #                          [--no-peers] [--regret]

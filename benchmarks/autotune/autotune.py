@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 
+import company
 import tuner_report
 
 BUCKET_SECONDS = 0.1
@@ -312,8 +313,11 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--regret", action="store_true", help="of a minute, and nothing else")
     arguments = parser.parse_args()
-    arguments.seconds = arguments.seconds or (60 if arguments.regret else 6 if arguments.short else 20)
+    given = arguments.seconds
+    arguments.seconds = given or (60 if arguments.regret else 6 if arguments.short else 20)
     arguments.grid_seconds = 1.0 if arguments.short else 2.0
+    arguments.company_seconds = given or (8 if arguments.short else 60)
+    arguments.times = 1 if arguments.short else 5
     arguments.again = 1 if arguments.short or arguments.regret else 3
     rows = []
     print(tuner_report.HEAD, flush=True)
@@ -335,6 +339,9 @@ def main():
     if arguments.only in "busy neighbours" and not arguments.regret:
         for row in measure_neighbours(arguments, names or list(GRIDS)):
             add(row)
+    if arguments.only in company.WORKLOAD and not arguments.regret:
+        for count in (0, 1, 2):
+            add(company.measure(arguments, sys.modules[__name__], count))
     print("\n" + tuner_report.after_the_table(rows))
     if arguments.svg:
         pathlib.Path(arguments.svg).write_text(tuner_report.chart(rows), encoding="utf-8")

@@ -102,6 +102,11 @@ Workload simple(std::string name, std::function<Dataset<Number>(const Variation&
           .cacheable = std::move(shape.cacheable)};
 }
 
+/// A consumer that trains on the cores that the pipeline works on.
+Outcome training(const RunOptions& options) {
+  return take_all(mapped(options.variation, computes(400)) | prefetch(), options, computes(1000));
+}
+
 /// 50 us of computing for the first half of the run, 2 ms of waiting for the second.
 Outcome phase_change(const RunOptions& options) {
   const auto change = std::chrono::steady_clock::now() + duration<double>(options.seconds / 2);
@@ -172,6 +177,7 @@ std::vector<Workload> workloads() {
              {.step_us = 1000}),
       simple("a serial filter", serial_filter, {.cacheable = {"filter", "map"}}),
       {"another phase", phase_change},
+      {"training on the cores", training},
   };
   for (Workload& workload : record_workloads()) all.push_back(std::move(workload));
   return all;

@@ -210,7 +210,7 @@ PipelineModel::Forecast PipelineModel::forecast(const TuningObservation& of,
   int stage = walk.slowest();
   if (cores_ns == slowest_ns) stage = kCores;
   if (consumer_lane_ns == slowest_ns) stage = kConsumer;
-  return {.rate = 1e9 / slowest_ns, .stage = stage};
+  return {.rate = 1e9 / slowest_ns, .stage = stage, .consumer_ns = consumer_lane_ns};
 }
 
 PipelineModel::Forecast PipelineModel::forecast_cached(const TuningObservation& of,
@@ -255,7 +255,8 @@ double PipelineModel::serial_rate(const TuningObservation& of) const {
   if (elements_ == 0) return 0;
   double ns = consumer_ns();
   for (int i = 0; i < static_cast<int>(of.stages.size()); ++i) ns += stage_ns(i);
-  return 1e9 / std::max(ns, 1e-3);
+  const double cores_ns = cpu_ns() / cores_for(of);
+  return 1e9 / std::max({ns, cores_ns, 1e-3});
 }
 
 }  // namespace infeed::detail

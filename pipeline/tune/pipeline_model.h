@@ -24,8 +24,9 @@ namespace infeed::detail {
 class PipelineModel {
  public:
   struct Forecast {
-    double rate = 0;  ///< elements/s
-    int stage = -1;   ///< the one with the slowest lane; kConsumer or kCores
+    double rate = 0;         ///< elements/s
+    int stage = -1;          ///< the one with the slowest lane; kConsumer or kCores
+    double consumer_ns = 0;  ///< of the consumer's thread for an element, its step included
   };
   static constexpr int kConsumer = -1;
   static constexpr int kCores = -2;
@@ -48,6 +49,8 @@ class PipelineModel {
   double serial_rate(const TuningObservation& of) const;
   double measured_rate() const;
   double consumer_ns() const { return consumer_ns_ / elements_; }
+  /// Returns the share of the time for which the consumer waited.
+  double wait_share() const { return weight_ns_ == 0 ? 0 : 1 - consumer_ns_ / weight_ns_; }
   double stage_ns(int stage) const;        ///< for one element of the consumer
   double stage_calls_ns(int stage) const;  ///< for one element of the stage
   double cpu_ns() const { return cpu_ns_ / elements_; }

@@ -12,46 +12,33 @@
 #include "tune/tuning_profile.h"
 #include "tune/tuning_search.h"
 #include "tune/tuning_text.h"
+#include "tune/tuning_trial.h"
 #include "tune/tuning_windows.h"
 
 namespace infeed {
 namespace detail {
 namespace {
 
-// The gain that more threads must bring to be kept: a third of the predicted gain, but at least 2 %
-// and at most 5 %.
-constexpr double kGrowthKept = 1.02;
-constexpr double kGrowthForetold = 1.0 / 3;
-constexpr double kGrowthEnough = 1.05;
-constexpr double kSavingKept = 0.97;
-// The share of the rate that a saving must keep by the model, which doesn't know how the kernel
-// shares cores.
-constexpr double kSavingForetold = 0.98;
-constexpr double kSavingForetoldAmongOthers = 0.9;
+// The share of the rate that a saving must keep by the model: it must cost nothing.
+constexpr double kSavingForetold = 0.995;
 // Giving back a smaller share of the workers isn't worth the risk: 16 calls in flight, of which 4.6
 // were needed, were given back in four steps. The last step left too few for a burst of the
 // consumer.
 constexpr double kSavingWorth = 0.2;
-// Below this a saving is taken back at once. Between this and kSavingKept it is watched for longer.
-constexpr double kSavingLost = 0.9;
-constexpr double kSettleNs = 150e6;
-constexpr double kTrialNs = 300e6;
-constexpr double kLongTrialNs = 900e6;
-// Limits while other processes want the cores. Rates then differ by a sixth from one third of a
-// second to the next, and a good rate for a while says little.
-constexpr double kTrialAmongOthersNs = 1500e6;
-constexpr double kSavingKeptAmongOthers = 0.9;
-constexpr double kSavingLostAmongOthers = 0.8;
-constexpr double kRegrettedAmongOthers = 0.75;
-constexpr double kTrialElements = 20;
+// The gain that a change must promise while other processes want the cores: more than forecasts are
+// off there. (One of +8 % was -52 %.)
+constexpr double kWorthAChangeAmongOthers = 1.2;
 constexpr int kSavingWindows = 3;
 constexpr int kSerialWindows = 2;
 constexpr double kCoresDiffer = 0.4;
-// A saving is undone if the rate falls below this share later in the same phase.
+constexpr double kOthersChange = 0.25;
+// A saving is undone if the rate falls below this share later in the same phase, or if the consumer
+// waits longer, for this long.
 constexpr double kRegretted = 0.93;
-constexpr int kRegretWindows = 3;
-constexpr int kRegretWindowsAmongOthers = 8;
-constexpr double kLongestTrialNs = 15e9;
+constexpr double kRegretNs = 390e6;
+// The time without trials behind one that other processes have disturbed, and the longest one.
+constexpr double kRestNs = 5e9;
+constexpr double kRestNsMax = 40e9;
 
 /// True if a stage takes much longer or much less time for an element than before.
 bool is_another_phase(const PipelineModel& model, const TuningObservation& window) {
@@ -75,6 +62,13 @@ bool is_another_phase(const PipelineModel& model, const TuningObservation& windo
   return false;
 }
 
+RunningFigures figures_of(const TuningObservation& window) {
+  const auto ns = static_cast<double>(std::max<std::uint64_t>(1, window.window_ns));
+  return {.rate = static_cast<double>(window.elements) * 1e9 / ns,
+          .wait_share = std::min(1.0, static_cast<double>(window.consumer_wait_ns) / ns),
+          .cores_of_others = window.cores_of_others};
+}
+
 /// A setting that was tried.
 struct Known {
   KnobValues values;
@@ -82,29 +76,13 @@ struct Known {
   bool saved;  ///< it was a saving: not worth another try
 };
 
-struct Trial {
-  TuningChange change;
+/// What stood before savings that were kept.
+struct Saving {
   KnobValues before;
-  KnobValues after;
-  bool saves = false;            ///< it gives threads or memory back
-  bool is_among_others = false;  ///< others_want_cores()
-  double settled_at_ns = 0;
-  double ns = 0;
-  double elements = 0;
-  double elements_min = 0;  ///< needed to judge it
+  double rate = 0;  ///< 0: of other work
+  double wait_share = 0;
+  double worse_ns = 0;  ///< time in a row in which it cost something
 };
-
-/// Returns two shares of the rate before the trial: the least that it must bring, and the bound
-/// below which it is given up at once.
-std::pair<double, double> bounds_of(const Trial& trial, double phase_rate) {
-  const double before = std::max(1e-9, trial.change.rate_before);
-  if (!trial.saves) {
-    const double foretold = trial.change.rate_predicted / before - 1;
-    return {std::clamp(1 + kGrowthForetold * foretold, kGrowthKept, kGrowthEnough), kSavingKept};
-  }
-  if (trial.is_among_others) return {kSavingKeptAmongOthers, kSavingLostAmongOthers};
-  return {kSavingKept * std::max(1.0, 0.98 * phase_rate / before), kSavingLost};
-}
 
 /// The policy that `autotune` stands for.
 ///
@@ -127,10 +105,14 @@ class Tuner final : public TuningPolicy {
   bool learn(const TuningObservation& window, TuningDecision& decision);
   void judge(const TuningObservation& seen, TuningDecision& decision);
   void decide(const TuningObservation& seen, TuningDecision& decision);
-  bool undo_regretted(const TuningObservation& seen, TuningDecision& decision);
+  void save(const TuningObservation& seen, const KnobValues& fewest, double predicted,
+            TuningDecision& decision);
+  void note_saving(const TuningTrial& trial);
+  bool undo_regretted(const TuningObservation& window, TuningDecision& decision);
   bool has_failed(const KnobValues& values) const;
-  void begin(const TuningObservation& seen, const KnobValues& values, double predicted, bool saves,
-             std::string why, TuningDecision& decision);
+  double predicted_rate(const TuningObservation& seen, const KnobValues& values) const;
+  void begin(const TuningObservation& seen, TuningTrial::Kind kind, const KnobValues& values,
+             double predicted, std::string why, TuningDecision& decision);
 
   const bool only_advises_;
   TuningProfile profile_;
@@ -140,18 +122,24 @@ class Tuner final : public TuningPolicy {
   IdleBuffers buffers_;
   PipelineModel model_;  ///< costs in this phase
   double cores_ = 0;
-  double cores_left_ = 0;   ///< cores_for(), when it last changed much
-  double phase_rate_ = 0;   ///< the rate that savings are compared with
-  int other_windows_ = 0;   ///< windows in a row that look like another phase
-  int saving_windows_ = 0;  ///< windows in a row that would do with less
-  int serial_windows_ = 0;  ///< windows in a row in which one thread would be quicker
-  std::optional<Trial> trial_;
-  std::optional<KnobValues> last_saving_;  ///< the setting before it
-  std::vector<Known> failed_;              ///< settings that were no better
+  double cores_left_ = 0;                  ///< cores_for(), when it last changed much
+  std::optional<double> cores_of_others_;  ///< in the last window
+  double phase_rate_ = 0;                  ///< the rate that savings are compared with
+  int other_windows_ = 0;                  ///< windows in a row that look like another phase
+  int saving_windows_ = 0;                 ///< windows in a row that would do with less
+  int serial_windows_ = 0;     ///< windows in a row in which one thread would be quicker
+  double rest_ns_ = 0;         ///< behind the last trial that others disturbed
+  double rests_until_ns_ = 0;  ///< no trial begins before
+  ForecastError error_;
+  std::optional<TuningTrial> trial_;
+  std::optional<Saving> saving_;  ///< undone if it costs after all
+  KnobValues first_;              ///< the user's, or the defaults
+  std::vector<Known> failed_;     ///< settings that were no better
 };
 
 TuningDecision Tuner::observe(const TuningObservation& window) {
   TuningDecision decision;
+  if (first_.empty()) first_ = values_of(window);
   if (profile_.begin(window, decision)) return decision;
   note_cores(window, decision);
   if (memory_.look(window, decision)) begin_phase();
@@ -162,13 +150,15 @@ TuningDecision Tuner::observe(const TuningObservation& window) {
     return decision;
   }
   const auto whole = windows_.whole(*seen);
-  if (!whole || !learn(*whole, decision)) return decision;
+  if (!whole || undo_regretted(*whole, decision)) return decision;
+  if (!learn(*whole, decision)) return decision;
   if (caches_.place(model_, *whole, decision)) {
     begin_phase();
     return decision;
   }
   decide(*whole, decision);
-  decision.verdict = bound_text(model_, *whole) + cache_text(model_, *whole);
+  decision.verdict =
+      bound_text(model_, *whole) + turned_off_text(*whole, first_) + cache_text(model_, *whole);
   if (!trial_) decision.profile = profile_text(model_, *whole);
   return decision;
 }
@@ -194,7 +184,7 @@ bool Tuner::learn(const TuningObservation& window, TuningDecision& decision) {
 void Tuner::begin_phase() {
   model_.forget();
   failed_.clear();
-  last_saving_.reset();
+  if (saving_) saving_->rate = 0;
   other_windows_ = 0;
   phase_rate_ = 0;
   windows_.drop();
@@ -208,8 +198,8 @@ void Tuner::note_cores(const TuningObservation& seen, TuningDecision& decision) 
   begin_phase();
   saving_windows_ = kSavingWindows;  // no need to wait: it is no accident
   if (!trial_) return;
-  trial_->change.outcome = TuningChange::Outcome::overtaken;
-  decision.finished.push_back(trial_->change);
+  trial_->change().outcome = TuningChange::Outcome::overtaken;
+  decision.finished.push_back(trial_->change());
   trial_.reset();
 }
 
@@ -219,42 +209,49 @@ void Tuner::note_cores_left(const TuningObservation& window) {
   if (std::abs(left - cores_left_) < kCoresDiffer) return;
   cores_left_ = left;
   failed_.clear();
-  last_saving_.reset();
   phase_rate_ = model_.measured_rate();
 }
 
 void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
-  Trial& trial = *trial_;
-  const auto begin_ns = static_cast<double>(seen.at_ns - std::min(seen.at_ns, seen.window_ns));
-  if (begin_ns < trial.settled_at_ns) return;
-  trial.ns += static_cast<double>(seen.window_ns);
-  trial.elements += static_cast<double>(seen.elements);
-  const double trial_ns = std::max(trial.is_among_others ? kTrialAmongOthersNs : kTrialNs,
-                                   static_cast<double>(windows_.ns_min()));
-  const bool is_seen = trial.ns >= trial_ns && trial.elements >= trial.elements_min;
-  if (!is_seen && trial.ns < kLongestTrialNs) return;
-  TuningChange& change = trial.change;
-  change.rate_after = trial.elements * 1e9 / trial.ns;
-  const double ratio = change.rate_after / std::max(1e-9, change.rate_before);
-  const auto [needed, lost] = bounds_of(trial, phase_rate_);
-  if (ratio < needed && ratio > lost && trial.ns < std::max(kLongTrialNs, 2 * trial_ns)) {
-    return;  // too close to tell
+  using Verdict = TuningTrial::Verdict;
+  TuningTrial& trial = *trial_;
+  const Verdict verdict = trial.judge(seen, phase_rate_, windows_.ns_min());
+  if (verdict == Verdict::under_way) return;
+  TuningChange& change = trial.change();
+  const bool is_kept = verdict == Verdict::kept;
+  if (verdict == Verdict::not_comparable) {
+    change.rate_after = 0;
+    rest_ns_ = std::clamp(2 * rest_ns_, kRestNs, kRestNsMax);
+    rests_until_ns_ = static_cast<double>(seen.at_ns) + rest_ns_;
+  } else {
+    error_.note(change.rate_predicted, change.rate_after);
+    failed_.push_back({is_kept ? trial.before() : trial.after(),
+                       is_kept ? change.rate_before : change.rate_after,
+                       trial.saves() && !is_kept});
   }
-  const bool is_kept = ratio >= needed;
-  if (is_kept && !trial.saves) phase_rate_ = change.rate_after;
-  if (is_kept) last_saving_ = trial.saves ? std::optional(trial.before) : std::nullopt;
+  if (is_kept && trial.saves()) note_saving(trial);
+  if (is_kept && !trial.saves()) {
+    phase_rate_ = change.rate_after;
+    saving_.reset();
+  }
   change.outcome = is_kept ? TuningChange::Outcome::kept : TuningChange::Outcome::rolled_back;
   decision.finished.push_back(change);
-  failed_.push_back({is_kept ? trial.before : trial.after,
-                     is_kept ? change.rate_before : change.rate_after, trial.saves && !is_kept});
-  if (!is_kept) set_knobs(seen, trial.before, decision);
+  if (!is_kept) set_knobs(seen, trial.before(), decision);
   trial_.reset();
   model_.forget();
   saving_windows_ = 0;
   windows_.drop();
 }
 
+/// Remembers the setting before the first of several savings: all of them are undone together.
+void Tuner::note_saving(const TuningTrial& trial) {
+  if (saving_) return;
+  const RunningFigures& before = trial.figures_before();
+  saving_ = {.before = trial.before(), .rate = before.rate, .wait_share = before.wait_share};
+}
+
 void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
+  using Kind = TuningTrial::Kind;
   const KnobValues now = values_of(seen);
   const double rate = model_.measured_rate();
   if (now.empty() || rate == 0) {
@@ -262,45 +259,66 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
     return;
   }
   note_cores_left(seen);
-  if (undo_regretted(seen, decision)) return;
-  const KnobValues fewest = fewest_workers(model_, seen);
-  auto on_own_cores = with_own_cores(model_, seen, fewest);
-  if (on_own_cores && has_failed(*on_own_cores)) on_own_cores.reset();
-  const KnobValues wanted = on_own_cores.value_or(fewest);
-  const double modelled = model_.forecast(seen, now).rate;
-  const auto best = model_.forecast(seen, wanted);
-  // No setting makes the consumer quicker, so its rate bounds the prediction, unless the measured
-  // rate is higher.
-  const double of_consumer = 1e9 / std::max(1e-3, model_.consumer_ns());
-  const double predicted = std::min(rate * best.rate / modelled, std::max(rate, of_consumer));
-  if (wanted != now && predicted >= kWorthAChange * rate && !has_failed(wanted)) {
-    return begin(seen, wanted, predicted, /*saves=*/false, slowest_text(model_, seen, now),
-                 decision);
+  const double others = seen.cores_of_others;
+  const double others_before = std::exchange(cores_of_others_, others).value_or(others);
+  if (std::abs(others_before - others) > kOthersChange) return;  // they come or go
+  if (static_cast<double>(seen.at_ns) < rests_until_ns_) return;
+  const bool has_company = others_want_cores(seen);
+  const double worth = has_company ? kWorthAChangeAmongOthers : kWorthAChange;
+  const KnobValues wanted = fewest_workers(model_, seen, 1 + error_.share());
+  const double predicted = predicted_rate(seen, wanted);
+  if (wanted != now && predicted >= worth * rate && !has_failed(wanted)) {
+    return begin(seen, Kind::growth, wanted, predicted, slowest_text(model_, seen, now), decision);
   }
-  const auto serial = serial_instead(model_, seen);
+  const auto serial = serial_instead(model_, seen, worth);
   serial_windows_ = serial ? serial_windows_ + 1 : 0;
   if (serial_windows_ >= kSerialWindows && !has_failed(*serial)) {
-    const double serial_rate = model_.serial_rate(seen);
-    return begin(seen, *serial, serial_rate, /*saves=*/others_want_cores(seen),
+    return begin(seen, Kind::growth, *serial, model_.serial_rate(seen),
                  "handing elements over costs more than it brings", decision);
   }
-  const double foretold = on_own_cores              ? kSavingForetoldOnOwnCores
-                          : others_want_cores(seen) ? kSavingForetoldAmongOthers
-                                                    : kSavingForetold;
+  if (has_company) {  // threads that are given back take the process's share of the cores with them
+    saving_windows_ = 0;
+    decision.is_settled = !serial && model_.windows() > 10;
+    return;
+  }
+  save(seen, wanted, predicted, decision);
+}
+
+/// Gives back what isn't needed, or begins to.
+void Tuner::save(const TuningObservation& seen, const KnobValues& fewest, double predicted,
+                 TuningDecision& decision) {
+  using Kind = TuningTrial::Kind;
+  const KnobValues now = values_of(seen);
+  const double rate = model_.measured_rate();
+  auto on_own_cores = with_own_cores(model_, seen, fewest);
+  if (on_own_cores && has_failed(*on_own_cores)) on_own_cores.reset();
+  const KnobValues& wanted = on_own_cores ? *on_own_cores : fewest;
+  if (on_own_cores) predicted = predicted_rate(seen, wanted);
   const auto workers_now = static_cast<double>(workers_in(seen, now));
   const double given_back = workers_now - static_cast<double>(workers_in(seen, wanted));
+  const double foretold = on_own_cores ? kSavingForetoldOnOwnCores : kSavingForetold;
   const bool saves = given_back > (on_own_cores ? 0 : kSavingWorth * workers_now) &&
                      predicted >= foretold * rate && !has_failed(wanted);
   saving_windows_ = saves ? saving_windows_ + 1 : 0;
   if (saving_windows_ >= kSavingWindows) {
-    return begin(seen, wanted, std::min(predicted, rate), /*saves=*/true,
+    return begin(seen, Kind::saving, wanted, std::min(predicted, rate),
                  slowest_text(model_, seen, wanted), decision);
   }
   const KnobValues smaller = buffers_.shrunk(model_, seen);
   if (smaller != now && !has_failed(smaller)) {
-    return begin(seen, smaller, rate, /*saves=*/true, "so much was never used", decision);
+    return begin(seen, Kind::saving, smaller, rate, "so much was never used", decision);
   }
   decision.is_settled = !saves && model_.windows() > 10;
+}
+
+/// Returns the rate with these values. No setting makes the consumer quicker, so its rate is the
+/// bound, unless the measured rate is higher.
+double Tuner::predicted_rate(const TuningObservation& seen, const KnobValues& values) const {
+  const double rate = model_.measured_rate();
+  const double modelled = model_.forecast(seen, values_of(seen)).rate;
+  const double of_consumer = 1e9 / std::max(1e-3, model_.consumer_ns());
+  return std::min(rate * model_.forecast(seen, values).rate / modelled,
+                  std::max(rate, of_consumer));
 }
 
 /// True if `values` were tried in this phase and were no better than the present setting.
@@ -311,46 +329,43 @@ bool Tuner::has_failed(const KnobValues& values) const {
   });
 }
 
-/// Undoes the last saving if it looked good on trial and costs after all.
-bool Tuner::undo_regretted(const TuningObservation& seen, TuningDecision& decision) {
-  const double rate = model_.measured_rate();
-  const double regretted = others_want_cores(seen) ? kRegrettedAmongOthers : kRegretted;
-  const int windows_min = others_want_cores(seen) ? kRegretWindowsAmongOthers : kRegretWindows;
-  if (!last_saving_ || model_.windows() < windows_min || rate > regretted * phase_rate_)
-    return false;
-  const KnobValues before = *std::exchange(last_saving_, std::nullopt);
-  failed_.push_back({values_of(seen), rate, /*saved=*/true});
-  begin(seen, before, phase_rate_, /*saves=*/false, "the last saving costs after all", decision);
+/// Undoes what was given back if it costs after all. Looks at each window, since the consumer waits
+/// meanwhile. Nothing has to be proved for that: the setting before is what the user wrote.
+bool Tuner::undo_regretted(const TuningObservation& window, TuningDecision& decision) {
+  if (!saving_ || saving_->before.size() != window.knobs.size()) return false;
+  const RunningFigures now = figures_of(window);
+  const bool is_slower = now.rate < kRegretted * saving_->rate;
+  const bool costs = is_slower || waits_longer(now.wait_share, saving_->wait_share);
+  saving_->worse_ns = costs ? saving_->worse_ns + static_cast<double>(window.window_ns) : 0;
+  if (saving_->worse_ns < std::max(kRegretNs, static_cast<double>(windows_.ns_min()))) return false;
+  failed_.push_back({values_of(window), now.rate, /*saved=*/true});
+  const Saving saving = *std::exchange(saving_, std::nullopt);
+  begin(window, TuningTrial::Kind::undoing, saving.before, std::max(saving.rate, now.rate),
+        "what was given back costs after all", decision);
   return true;
 }
 
-void Tuner::begin(const TuningObservation& seen, const KnobValues& values, double predicted,
-                  bool saves, std::string why, TuningDecision& decision) {
-  const KnobValues now = values_of(seen);
-  Trial trial;
-  trial.change.at_seconds = static_cast<double>(seen.at_ns) / 1e9;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] == now[i]) continue;
-    trial.change.knobs.push_back(
-        {label_of(seen, seen.knobs[i]), seen.knobs[i].kind, now[i], values[i]});
-  }
-  trial.change.why = std::move(why);
-  trial.change.rate_before = model_.measured_rate();
-  trial.change.rate_predicted = predicted;
-  trial.before = now;
-  trial.after = values;
-  trial.saves = saves;
-  trial.is_among_others = others_want_cores(seen);
-  trial.settled_at_ns = static_cast<double>(seen.at_ns) + kSettleNs;
+void Tuner::begin(const TuningObservation& seen, TuningTrial::Kind kind, const KnobValues& values,
+                  double predicted, std::string why, TuningDecision& decision) {
+  const bool saves = kind == TuningTrial::Kind::saving;
+  TuningChange change;
+  change.why = std::move(why);
+  change.rate_predicted = predicted;
+  const bool undoes = kind == TuningTrial::Kind::undoing;
+  const RunningFigures before = undoes ? figures_of(seen)
+                                       : RunningFigures{.rate = model_.measured_rate(),
+                                                        .wait_share = model_.wait_share(),
+                                                        .cores_of_others = seen.cores_of_others};
   // Elements that were made before the change say nothing about it.
-  trial.elements_min = kTrialElements + (saves ? model_.elements_on_the_way(seen) : 0);
+  TuningTrial trial(kind, std::move(change), seen, values, before,
+                    saves ? model_.elements_on_the_way(seen) : 0);
   if (only_advises_) {
-    trial.change.outcome = TuningChange::Outcome::advised;
+    trial.change().outcome = TuningChange::Outcome::advised;
     failed_.push_back({values, 0, saves});  // advised only once
-    decision.begun = std::move(trial.change);
+    decision.begun = std::move(trial.change());
     return;
   }
-  decision.begun = trial.change;
+  decision.begun = trial.change();
   set_knobs(seen, values, decision);
   trial_ = std::move(trial);
 }

@@ -7,8 +7,6 @@
 namespace infeed::detail {
 namespace {
 
-// Headroom of workers for elements that take longer than the mean.
-constexpr double kHeadroom = 1.1;
 constexpr double kBest = 0.995;
 // Threads that wait for less than this share compute, and need a core of their own.
 constexpr double kComputes = 0.1;
@@ -23,6 +21,10 @@ constexpr double kSerialAmongOthers = 0.75;
 // Waiting for more than this share isn't waiting for a core: a thread gets its core back sooner.
 constexpr double kMostlyBlocked = 0.6;
 constexpr int kIdleBufferWindows = 5;
+// Less work than this for an element of the consumer is none.
+constexpr double kMovedNs = 100;
+// A consumer that works for less than this share of its time needs no core of its own.
+constexpr double kConsumerWorks = 0.1;
 
 /// Returns as many workers as can run at once if they compute, else the knob's maximum.
 std::int64_t most_workers(const KnobState& knob, double cores) {
@@ -35,30 +37,33 @@ std::int64_t most_workers(const KnobState& knob, double cores) {
 
 }  // namespace
 
-KnobValues fewest_workers(const PipelineModel& model, const TuningObservation& seen) {
+KnobValues fewest_workers(const PipelineModel& model, const TuningObservation& seen,
+                          double headroom) {
   const double cores = cores_for(seen);
   KnobValues values = values_of(seen);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const KnobState& knob = seen.knobs[i];
     if (knob.kind == KnobKind::workers) values[i] = most_workers(knob, cores);
   }
-  const double most = model.forecast(seen, values, kHeadroom).rate;
+  const auto most = model.forecast(seen, values, headroom);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const KnobState& knob = seen.knobs[i];
     if (knob.kind != KnobKind::workers) continue;
     const std::int64_t workers = values[i];
     values[i] = std::min(workers, std::max<std::int64_t>(1, knob.min));
-    while (values[i] < workers && model.forecast(seen, values, kHeadroom).rate < kBest * most) {
+    while (values[i] < workers && model.forecast(seen, values, headroom).rate < kBest * most.rate) {
       ++values[i];
     }
   }
   for (std::size_t i = values.size(); i-- > 0;) {
     const KnobState& knob = seen.knobs[i];
     if (knob.kind != KnobKind::workers || knob.min > 0 || values[i] == 0) continue;
-    if (knob.shape == KnobShape::driver && model.comes_in_bursts(seen)) continue;
+    if (knob.shape == KnobShape::driver) continue;
     const std::int64_t some = std::exchange(values[i], 0);
     const double near = others_want_cores(seen) && !knob.waits ? kBestAmongOthers : kBest;
-    if (model.forecast(seen, values, kHeadroom).rate < near * most) values[i] = some;
+    const auto without = model.forecast(seen, values, headroom);
+    if (without.rate < near * most.rate || without.consumer_ns > kMovedNs + most.consumer_ns)
+      values[i] = some;
   }
   return values;
 }
@@ -68,30 +73,33 @@ std::optional<KnobValues> with_own_cores(const PipelineModel& model, const Tunin
   const bool computes = model.blocked_share() < kComputes && !others_want_cores(seen);
   const auto most = model.forecast(seen, workers);
   if (!computes || most.stage != PipelineModel::kCores) return std::nullopt;
+  const double consumer_ns = model.forecast(seen, workers).consumer_ns;
   KnobValues values = workers;
   while (true) {
     KnobValues best;
     double best_rate = kSavingForetoldOnOwnCores * most.rate;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const KnobState& knob = seen.knobs[i];
-      if (knob.kind != KnobKind::workers || values[i] <= knob.min) continue;
+      const std::int64_t least = knob.shape == KnobShape::driver ? 1 : knob.min;
+      if (knob.kind != KnobKind::workers || values[i] <= least) continue;
       KnobValues fewer = values;
       --fewer[i];
-      const double rate = model.forecast(seen, fewer).rate;
-      if (rate < best_rate) continue;
-      best_rate = rate;
+      const auto forecast = model.forecast(seen, fewer);
+      if (forecast.rate < best_rate || forecast.consumer_ns > kMovedNs + consumer_ns) continue;
+      best_rate = forecast.rate;
       best = std::move(fewer);
     }
     if (best.empty()) break;
     values = std::move(best);
   }
-  const auto threads = static_cast<double>(workers_in(seen, values)) + 1;  // and the consumer's
+  const double own_threads = consumer_ns * most.rate / 1e9 > kConsumerWorks ? 1 : 0;
+  const double threads = static_cast<double>(workers_in(seen, values)) + own_threads;
   if (threads > cores_for(seen)) return std::nullopt;
   return values;
 }
 
-std::optional<KnobValues> serial_instead(const PipelineModel& model,
-                                         const TuningObservation& seen) {
+std::optional<KnobValues> serial_instead(const PipelineModel& model, const TuningObservation& seen,
+                                         double worth) {
   KnobValues values = values_of(seen);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const KnobState& knob = seen.knobs[i];
@@ -103,7 +111,7 @@ std::optional<KnobValues> serial_instead(const PipelineModel& model,
   if (model.blocked_share() > kMostlyBlocked) return std::nullopt;
   const double rate = model.measured_rate();
   const bool may_be = others_want_cores(seen) && rate > kTinyElementsPerSecond;
-  const double promised = may_be ? kSerialAmongOthers : kWorthAChange;
+  const double promised = may_be ? kSerialAmongOthers : worth;
   if (model.serial_rate(seen) < promised * rate) return std::nullopt;
   return values;
 }

@@ -17,16 +17,19 @@ inline constexpr double kWorthAChange = 1.05;
 inline constexpr double kSavingForetoldOnOwnCores = 0.96;
 
 /// Returns the fewest workers that reach the best possible rate, with some to spare for uneven
-/// elements.
-KnobValues fewest_workers(const PipelineModel& model, const TuningObservation& seen);
+/// elements: threads have to be quicker by `headroom` than they need to be. Work that threads do is
+/// never moved into the consumer's thread, and a prefetch keeps its own.
+KnobValues fewest_workers(const PipelineModel& model, const TuningObservation& seen,
+                          double headroom);
 /// Returns workers that have a core each, if the cores are the limit and the stages divide evenly
 /// enough. Spare workers have no core to run on then, and take it from the others: with two stages
 /// of 100 us on two cores, two threads reach 1.02 of the rate of five.
 std::optional<KnobValues> with_own_cores(const PipelineModel& model, const TuningObservation& seen,
                                          const KnobValues& workers);
-/// Returns the setting that does everything in the consumer's thread, if that beats threads: on a
-/// busy machine, and with elements that cost less than their hand-over.
-std::optional<KnobValues> serial_instead(const PipelineModel& model, const TuningObservation& seen);
+/// Returns the setting that does everything in the consumer's thread, if that promises `worth` of
+/// the rate: on a busy machine, and with elements that cost less than their hand-over.
+std::optional<KnobValues> serial_instead(const PipelineModel& model, const TuningObservation& seen,
+                                         double worth);
 
 /// Finds buffers that hold more than they need.
 class IdleBuffers {

@@ -129,6 +129,16 @@ std::string bound_text(const PipelineModel& model, const TuningObservation& seen
   return fmt::format("{} elements/s: no other setting is expected to be better", rounded(rate));
 }
 
+std::string turned_off_text(const TuningObservation& seen, const std::vector<std::int64_t>& first) {
+  std::string stages;
+  for (std::size_t i = 0; i < std::min(first.size(), seen.knobs.size()); ++i) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind != KnobKind::workers || knob.value != 0 || first[i] == 0) continue;
+    stages += (stages.empty() ? "" : ", ") + label_of(seen, knob);
+  }
+  return stages.empty() ? "" : "; the tuner turned off the threads of " + stages;
+}
+
 namespace {
 
 std::string value_text(KnobKind kind, std::int64_t value) {
@@ -141,6 +151,8 @@ std::string outcome_text(const TuningChange& change) {
   if (change.outcome == Outcome::advised) return "advised";
   if (change.outcome == Outcome::pending) return "under way";
   if (change.outcome == Outcome::overtaken) return "overtaken by the next";
+  if (change.outcome == Outcome::rolled_back && change.rate_after == 0)
+    return "not judged, as other processes came or went; rolled back";
   return fmt::format("got {}, {}", detail::change_text(change.rate_before, change.rate_after),
                      change.outcome == Outcome::kept ? "kept" : "rolled back");
 }

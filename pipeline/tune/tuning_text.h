@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <infeed/pipeline/tuning.h>
 
@@ -26,6 +27,9 @@ std::string change_text(double from, double to);
 /// Says what bounds the rate at these values of the knobs: "map is the slowest".
 std::string slowest_text(const PipelineModel& model, const TuningObservation& seen,
                          std::span<const std::int64_t> values);
+/// Says which threads the user wrote and no longer has: "; the tuner turned off the threads of map".
+/// Empty if there are none.
+std::string turned_off_text(const TuningObservation& seen, const std::vector<std::int64_t>& first);
 /// Says what bounds the rate now, and whether any setting could change that.
 std::string bound_text(const PipelineModel& model, const TuningObservation& seen);
 
