@@ -26,7 +26,7 @@ class PipelineModel {
   struct Forecast {
     double rate = 0;         ///< elements/s
     int stage = -1;          ///< the one with the slowest lane; kConsumer or kCores
-    double consumer_ns = 0;  ///< of the consumer's thread for an element, its step included
+    double consumer_ns = 0;  ///< time of the consumer's thread for an element, with its step
   };
   static constexpr int kConsumer = -1;
   static constexpr int kCores = -2;

@@ -36,9 +36,6 @@ constexpr double kOthersChange = 0.25;
 // waits longer, for this long.
 constexpr double kRegretted = 0.93;
 constexpr double kRegretNs = 390e6;
-// The time without trials behind one that other processes have disturbed, and the longest one.
-constexpr double kRestNs = 5e9;
-constexpr double kRestNsMax = 40e9;
 
 /// True if a stage takes much longer or much less time for an element than before.
 bool is_another_phase(const PipelineModel& model, const TuningObservation& window) {
@@ -76,7 +73,7 @@ struct Known {
   bool saved;  ///< it was a saving: not worth another try
 };
 
-/// What stood before savings that were kept.
+/// The setting before savings that were kept, and its figures.
 struct Saving {
   KnobValues before;
   double rate = 0;  ///< 0: of other work
@@ -127,9 +124,8 @@ class Tuner final : public TuningPolicy {
   double phase_rate_ = 0;                  ///< the rate that savings are compared with
   int other_windows_ = 0;                  ///< windows in a row that look like another phase
   int saving_windows_ = 0;                 ///< windows in a row that would do with less
-  int serial_windows_ = 0;     ///< windows in a row in which one thread would be quicker
-  double rest_ns_ = 0;         ///< behind the last trial that others disturbed
-  double rests_until_ns_ = 0;  ///< no trial begins before
+  int serial_windows_ = 0;  ///< windows in a row in which one thread would be quicker
+  TrialRest rest_;
   ForecastError error_;
   std::optional<TuningTrial> trial_;
   std::optional<Saving> saving_;  ///< undone if it costs after all
@@ -221,8 +217,7 @@ void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
   const bool is_kept = verdict == Verdict::kept;
   if (verdict == Verdict::not_comparable) {
     change.rate_after = 0;
-    rest_ns_ = std::clamp(2 * rest_ns_, kRestNs, kRestNsMax);
-    rests_until_ns_ = static_cast<double>(seen.at_ns) + rest_ns_;
+    rest_.begin(seen.at_ns);
   } else {
     error_.note(change.rate_predicted, change.rate_after);
     failed_.push_back({is_kept ? trial.before() : trial.after(),
@@ -262,7 +257,7 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
   const double others = seen.cores_of_others;
   const double others_before = std::exchange(cores_of_others_, others).value_or(others);
   if (std::abs(others_before - others) > kOthersChange) return;  // they come or go
-  if (static_cast<double>(seen.at_ns) < rests_until_ns_) return;
+  if (rest_.lasts(seen.at_ns)) return;
   const bool has_company = others_want_cores(seen);
   const double worth = has_company ? kWorthAChangeAmongOthers : kWorthAChange;
   const KnobValues wanted = fewest_workers(model_, seen, 1 + error_.share());

@@ -59,6 +59,13 @@ double ForecastError::share() const {
   return std::clamp(*std::max_element(last_.begin(), last_.end()), kLeast, kMost);
 }
 
+void TrialRest::begin(std::uint64_t at_ns) {
+  constexpr std::uint64_t kNs = 5'000'000'000;
+  constexpr std::uint64_t kNsMax = 40'000'000'000;
+  ns_ = std::clamp(2 * ns_, kNs, kNsMax);
+  until_ns_ = at_ns + ns_;
+}
+
 bool waits_longer(double wait_share, double wait_share_before) {
   return wait_share > wait_share_before + kWaitsLonger + kWaitsVary * wait_share_before;
 }

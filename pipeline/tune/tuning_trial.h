@@ -23,10 +23,22 @@ class ForecastError {
   std::size_t at_ = 0;
 };
 
+/// The time without trials behind one that other processes have disturbed.
+class TrialRest {
+ public:
+  /// Begins another rest, twice as long as the last one.
+  void begin(std::uint64_t at_ns);
+  bool lasts(std::uint64_t at_ns) const { return at_ns < until_ns_; }
+
+ private:
+  std::uint64_t ns_ = 0;
+  std::uint64_t until_ns_ = 0;
+};
+
 /// The figures of some time that others are compared with.
 struct RunningFigures {
   double rate = 0;        ///< elements/s
-  double wait_share = 0;  ///< of the consumer's time
+  double wait_share = 0;  ///< in the consumer's time
   double cores_of_others = 0;
 };
 
