@@ -6,16 +6,42 @@
 namespace infeed::detail {
 
 TracedPlace InnerPlaces::at(std::uint64_t taken) const {
+  if (!first.place || taken == 0) return first;
+  if (!are_neighbours)
+    return TracedPlace::unknown(
+        "the records that its inner dataset gave with it are no neighbours");
   TracedPlace traced = first;
-  if (traced.place && are_neighbours && taken > 0) {
-    traced.place->record += taken;
-    traced.place->offset.reset();
-  }
+  traced.place->record += taken;
+  traced.place->offset.reset();
   return traced;
 }
 
+bool InnerPlaces::follow(const InnerPlaces& before, std::uint64_t taken) const {
+  if (!first.place || !before.first.place || !are_neighbours || !before.are_neighbours)
+    return false;
+  const RecordPlace& begin = *before.first.place;
+  return first.place->count == 1 && begin.count == 1 && first.place->file == begin.file &&
+         first.place->record == begin.record + taken;
+}
+
 void CycleHistory::add(const Turn& turn) {
+  if (goes_on(turn)) {
+    last_.count += turn.count;
+    return turns_.set_last(1, last_.count);
+  }
+  last_ = turn;
   turns_.push({turn.position, turn.count, turn.at, turn.block_left, turn.slots});
+}
+
+/// True if the turn begins where the last one ended: at the same place, of the same slots.
+bool CycleHistory::goes_on(const Turn& turn) const {
+  if (last_.count == 0 || turn.slots != last_.slots || turn.position != end_position())
+    return false;
+  if (last_.count < last_.block_left)
+    return turn.at == last_.at && turn.block_left == last_.block_left - last_.count;
+  const std::uint64_t behind = last_.count - last_.block_left;
+  return turn.at == slot_of(last_, last_.count) &&
+         turn.block_left == block_length_ - behind % block_length_;
 }
 
 std::optional<CycleHistory::Turn> CycleHistory::turn(std::uint64_t number) const {
@@ -27,28 +53,51 @@ std::optional<CycleHistory::Turn> CycleHistory::turn(std::uint64_t number) const
 
 void CycleHistory::refill(std::size_t slot, InnerPlaces places) {
   const std::lock_guard lock(mutex_);
-  add_refill(slot, {turns_.end(), 0, std::move(places)});
+  const Refill* const last = count_given(slot);
+  if (last != nullptr && turns_.end() - last->turns < kTurnsMax &&
+      places.follow(last->places, last->taken + last->given)) {
+    return;
+  }
+  add_refill(slot, {end_position(), turns_.end(), 0, std::move(places)});
 }
 
 void CycleHistory::drop(std::size_t slot, std::uint64_t count) {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t end = turns_.end();
-  const Refill* const last = refill_before(slot, end);
+  const Refill* const last = count_given(slot);
   if (last == nullptr) return;
-  Refill rest = *last;
-  rest.taken += given_between(std::max(last->turns, turns_.first()), end, slot).value_or(0) + count;
-  rest.turns = end;
-  add_refill(slot, std::move(rest));
+  const std::uint64_t taken = last->taken + last->given + count;
+  add_refill(slot, {end_position(), turns_.end(), taken, last->places});
 }
 
-/// Returns nothing if some of these turns were overwritten.
-std::optional<std::uint64_t> CycleHistory::given_between(std::uint64_t first, std::uint64_t end,
+/// Returns the slot's last refill, with what it has given by now; null: there is none, or it isn't
+/// known any more.
+CycleHistory::Refill* CycleHistory::count_given(std::size_t slot) {
+  if (slot >= slots_.size() || slots_[slot].count == 0) return nullptr;
+  Refill& last = slots_[slot].ring[(slots_[slot].count - 1) % kRefillsMax];
+  const auto more = given_between(last.counted_to, end_position(), slot);
+  if (!more) return nullptr;
+  last.given += *more;
+  last.counted_to = end_position();
+  return &last;
+}
+
+/// Returns how many of the elements from position `begin` to `end` the slot gave. Nothing if some
+/// of their turns were overwritten.
+std::optional<std::uint64_t> CycleHistory::given_between(std::uint64_t begin, std::uint64_t end,
                                                          std::uint64_t slot) const {
+  const std::uint64_t turns = turns_.end();
+  const auto first = turns_.last_up_to(begin, turns);
+  if (!first && turns_.first() > 0) return std::nullopt;
   std::uint64_t all = 0;
-  for (std::uint64_t i = first; i < end; ++i) {
+  for (std::uint64_t i = first.value_or(0); i < turns; ++i) {
     const auto one = turn(i);
     if (!one) return std::nullopt;
-    all += given(*one, slot, one->count);
+    if (one->position >= end) break;
+    const auto before = [&](std::uint64_t position) {
+      const std::uint64_t behind = position - std::min(position, one->position);
+      return given(*one, slot, std::min(behind, one->count));
+    };
+    all += before(end) - before(begin);
   }
   return all;
 }
@@ -70,24 +119,23 @@ TracedPlace CycleHistory::find(std::uint64_t position) const {
   const auto number = turns_.last_up_to(position, turns_.end());
   const auto found = number ? turn(*number) : std::nullopt;
   if (!found || position - found->position >= found->count) return too_far();
-  const std::uint64_t index = position - found->position;
-  const std::uint64_t slot = slot_of(*found, index);
-  const Refill* const refill = refill_before(static_cast<std::size_t>(slot), *number);
+  const std::uint64_t slot = slot_of(*found, position - found->position);
+  const Refill* const refill = refill_before(static_cast<std::size_t>(slot), position);
   if (refill == nullptr) return too_far();
   if (!refill->places.first.place) return refill->places.first;
-  const auto before = given_between(refill->turns, *number, slot);
+  const auto before = given_between(refill->position, position, slot);
   if (!before) return too_far();
-  return refill->places.at(refill->taken + *before + given(*found, slot, index));
+  return refill->places.at(refill->taken + *before);
 }
 
-/// Returns the last refill of the slot before this turn.
+/// Returns the last refill of the slot before this element was handed over.
 const CycleHistory::Refill* CycleHistory::refill_before(std::size_t slot,
-                                                        std::uint64_t turn) const {
+                                                        std::uint64_t position) const {
   if (slot >= slots_.size()) return nullptr;
   const Refills& refills = slots_[slot];
   for (std::uint64_t back = 1; back <= refills.ring.size(); ++back) {
     const Refill& refill = refills.ring[(refills.count - back) % kRefillsMax];
-    if (refill.turns <= turn) return &refill;
+    if (refill.position <= position) return &refill;
   }
   return nullptr;
 }

@@ -18,14 +18,18 @@ struct InnerPlaces {
 
   /// Returns the place of the element after `taken` others.
   TracedPlace at(std::uint64_t taken) const;
+  /// True if these records follow the first `taken` of `before` in their file.
+  bool follow(const InnerPlaces& before, std::uint64_t taken) const;
 };
 
 /// The recent hand-overs of an interleave that records: whose turn it was at each hand-over, and
 /// where a slot's elements came from when it was refilled. A hand-over writes five numbers. The
-/// reader computes from them what each slot had given by then.
+/// reader computes from them what each slot had given by then. Hand-overs that go on where the last
+/// one ended share an entry, and so do refills: a shuffle behind it keeps some elements for ten
+/// times its buffer.
 ///
-/// Invariants: only the interleave's thread adds. mutex_ guards slots_. Turns are in the order of
-/// positions.
+/// Invariants: only the interleave's thread adds. mutex_ guards slots_; last_ is the writer's own.
+/// Turns are in the order of positions.
 class CycleHistory {
  public:
   explicit CycleHistory(std::uint64_t block_length) : block_length_(block_length) {}
@@ -50,9 +54,13 @@ class CycleHistory {
 
  private:
   struct Refill {
-    std::uint64_t turns;  ///< hand-overs before it
-    std::uint64_t taken;  ///< places used up before it
+    std::uint64_t position;  ///< elements handed over before it
+    std::uint64_t turns;     ///< entries of hand-overs before it
+    std::uint64_t taken;     ///< places used up before it
     InnerPlaces places;
+    // Elements that its slot gave behind it, as far as they were counted.
+    std::uint64_t given = 0;
+    std::uint64_t counted_to = position;
   };
   /// The last refills of a slot: a ring, so that a slot which is refilled often doesn't push out
   /// the others' refills.
@@ -61,17 +69,23 @@ class CycleHistory {
     std::uint64_t count = 0;
   };
   static constexpr std::size_t kRefillsMax = 32;
+  // A refill behind more entries of hand-overs gets its own, before the ring writes over them.
+  static constexpr std::uint64_t kTurnsMax = 1024;
 
   std::optional<Turn> turn(std::uint64_t number) const;
-  std::optional<std::uint64_t> given_between(std::uint64_t first, std::uint64_t end,
+  bool goes_on(const Turn& turn) const;
+  std::uint64_t end_position() const { return last_.position + last_.count; }
+  std::optional<std::uint64_t> given_between(std::uint64_t begin, std::uint64_t end,
                                              std::uint64_t slot) const;
-  const Refill* refill_before(std::size_t slot, std::uint64_t turn) const;
+  Refill* count_given(std::size_t slot);
+  const Refill* refill_before(std::size_t slot, std::uint64_t position) const;
   std::uint64_t slot_of(const Turn& turn, std::uint64_t index) const;
   std::uint64_t given(const Turn& turn, std::uint64_t slot, std::uint64_t first) const;
   void add_refill(std::size_t slot, Refill refill);
 
   const std::uint64_t block_length_;
   NumberRing<5, 4096> turns_;  ///< 160 KiB
+  Turn last_{};                ///< the last entry of turns_
   mutable std::mutex mutex_;
   std::vector<Refills> slots_;
 };

@@ -5,6 +5,7 @@
 
 #include <infeed/pipeline/detail/elementwise.h>
 
+#include "engine/recording/one_by_one.h"
 #include "engine/recording/recording_clock.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/thread_budget.h"
@@ -19,6 +20,7 @@ class BlockPacer {
   /// Makes elements come one by one after a block that took `slow_ticks`, or more than 2 us an
   /// element, so that the position of a slow element is known.
   void tell_apart(std::uint64_t slow_ticks) {
+    slow_ticks_ = slow_ticks;
     block_ticks_max_ = std::min(block_ticks_max_, slow_ticks);
     element_ticks_max_ = ticks_of_us(kWorthTellingUs);
   }
@@ -30,9 +32,11 @@ class BlockPacer {
   /// Ends a block. Returns true when it is time to hand over.
   bool done() {
     const std::uint64_t now = ticks_now();
-    if (now - block_begin_ >= std::min(block_ticks_max_, block_ * element_ticks_max_)) {
+    const std::uint64_t ticks = now - block_begin_;
+    if (slow_ticks_ != 0) one_by_one_.note(ticks, block_, ticks >= slow_ticks_);
+    if (ticks >= std::min(block_ticks_max_, block_ * element_ticks_max_) || one_by_one_.is_due()) {
       block_ = 1;
-      long_block_ = {block_begin_, now - block_begin_};
+      long_block_ = {block_begin_, ticks};
     } else if (block_ < kBlockMax) {
       block_ *= 2;
     }
@@ -46,6 +50,8 @@ class BlockPacer {
   const std::uint64_t hand_over_ticks_ = hand_over_ticks();
   std::uint64_t block_ticks_max_ = hand_over_ticks_ / 2;
   std::uint64_t element_ticks_max_ = UINT32_MAX;
+  std::uint64_t slow_ticks_ = 0;  ///< 0: elements need not be told apart
+  OneByOne one_by_one_;
   std::uint64_t begin_ = 0;
   std::uint64_t block_begin_ = 0;
   OwnTime long_block_;

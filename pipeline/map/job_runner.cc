@@ -54,7 +54,10 @@ void JobRunner::run_blocks(Job& job, std::uint64_t& position, bool may_stop) con
     run_elements(job, position, std::min(block, job.in.size()));
     const std::uint64_t end = ticks_now();
     const std::uint64_t count = position - first;
-    if (watch.is_on()) note_calls(run_, counters_, watch, end, {epoch_, first, count}, input_);
+    if (watch.is_on()) {
+      note_calls(run_, counters_, watch, end, {epoch_, first, count}, input_);
+      one_by_one_.note(end - begin, count, end - begin >= run_.recorder()->clock().slow_ticks());
+    }
     block = block_behind(block, count, end - begin);
     if (!may_stop || job.in.size() == 0) continue;
     if (!job.held.try_grow_to(run_.memory(), job.result_bytes)) return;
@@ -64,8 +67,10 @@ void JobRunner::run_blocks(Job& job, std::uint64_t& position, bool may_stop) con
 /// Returns the size of the next block: 1 if slow elements should be known and that costs little.
 std::size_t JobRunner::block_behind(std::size_t block, std::uint64_t count,
                                     std::uint64_t ticks) const {
-  const bool is_cheap = run_.recorder() == nullptr ? ticks < ticks_of_us(kBlockUs)
-                                                   : ticks < count * ticks_of_us(kWorthWatchingUs);
+  const bool is_cheap =
+      run_.recorder() == nullptr
+          ? ticks < ticks_of_us(kBlockUs)
+          : ticks < count * ticks_of_us(kWorthWatchingUs) && !one_by_one_.is_due();
   if (is_cheap) return std::min(kWatchedAtOnce, 2 * block);
   return run_.recorder() == nullptr ? std::max<std::size_t>(1, block / 2) : 1;
 }

@@ -6,6 +6,7 @@
 #include <infeed/pipeline/detail/elementwise.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/one_by_one.h"
 #include "map/job.h"
 
 namespace infeed::detail {
@@ -39,6 +40,7 @@ class JobRunner {
   const std::shared_ptr<const ElementwiseSpec> spec_;
   const Stage& input_;
   const std::uint64_t epoch_;
+  mutable OneByOne one_by_one_;  ///< if the iterator records
 };
 
 }  // namespace infeed::detail

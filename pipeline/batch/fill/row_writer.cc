@@ -90,8 +90,11 @@ class RowWriter::Watch {
     const OwnTime time = watch_->end(ticks_now());
     const std::uint64_t count = end - first_;
     writer_.counters_.note_calls(writer_.run_.recorder()->clock().ns_of(time, count), count, true);
-    block_ = time.ticks < count * ticks_of_us(kWorthWatchingRowUs) ? kRowsWatchedAtOnce : 1;
-    if (writer_.run_.recorder()->clock().is_slow(time)) note_slow(time, count);
+    const bool is_slow = writer_.run_.recorder()->clock().is_slow(time);
+    writer_.one_by_one_.note(time.ticks, count, is_slow);
+    const bool is_cheap = time.ticks < count * ticks_of_us(kWorthWatchingRowUs);
+    block_ = is_cheap && !writer_.one_by_one_.is_due() ? kRowsWatchedAtOnce : 1;
+    if (is_slow) note_slow(time, count);
   }
 
  private:

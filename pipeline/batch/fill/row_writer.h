@@ -5,6 +5,7 @@
 
 #include "batch/fill/batch_in_fill.h"
 #include "engine/iterator_context.h"
+#include "engine/recording/one_by_one.h"
 #include "engine/stage_counters.h"
 
 namespace infeed::detail {
@@ -37,6 +38,7 @@ class RowWriter {
   const RowFillSpec& spec_;
   const Stage& input_;
   Place begin_;
+  mutable OneByOne one_by_one_;  ///< if the iterator records
 };
 
 }  // namespace infeed::detail

@@ -117,6 +117,34 @@ TEST_F(Blame, AFunctionThatSleepsBehindAnInterleave) {
   }
 }
 
+/// Elements that are cheap are timed in blocks, until one of them is slow.
+TEST_F(Blame, ACheapElementThatWaitsBehindALargeShuffle) {
+  PlantedRecords records(folder_.path(), {.records_per_file = 5000});
+  records.plant_every(123, 197);
+  const auto one_file = [](const std::string& file) { return infeed::records(file); };
+  const auto stall = [] { std::this_thread::sleep_for(kStall); };
+  for (const int parallelism : {1, 2}) {
+    const auto function = records.slow_function(stall, nullptr, 0us);
+    report_of(slices(records.files()) |
+              interleave(one_file, {.cycle_length = 3, .block_length = 2}) |
+              shuffle({.buffer = 10'000, .seed = 5}) | map(function, {.parallelism = parallelism}) |
+              batch(16) | prefetch());
+    int slow = 0;
+    int to_one_record = 0;
+    std::string others;
+    for (const SlowCall& call : run_.slow_calls) {
+      if (run_.stages[static_cast<std::size_t>(call.stage)].name != "map") continue;
+      if (std::chrono::nanoseconds(call.took_ns) < kStall) continue;
+      ++slow;
+      const bool is_right = call.place && call.place->count == 1 && records.is_slow(*call.place);
+      to_one_record += is_right ? 1 : 0;
+      if (!is_right) others += call.untraceable + "\n";
+    }
+    EXPECT_GE(slow, 20);
+    EXPECT_GE(10 * to_one_record, 9 * slow) << to_one_record << " of " << slow << "\n" << others;
+  }
+}
+
 TEST_F(Blame, ALockThatAnotherThreadHolds) {
   auto mutex = std::make_shared<std::mutex>();
   // Another thread holds it each time for the length of the stall.

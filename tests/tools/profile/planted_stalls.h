@@ -68,14 +68,15 @@ class PlantedRecords {
   const std::set<Place>& slow() const { return slow_; }
   bool is_slow(const tools::RecordedPlace& place) const;
 
-  /// For map(): computes a little, and stalls at the slow records, which go into `log` if there is
-  /// one.
+  /// For map(): computes for `usual`, and stalls at the slow records, which go into `log` if there
+  /// is one.
   template <class Do>
-  auto slow_function(Do stall, StallLog* log = nullptr) const {
-    return [slow = slow_, stall, log](const Record& record) {
+  auto slow_function(Do stall, StallLog* log = nullptr,
+                     std::chrono::microseconds usual = std::chrono::microseconds(10)) const {
+    return [slow = slow_, stall, log, usual](const Record& record) {
       const Place place = place_of(record);
       if (!slow.contains(place)) {
-        compute_for(std::chrono::microseconds(10));
+        if (usual.count() > 0) compute_for(usual);
         return static_cast<std::int64_t>(place.second);
       }
       const auto begin = StallClock::now();
