@@ -19,7 +19,7 @@ def _batches(folder, size=16):
 
 def _double(batch, rng):
     # The random numbers belong to the batch's place, so they are the same after a resume.
-    return {"x": batch["label"].numpy() * 2 + rng.integers(0, 1000, size=len(batch["label"]))}
+    return {"x": batch["label"].numpy() * 2 + rng.numpy().integers(0, 1000, size=len(batch["label"]))}
 
 
 def _generated():
@@ -58,7 +58,7 @@ PIPELINES = {
     "shard": lambda f: _records(f).shard(3, 1).parse(data.SCHEMA).batch(16),
     "cache": lambda f: _batches(f).cache().repeat(2),
     "interleave": lambda f: infeed.files(os.path.join(f, "images.tfrecord-*"))
-    .interleave(infeed.records, cycle=2).parse(data.SCHEMA).batch(16),
+    .interleave(infeed.records, cycle_length=2).parse(data.SCHEMA).batch(16),
     "concatenate": lambda f: infeed.concatenate(_batches(f), _batches(f, 20)),
     "zip": lambda f: infeed.zip(infeed.npy(os.path.join(f, "rows.npy")).batch(7),
                                 infeed.npz(os.path.join(f, "parts.npz")).batch(7)),

@@ -65,6 +65,10 @@ class NumPy(unittest.TestCase):
         self.assertEqual(again.state_dict(), state)
         self.assertEqual(labels(again), rest)
         self.assertEqual(len(taken) + len(rest), 13)
+        self.assertEqual(labels(again), expected(epoch=1), "the loop behind it is the next epoch")
+        fresh = dataset().numpy()
+        fresh.state_dict()
+        self.assertEqual(labels(fresh), expected(), "asking for a place takes no epoch")
         with iter(loader) as other:
             other.load_state_dict(state)
             self.assertEqual(labels(other), rest)

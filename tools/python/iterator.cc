@@ -1,9 +1,11 @@
 #include "python/iterator.h"
 
 #include <chrono>
+#include <cmath>
 #include <future>
 #include <limits>
 #include <stop_token>
+#include <thread>
 
 #include <infeed/pipeline/statistics.h>
 
@@ -52,16 +54,16 @@ PyIterator::PyIterator(describe::Description description, IterateOptions options
   open(std::move(from));
 }
 
-PyIterator::~PyIterator() { close(); }
+PyIterator::~PyIterator() { close(std::numeric_limits<double>::infinity()); }
 
-std::shared_ptr<AnyIterator> PyIterator::stream() {
-  const std::lock_guard lock(pointer_);
-  return stream_;
+std::shared_ptr<AnyIterator> PyIterator::State::get() {
+  const std::lock_guard lock(pointer);
+  return stream;
 }
 
-void PyIterator::set_stream(std::shared_ptr<AnyIterator> stream) {
-  const std::lock_guard lock(pointer_);
-  stream_.swap(stream);
+void PyIterator::State::set(std::shared_ptr<AnyIterator> other) {
+  const std::lock_guard lock(pointer);
+  stream.swap(other);
 }
 
 void PyIterator::open(std::optional<Checkpoint> from) {
@@ -78,7 +80,7 @@ void PyIterator::open(std::optional<Checkpoint> from) {
         description_.elements().dataset);
   };
   const nb::gil_scoped_release without_gil;
-  if (!options.resume) return set_stream(start());
+  if (!options.resume) return state_->set(start());
   std::future<std::shared_ptr<AnyIterator>> resumed = std::async(std::launch::async, start);
   while (resumed.wait_for(kSlice) != std::future_status::ready) {
     try {
@@ -89,12 +91,12 @@ void PyIterator::open(std::optional<Checkpoint> from) {
       throw;
     }
   }
-  set_stream(resumed.get());
+  state_->set(resumed.get());
 }
 
 template <class Function>
 auto PyIterator::with_stream(const Function& function) {
-  const std::shared_ptr<AnyIterator> stream = this->stream();
+  const std::shared_ptr<AnyIterator> stream = state_->get();
   if (stream == nullptr) {
     throw Error(ErrorCode::failed_precondition,
                 "the iterator is closed: begin another one with iter(dataset)");
@@ -103,34 +105,34 @@ auto PyIterator::with_stream(const Function& function) {
 }
 
 nb::object PyIterator::next() {
-  const auto lock = locked(calls_);
+  const auto lock = locked(state_->calls);
   return with_stream([](auto& stream) { return next_of(stream); });
 }
 
 std::string PyIterator::checkpoint() {
-  const auto lock = locked(calls_);
+  const auto lock = locked(state_->calls);
   const nb::gil_scoped_release without_gil;  // the first one reads the files for their checksums
   return with_stream([](auto& stream) { return stream.checkpoint().to_text(); });
 }
 
 void PyIterator::resume(const std::string& checkpoint) {
   const Checkpoint from = Checkpoint::from_text(checkpoint);
-  const auto lock = locked(calls_);
+  const auto lock = locked(state_->calls);
   with_stream([](auto&) {});  // refuses a closed one
   {
     const nb::gil_scoped_release without_gil;
-    set_stream(nullptr);
+    state_->set(nullptr);
   }
   open(from);
 }
 
 std::uint64_t PyIterator::position() {
-  const auto lock = locked(calls_);
+  const auto lock = locked(state_->calls);
   return with_stream([](auto& stream) { return stream.position(); });
 }
 
 std::uint64_t PyIterator::order_hash() {
-  const auto lock = locked(calls_);
+  const auto lock = locked(state_->calls);
   return with_stream([](auto& stream) { return stream.order_hash(); });
 }
 
@@ -149,16 +151,26 @@ void PyIterator::cancel() {
   if (!is_closed_) with_stream([](auto& stream) { stream.cancel(); });
 }
 
-void PyIterator::close() {
-  if (is_closed_.exchange(true)) return;
+bool PyIterator::close(double seconds_max) {
+  if (is_closed_.exchange(true)) return true;
   // The engine's threads may want the GIL before they end, and a call in another thread waits for
   // elements until it is cancelled.
   const nb::gil_scoped_release without_gil;
-  if (const auto open = stream()) {
+  if (const auto open = state_->get()) {
     std::visit([](auto& typed) { typed.cancel(); }, *open);
   }
-  const std::lock_guard lock(calls_);
-  set_stream(nullptr);
+  const auto end = [state = state_] {
+    const std::lock_guard lock(state->calls);
+    state->set(nullptr);
+  };
+  if (std::isinf(seconds_max)) {
+    end();
+    return true;
+  }
+  std::packaged_task<void()> task(end);
+  std::future<void> done = task.get_future();
+  std::thread(std::move(task)).detach();
+  return done.wait_for(std::chrono::duration<double>(seconds_max)) == std::future_status::ready;
 }
 
 nb::object iterate(const describe::Description& description, const nb::dict& given) {
@@ -238,7 +250,7 @@ void bind_iterators(nb::module_& module) {
       .def("statistics", &PyIterator::statistics)
       .def("tuning", &PyIterator::tuning)
       .def("cancel", &PyIterator::cancel)
-      .def("close", &PyIterator::close)
+      .def("close", &PyIterator::close, nb::arg("seconds_max"))
       .def_prop_ro("is_closed", &PyIterator::is_closed);
 }
 

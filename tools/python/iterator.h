@@ -38,24 +38,31 @@ class PyIterator {
   PipelineStatistics statistics();
   TuningReport tuning();
   void cancel();
-  /// Ends the iteration and frees all that it holds.
-  void close();
+  /// Ends the iteration and frees all that it holds. Returns false if that takes longer: a Python
+  /// function that sleeps can't be ended. The rest is then done in the background.
+  bool close(double seconds_max);
   bool is_closed() const { return is_closed_; }
 
  private:
+  /// The stream, which a thread that closes it may hold longer than the iterator lives.
+  struct State {
+    std::mutex calls;  ///< one call at a time uses the stream; never waited for with the GIL
+    std::mutex pointer;
+    std::shared_ptr<AnyIterator> stream;
+
+    std::shared_ptr<AnyIterator> get();
+    void set(std::shared_ptr<AnyIterator> other);
+  };
+
   /// Opens the stream. A resume that takes long is ended by Ctrl-C.
   void open(std::optional<Checkpoint> from);
   /// Calls the function with the stream. Throws failed_precondition if it is closed.
   template <class Function>
   auto with_stream(const Function& function);
-  std::shared_ptr<AnyIterator> stream();
-  void set_stream(std::shared_ptr<AnyIterator> stream);
 
   const describe::Description description_;
   IterateOptions options_;
-  std::mutex calls_;  ///< one call at a time uses the stream; never waited for with the GIL
-  std::mutex pointer_;
-  std::shared_ptr<AnyIterator> stream_;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
   std::atomic<bool> is_closed_ = false;
 };
 

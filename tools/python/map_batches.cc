@@ -6,7 +6,6 @@
 #include "python/column.h"
 #include "python/errors.h"
 #include "python/python_object.h"
-#include "python/rng.h"
 
 namespace infeed::python {
 namespace {
@@ -22,35 +21,30 @@ struct MapBatchesStage {
   StageName name = {};
 };
 
-/// Calls the function with a batch, and a generator of its seed and position.
-class PythonFunction {
- public:
-  PythonFunction(SharedObject function, std::uint64_t seed)
-      : function_(std::move(function)), seed_(seed) {}
+/// Returns 128 random bits in two numbers: the key of a generator in Python.
+std::pair<std::uint64_t, std::uint64_t> key_of(Rng& rng) {
+  std::array<std::uint64_t, 4> words{};
+  for (std::uint64_t& word : words) word = rng();
+  return {words[0] << 32 | words[1], words[2] << 32 | words[3]};
+}
 
-  ColumnBatch operator()(ColumnBatch batch, std::uint64_t epoch, std::uint64_t position) const {
-    const WithGil gil;
-    try {
-      const nb::object result =
-          (*function_)(make_batch(std::move(batch)), nb::cast(PyRng(seed_, epoch, position)));
-      return take_batch(result);
-    } catch (nb::python_error& exception) {
-      throw error_of(std::move(exception), "the function of map_batches");
-    }
+/// Calls a Python function with a batch and the key of its random numbers.
+ColumnBatch called(const nb::object& function, ColumnBatch batch, Rng& rng) {
+  const auto [high, low] = key_of(rng);
+  const WithGil gil;
+  try {
+    const nb::object result = function(make_batch(std::move(batch)), high, low);
+    return take_batch(result);
+  } catch (nb::python_error& exception) {
+    throw error_of(std::move(exception), "the function of map_batches");
   }
-
- private:
-  SharedObject function_;
-  std::uint64_t seed_;
-};
+}
 
 Elements mapped(const MapBatchesStage& stage, const Making& making) {
-  const auto* object = static_cast<const nb::object*>(making.object(stage.function).get());
-  const PythonFunction function(share(*object), stage.seed.value_or(0));
+  const SharedObject function =
+      share(*static_cast<const nb::object*>(making.object(stage.function).get()));
   const auto call = [function](ColumnBatch batch, Rng& rng) {
-    // The numbers of the engine's generator key Python's.
-    const std::uint64_t high = rng();
-    return function(std::move(batch), high, rng());
+    return called(*function, std::move(batch), rng);
   };
   const Dataset<ColumnBatch>& batches = making.input().batches("map_batches");
   Dataset<ColumnBatch> mapped = batches | map(call, {.parallelism = stage.workers,
@@ -66,13 +60,23 @@ Elements mapped(const MapBatchesStage& stage, const Making& making) {
 
 void add_map_batches(describe::StageTable& table) {
   table.add("map_batches", "Calls a Python function with each batch.", MapBatchesStage{})
-      .required("function", &MapBatchesStage::function, "Called with a batch and an Rng.")
-      .option("workers", &MapBatchesStage::workers, "Threads that call it at the same time.")
+      .required("function", &MapBatchesStage::function, "Called with a batch and a random key.")
+      .option("workers", &MapBatchesStage::workers, "Calls at the same time.")
       .option("seed", &MapBatchesStage::seed,
               "Without it a random one is drawn when the stage is described.")
       .option("version", &MapBatchesStage::version, "Changed when the function changes.")
-      .option("name", &MapBatchesStage::name, "Its name in statistics and errors.")
       .makes(mapped);
+}
+
+void bind_random_keys(nb::module_& module) {
+  module.def(
+      "random_key",
+      [](std::uint64_t seed, std::uint64_t epoch, std::uint64_t position) {
+        Rng rng(seed, epoch, position);
+        return key_of(rng);
+      },
+      nb::arg("seed"), nb::arg("epoch"), nb::arg("position"),
+      "The key that a stage's function gets for an element.");
 }
 
 }  // namespace infeed::python

@@ -36,7 +36,8 @@ class PythonBatches {
         if (PyErr_Occurred() != nullptr) throw nb::python_error();
         return std::nullopt;
       }
-      return take_batch(element);
+      // People fill the same arrays again and again.
+      return take_batch(element, TakenMemory::copied);
     } catch (nb::python_error& exception) {
       throw error_of(std::move(exception), "the generator");
     }

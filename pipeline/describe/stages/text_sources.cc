@@ -71,7 +71,7 @@ void add_text_sources(StageTable& table) {
   constexpr const char* kSchema = "The columns; without it inferred from the first file.";
   table.add("csv", "Reads the rows of CSV files.", CsvStage{}, StageRole::source)
       .required("files", &CsvStage::files, kFiles)
-      .option("schema", &CsvStage::schema, kSchema)
+      .option("columns", &CsvStage::schema, kSchema)
       .option("delimiter", &CsvStage::delimiter, "The character between two fields.")
       .reached<Quotes>(
           "quotes", "Whether quotes hold fields together.",
@@ -106,7 +106,7 @@ void add_text_sources(StageTable& table) {
       .add("json_lines", "Reads JSON-lines files, one object a line.", JsonLinesStage{},
            StageRole::source)
       .required("files", &JsonLinesStage::files, kFiles)
-      .option("schema", &JsonLinesStage::schema, kSchema)
+      .option("columns", &JsonLinesStage::schema, kSchema)
       .reached<BadRows>(
           "bad_rows", "What to do about rows that can't be read.",
           [](auto& stage) -> auto& { return stage.format.bad_rows; })

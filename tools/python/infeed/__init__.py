@@ -16,10 +16,11 @@ alone, and an iterator's state_dict() goes on exactly where it stopped, in anoth
 """
 
 from . import _core
-from ._core import Batch, Column, Rng
+from ._core import Batch, Column, batch
 from ._dataset import SOURCES, Dataset, from_generator, from_json, from_numpy
 from ._errors import Error
 from ._iterator import Iterator
+from ._ragged import Ragged
 from ._read import read
 from ._schema import ColumnSpec, bytes_, column, padded, ragged
 
@@ -53,6 +54,6 @@ def from_hf(source, **options):
 # The native sources: records, lines, csv, ...
 globals().update(SOURCES)
 
-__all__ = ["Batch", "Column", "ColumnSpec", "Dataset", "Error", "Iterator", "Rng", "bytes_",
-           "column", "concatenate", "from_arrow", "from_generator", "from_hf", "from_json",
+__all__ = ["Batch", "Column", "ColumnSpec", "Dataset", "Error", "Iterator", "Ragged", "batch",
+           "bytes_", "column", "concatenate", "from_arrow", "from_generator", "from_hf", "from_json",
            "from_numpy", "padded", "ragged", "read", "zip", *SOURCES]

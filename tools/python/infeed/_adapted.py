@@ -1,4 +1,6 @@
-"""What all adapters share: a Dataset whose batches come in another form, and the place in it."""
+"""What adapters share: a Dataset whose batches come in another form, and the place in it."""
+
+import re
 
 
 class AdaptedIterator:
@@ -39,8 +41,37 @@ class AdaptedIterator:
         return getattr(self._iterator, name)
 
 
+class Passes:
+    """Passes over a Dataset, counted from 0; or from a state on, which the next one begins at."""
+
+    def __init__(self, dataset):
+        self.dataset = dataset
+        self._epoch = 0
+        self._state = None
+
+    def begin(self):
+        """Returns the Iterator of the next pass."""
+        if self._state is not None:
+            # A checkpoint is text; its line "epoch N" is the pass that it stopped in.
+            self._epoch = int(re.search(r"(?m)^epoch (\d+)$", self._state["infeed"])[1])
+        iterator = self.dataset.iterate(epoch=self._epoch, resume=self._state)
+        self._state = None
+        self._epoch += 1
+        return iterator
+
+    @property
+    def state(self):
+        """The state that the next pass begins at, or None."""
+        return self._state
+
+    def load_state_dict(self, state):
+        """Lets the next pass begin at that place."""
+        self._state = dict(state)
+
+
 class Adapted:
-    """A Dataset whose batches come in another form: loop over it as often as you like.
+    """A Dataset whose batches come in another form: loop over it as often as you like; each loop is an
+    epoch.
 
     state_dict() is the place of the newest loop, and load_state_dict() that of the next one to begin,
     so the object itself can be saved and restored, as Lightning and torchtitan do with a loader.
@@ -49,28 +80,28 @@ class Adapted:
     def __init__(self, dataset, form):
         self.dataset = dataset
         self._form = form
+        self._passes = Passes(dataset)
         self._newest = None
-        self._next_state = None
+        self._is_begun = False  # _newest is a pass that no loop has taken yet
 
     def __iter__(self):
-        iterator = iter(self.dataset)
-        if self._next_state is not None:
-            iterator.load_state_dict(self._next_state)
-            self._next_state = None
-        self._newest = iterator
-        return AdaptedIterator(iterator, self._form)
+        if not self._is_begun:
+            self._newest = self._passes.begin()
+        self._is_begun = False
+        return AdaptedIterator(self._newest, self._form)
 
     def state_dict(self):
         """Returns the place behind the last batch of the newest loop."""
-        if self._next_state is not None:
-            return dict(self._next_state)
+        if self._passes.state is not None:
+            return dict(self._passes.state)
         if self._newest is None:
-            self._newest = iter(self.dataset)
+            self._newest, self._is_begun = self._passes.begin(), True
         return self._newest.state_dict()
 
     def load_state_dict(self, state):
         """Lets the next loop go on from a place that a state_dict() returned."""
-        self._next_state = dict(state)
+        self._passes.load_state_dict(state)
+        self._is_begun = False
 
     @property
     def element_spec(self):
@@ -85,4 +116,4 @@ class Adapted:
 
     def __getstate__(self):
         # A loop belongs to its process; the Dataset pickles as its description.
-        return {**self.__dict__, "_newest": None}
+        return {**self.__dict__, "_newest": None, "_is_begun": False}

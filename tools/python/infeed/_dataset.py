@@ -1,6 +1,7 @@
 """Dataset: a pipeline, described stage by stage with the words of the C++ library."""
 
 import inspect
+import itertools
 import json
 import os
 import threading
@@ -202,11 +203,12 @@ class Dataset:
     It pickles as its description, compares by it, and prints it.
     """
 
-    __slots__ = ("_core", "_consumers", "__weakref__")
+    __slots__ = ("_core", "_consumers", "_iterations", "__weakref__")
 
     def __init__(self, core, consumers=()):
         self._core = core
         self._consumers = tuple(consumers)
+        self._iterations = itertools.count()
 
     # Describing.
 
@@ -312,6 +314,8 @@ class Dataset:
         tuning_profile: iterator.tuning().profile of an earlier run.
         order_hash: keep a hash of all elements in order.
         """
+        if options.get("resume") is None and options.get("epoch") is None:
+            options["epoch"] = next(self._iterations)
         return Iterator(self, options)
 
     def __iter__(self):
@@ -325,7 +329,7 @@ class Dataset:
 
     torch = _adapter("torch", "iterable", "An iterable of dicts of PyTorch tensors.")
     jax = _adapter("jax", "iterable", "An iterable of dicts of JAX arrays.")
-    tf = _adapter("tf", "dataset", "A tf.data.Dataset.")
+    tf = _adapter("tf", "iterable", "An iterable of dicts of TensorFlow tensors.")
     keras = _adapter("keras", "adapter", "What keras.Model.fit takes.")
     arrow = _adapter("arrow", "reader", "A reader of Arrow record batches.")
 

@@ -2,6 +2,8 @@
 
 import inspect
 
+import numpy as np
+
 from . import _core
 from ._errors import invalid
 
@@ -9,7 +11,7 @@ from ._errors import invalid
 def takes_rng(fn):
     """Whether the function has room for a second positional argument."""
     try:
-        parameters = inspect.signature(fn).parameters.values()
+        parameters = list(inspect.signature(fn).parameters.values())
     except (TypeError, ValueError):
         return False
     positional = [p for p in parameters
@@ -20,8 +22,13 @@ def takes_rng(fn):
     return len(required) >= 2 or (len(positional) >= 2 and positional[1].name == "rng")
 
 
+def generator(high, low):
+    """Returns the numpy.random.Generator of a key of 128 bits."""
+    return np.random.Generator(np.random.Philox(key=high << 64 | low))
+
+
 class BatchFunction:
-    """Calls a function with a batch and, if it takes one, an Rng."""
+    """Calls a function with a batch and, if it takes one, a generator of the given key."""
 
     def __init__(self, fn):
         if not callable(fn):
@@ -30,14 +37,14 @@ class BatchFunction:
         self.wants_rng = takes_rng(fn)
         self.__qualname__ = getattr(fn, "__qualname__", type(fn).__name__)
 
-    def __call__(self, batch, rng):
-        return self.fn(batch, rng) if self.wants_rng else self.fn(batch)
+    def __call__(self, batch, high, low):
+        return self.fn(batch, generator(high, low)) if self.wants_rng else self.fn(batch)
 
     def __eq__(self, other):
-        return isinstance(other, BatchFunction) and self.fn == other.fn
+        return type(other) is type(self) and self.__dict__ == other.__dict__
 
     def __hash__(self):
-        return hash(("BatchFunction", id(self.fn)))
+        return hash((type(self).__name__, self.__qualname__))
 
 
 class ConsumerStage:
@@ -59,17 +66,14 @@ class ConsumerStage:
         return hash((self.function, self.seed))
 
     def __call__(self, element, epoch, position):
-        return self.function(element, _core.Rng(self.seed, epoch, position))
+        return self.function(element, *_core.random_key(self.seed, epoch, position))
 
 
 def consumer_stage(fn, workers, seed):
     if workers != 1:
         raise invalid("map_batches: where='consumer' has one worker, the consumer; for more use "
                       "where='thread' or 'process'")
-    if seed is None:
-        # A drawn seed would be another one after a resume; the position makes the numbers differ.
-        seed = 0
-    return ConsumerStage(BatchFunction(fn), seed)
+    return ConsumerStage(BatchFunction(fn), 0 if seed is None else seed)
 
 
 def map_batches_options(fn, where, workers, seed, version, name):
@@ -80,11 +84,10 @@ def map_batches_options(fn, where, workers, seed, version, name):
     if not isinstance(workers, int) or workers < 1:
         raise invalid(f"map_batches: workers is {workers!r}; it must be 1 or more")
     function = BatchFunction(fn)
-    options = {"workers": workers, "seed": seed, "name": name,
-               "version": f"{function.__qualname__} {version}" if version else
-                          function.__qualname__}
+    # Functions can't be compared, but their names can.
+    shown = function.__qualname__ if version is None else f"{function.__qualname__} {version}"
     if where == "process":
         from ._processes import ProcessFunction
 
-        function = ProcessFunction(function, workers)
-    return options, function
+        function = ProcessFunction(fn, workers)
+    return {"workers": workers, "seed": seed, "name": name, "version": shown}, function

@@ -7,12 +7,14 @@ from ._errors import Error, invalid
 
 _KEY = "infeed"
 _live = weakref.WeakSet()
+# A Python function that sleeps can't be ended: it ends with the process.
+_SECONDS_MAX_AT_EXIT = 1.0
 
 
 def _close_all():
     """Ends all iterations before Python goes: their threads may be calling Python functions."""
     for iterator in list(_live):
-        iterator.close()
+        iterator.close(_SECONDS_MAX_AT_EXIT)
 
 
 atexit.register(_close_all)
@@ -25,6 +27,14 @@ def _checkpoint_of(state):
         return state
     raise invalid(f"the state is {type(state).__name__}; it must be what state_dict() returned: "
                   "{'infeed': '...'}")
+
+
+def _epoch_of(options):
+    """The number of the pass, which a checkpoint's text has in a line of its own."""
+    if options.get("resume") is None:
+        return options["epoch"]
+    lines = options["resume"].splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("epoch ")), 0)
 
 
 class Iterator:
@@ -52,6 +62,7 @@ class Iterator:
         self._consumers = dataset._consumers
         self._core = dataset._core.iterate(options)
         self._next = self._core.next
+        self._epoch = _epoch_of(options)
         _live.add(self)
 
     def __iter__(self):
@@ -63,7 +74,7 @@ class Iterator:
         position = self._core.position()
         element = self._next()
         for consumer in self._consumers:
-            element = consumer(element, 0, position)
+            element = consumer(element, self._epoch, position)
         return element
 
     # The place.
@@ -79,7 +90,9 @@ class Iterator:
 
     def load_state_dict(self, state):
         """Goes on from a place that state_dict() returned, in this or another process."""
-        self._core.resume(_checkpoint_of(state))
+        checkpoint = _checkpoint_of(state)
+        self._core.resume(checkpoint)
+        self._epoch = _epoch_of({"resume": checkpoint})
 
     # The names of Grain.
     get_state = state_dict
@@ -88,23 +101,15 @@ class Iterator:
     # Orbax's StatefulCheckpointable.
     async def save(self, directory):
         """Writes the place to a directory of Orbax; returns an awaitable."""
-        text = self._core.checkpoint()
+        from . import orbax
 
-        async def write():
-            path = directory
-            if hasattr(directory, "await_creation"):
-                path = await directory.await_creation()
-            (path / "infeed.txt").write_text(text)
-
-        return write()
+        return await orbax.save(self, directory)
 
     async def load(self, directory):
         """Goes on from a place that save() wrote; returns an awaitable."""
+        from . import orbax
 
-        async def read():
-            self._core.resume((directory / "infeed.txt").read_text())
-
-        return read()
+        return await orbax.load(self, directory)
 
     # Watching.
 
@@ -139,11 +144,14 @@ class Iterator:
         """Ends the iteration from another thread: a waiting next() raises Error "cancelled"."""
         self._core.cancel()
 
-    def close(self):
-        """Ends the iteration and frees all that it holds. Afterwards next() raises an Error."""
-        if self._core is not None:
-            self._core.close()
+    def close(self, seconds_max=float("inf")):
+        """Ends the iteration and frees all that it holds. Afterwards next() raises an Error.
+
+        Running Python functions are waited for, since nothing can end them; seconds_max limits
+        that. Returns False if the rest is done in the background.
+        """
         _live.discard(self)
+        return self._core is None or self._core.close(seconds_max)
 
     @property
     def is_closed(self):

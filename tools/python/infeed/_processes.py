@@ -1,8 +1,233 @@
-"""Functions of whole batches in processes of their own (Dataset.map_batches(where="process"))."""
+"""Functions of whole batches in processes of their own (Dataset.map_batches(where="process")).
 
-from ._errors import invalid
+A batch goes to a process, and its result comes back, through two areas of shared memory (memfd):
+they have no name, so nothing of them stays behind, however a process ends. A pipe carries the rest.
+"""
+
+import atexit
+import mmap
+import multiprocessing
+import os
+import pickle
+import queue
+import signal
+import threading
+import traceback
+import weakref
+
+import numpy as np
+
+from ._errors import Error
+from ._functions import BatchFunction
+
+_ALIGNMENT = 64
+_pools = weakref.WeakSet()
+
+
+class _Area:
+    """Shared memory that grows with what is written."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+        self._map = None
+
+    def _mapped(self, size):
+        if self._map is None or len(self._map) < size:
+            if os.fstat(self.descriptor).st_size < size:
+                os.ftruncate(self.descriptor, size)
+            # The old mapping goes with the last array that shows it.
+            self._map = mmap.mmap(self.descriptor, os.fstat(self.descriptor).st_size)
+        return memoryview(self._map)
+
+    def write(self, value):
+        """Returns the message that stands for the value: its arrays lie in the area."""
+        buffers = []
+        text = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+        places, end = [], 0
+        for buffer in buffers:
+            size = buffer.raw().nbytes
+            places.append((end, size))
+            end += -(-size // _ALIGNMENT) * _ALIGNMENT
+        if end:
+            memory = self._mapped(end)
+            for buffer, (place, size) in zip(buffers, places):
+                memory[place:place + size] = buffer.raw()
+        return text, places, end
+
+    def read(self, message, copied):
+        text, places, end = message
+        buffers = []
+        if end:
+            memory = self._mapped(end)
+            for place, size in places:
+                part = memory[place:place + size]
+                buffers.append(np.array(part, dtype=np.uint8) if copied else part)
+        return pickle.loads(text, buffers=buffers)
+
+
+def _serialised(fn):
+    try:
+        import cloudpickle
+    except ImportError:
+        cloudpickle = pickle
+    try:
+        return cloudpickle.dumps(fn)
+    except Exception as error:
+        hint = "" if cloudpickle is not pickle else "; with cloudpickle installed it may"
+        raise Error(f"map_batches: the function can't be sent to a process{hint}: {error}",
+                    "invalid_argument") from error
+
+
+def _columns_of(batch):
+    """Returns a batch as what pickles without copying: arrays, Ragged, lists of bytes."""
+    return dict(batch.numpy()) if hasattr(batch, "numpy") else dict(batch)
+
+
+def _work(function, connection, requests, replies):
+    """A process's loop: until its parent goes, however that ends."""
+    import infeed
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    call = BatchFunction(pickle.loads(function))
+    requests, replies = (_Area(area.detach()) for area in (requests, replies))
+    while True:
+        try:
+            message, high, low = connection.recv()
+        except EOFError:
+            return
+        try:
+            batch = infeed.batch(requests.read(message, copied=False))
+            answer = ("result", replies.write(_columns_of(call(batch, high, low))))
+            del batch
+        except BaseException as error:  # pylint: disable=broad-exception-caught
+            answer = ("error", _portable(error), traceback.format_exc())
+        connection.send(answer)
+
+
+def _portable(error):
+    try:
+        pickle.loads(pickle.dumps(error))
+        return error
+    except Exception:  # pylint: disable=broad-exception-caught
+        return RuntimeError(f"{type(error).__name__}: {error}")
+
+
+class _Worker:
+    """One process and its shared memory."""
+
+    def __init__(self, function):
+        context = multiprocessing.get_context("spawn")
+        self._requests, self._replies = (
+            _Area(os.memfd_create(f"infeed-{name}")) for name in ("requests", "replies"))
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_work, daemon=True, name="infeed map_batches",
+            args=(function, theirs, multiprocessing.reduction.DupFd(self._requests.descriptor),
+                  multiprocessing.reduction.DupFd(self._replies.descriptor)))
+        self._process.start()
+        theirs.close()
+
+    def call(self, columns, high, low):
+        try:
+            self._connection.send((self._requests.write(columns), high, low))
+            answer = self._connection.recv()
+        except (EOFError, OSError):
+            self._process.join(1)
+            raise Error(f"the process of map_batches ended (exit code {self._process.exitcode}); "
+                        "a script that uses processes needs `if __name__ == '__main__':` around "
+                        "what it runs", "unavailable") from None
+        if answer[0] == "error":
+            error, text = answer[1:]
+            error.__cause__ = RuntimeError(f"in the process of map_batches:\n{text}")
+            raise error
+        return self._replies.read(answer[1], copied=True)
+
+    def is_alive(self):
+        return self._process.is_alive()
+
+    def close(self):
+        self._connection.close()
+        self._process.join(1)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        for area in (self._requests, self._replies):
+            os.close(area.descriptor)
 
 
 class ProcessFunction:
-    def __init__(self, function, workers):
-        raise invalid("map_batches: where='process' isn't here yet; use 'thread' or 'consumer'")
+    """Calls a function in one of several processes, which live as long as it. Threads may call it
+    at once. It pickles without its processes."""
+
+    def __init__(self, fn, workers):
+        self.fn = fn
+        self.workers = workers
+        self.__qualname__ = getattr(fn, "__qualname__", type(fn).__name__)
+        self._function = _serialised(fn)
+        self._start()
+
+    def _start(self):
+        self._idle = queue.LifoQueue()
+        for _ in range(self.workers):
+            self._idle.put(None)  # started at its first call
+        self._process_id = os.getpid()
+        self._lock = threading.Lock()
+        self._all = set()
+        self._is_closed = False
+        _pools.add(self)
+
+    def __call__(self, batch, high, low):
+        if self._is_closed:
+            raise Error("the processes of map_batches have ended, since Python ends", "cancelled")
+        if self._process_id != os.getpid():
+            self._start()  # in a fork
+        worker = self._idle.get()
+        try:
+            if worker is None or not worker.is_alive():
+                self._drop(worker)
+                worker = _Worker(self._function)
+                with self._lock:
+                    self._all.add(worker)
+            return worker.call(_columns_of(batch), high, low)
+        finally:
+            self._idle.put(worker)
+
+    def _drop(self, worker):
+        if worker is not None:
+            with self._lock:
+                self._all.discard(worker)
+            worker.close()
+
+    def close(self):
+        self._is_closed = True
+        with self._lock:
+            workers, self._all = self._all, set()
+        if self._process_id == os.getpid():
+            for worker in workers:
+                worker.close()
+
+    def __del__(self):
+        if "_all" in self.__dict__:
+            self.close()
+
+    def __eq__(self, other):
+        return isinstance(other, ProcessFunction) and self.fn == other.fn
+
+    def __hash__(self):
+        return hash(("ProcessFunction", self.__qualname__))
+
+    def __reduce__(self):
+        return (_restored, (self._function, self.workers))
+
+
+def _restored(function, workers):
+    return ProcessFunction(pickle.loads(function), workers)
+
+
+def _close_pools():
+    for pool in list(_pools):
+        pool.close()
+
+
+# Before the iterators are closed, whose threads wait for these processes: handlers run last first.
+atexit.register(_close_pools)

@@ -7,6 +7,8 @@ from keras.src.trainers.data_adapters.data_adapter import DataAdapter as _DataAd
 
 import keras as _keras
 
+from ._adapted import Passes as _Passes
+
 STATES_KEPT = 64  # more than any trainer of Keras reads ahead
 
 
@@ -47,14 +49,11 @@ class Adapter(_DataAdapter):
     def __init__(self, dataset, inputs, targets=None, sample_weight=None):
         self.dataset = dataset
         self._form = _Form(inputs, targets, sample_weight)
-        self._next_state = None
+        self._passes = _Passes(dataset)
         self._states = _collections.OrderedDict()  # by batches given since the epoch's begin
 
     def _pass(self, form):
-        with iter(self.dataset) as iterator:
-            if self._next_state is not None:
-                iterator.load_state_dict(self._next_state)
-                self._next_state = None
+        with self._passes.begin() as iterator:
             self._states = _collections.OrderedDict({0: iterator.state_dict()})
             for count, batch in enumerate(iterator, 1):
                 self._states[count] = iterator.state_dict()
@@ -71,7 +70,7 @@ class Adapter(_DataAdapter):
 
     def load_state_dict(self, state):
         """Lets the next epoch begin at that place."""
-        self._next_state = dict(state)
+        self._passes.load_state_dict(state)
 
     def get_numpy_iterator(self):
         return self._pass(lambda batch: batch.numpy())
@@ -99,7 +98,7 @@ class Adapter(_DataAdapter):
 
     @property
     def num_batches(self):
-        if self._next_state is not None:
+        if self._passes.state is not None:
             return None  # fewer than the whole
         try:
             return len(self.dataset)

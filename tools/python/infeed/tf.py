@@ -2,7 +2,7 @@
 
 import tensorflow as _tf
 
-from ._adapted import Adapted
+from ._adapted import Adapted, Passes
 
 
 def _batch_as_tensors(batch):
@@ -36,7 +36,7 @@ def _spec_of_batch(batch):
 def element_spec(dataset):
     """Returns the dictionary of tf.TensorSpec and tf.RaggedTensorSpec of the Dataset's batches, by
     reading the first batch."""
-    with iter(dataset) as iterator:
+    with dataset.iterate(epoch=0) as iterator:
         try:
             return _spec_of_batch(next(iterator))
         except StopIteration:
@@ -58,8 +58,10 @@ def dataset(dataset, *, form=None, element_spec=None):  # pylint: disable=redefi
         if form is not None:
             element_spec = form(element_spec)
 
+    passes = Passes(dataset)
+
     def generate():
-        with iter(dataset) as iterator:
+        with passes.begin() as iterator:
             for batch in iterator:
                 columns = batch.tf()
                 yield columns if form is None else form(columns)

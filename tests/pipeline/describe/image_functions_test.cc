@@ -1,0 +1,72 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/image/resized_crop.h>
+#include <infeed/pipeline/testing.h>
+
+#include "pipeline/describe/data_files.h"
+#include "pipeline/image/encoded_images.h"
+#include "thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+class ImageFunctions : public ::testing::Test {
+ protected:
+  ImageFunctions() {
+    RecordWriter writer(folder_.file("images"));
+    for (std::size_t side = 20; side < 30; ++side) {
+      ExampleBuilder builder;
+      builder.bytes("image", as_jpeg(side));
+      writer.write(builder.encode());
+    }
+    writer.close();
+  }
+
+  /// Returns the batches behind one more stage.
+  Dataset<ColumnBatch> batches(const std::string& stage) const {
+    return described(R"({"stage": "records", "files": [")" + folder_.file("images") + R"("]},
+                        {"stage": "parse", "columns": [{"name": "image", "kind": "bytes"}]},
+                        {"stage": "batch", "size": 4}, )" +
+                     stage)
+        .elements()
+        .batches("test");
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(ImageFunctions, MakeTheSamePixelsAsTheLibrary) {
+  const auto all =
+      batches(R"({"stage": "central_crop", "column": "image", "width": 8, "height": 6})").collect();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].column("image").values().shape(), (Shape{4, 6, 8, 3}));
+  std::vector<float> expected(6 * 8 * 3);
+  image::central_crop(as_jpeg(21), {.width = 8, .height = 6}, std::span<float>(expected));
+  const auto pixels = all[0].column("image").slice(1, 1).values<float>();
+  EXPECT_TRUE(std::equal(pixels.begin(), pixels.end(), expected.begin(), expected.end()));
+}
+
+TEST_F(ImageFunctions, DrawByTheBatchsPlace) {
+  const std::string stage = R"({"stage": "random_resized_crop", "column": "image", "width": 8,
+      "height": 8, "dtype": "uint8", "layout": "nchw", "seed": 7})";
+  EXPECT_EQ(batches(stage).collect().at(0).column("image").values().shape(), (Shape{4, 3, 8, 8}));
+  const auto report = testing::expect_equal_after_resume([&] { return batches(stage); });
+  EXPECT_EQ(report.elements, 3u);
+  const auto other = batches(R"({"stage": "random_resized_crop", "column": "image", "width": 8,
+      "height": 8, "dtype": "uint8", "layout": "nchw", "seed": 8})");
+  EXPECT_NE(batches(stage).collect(), other.collect());
+}
+
+TEST_F(ImageFunctions, RefuseOtherColumnsAndTypes) {
+  EXPECT_THAT(
+      error_of([&] { batches(R"({"stage": "central_crop", "column": "images"})"); }).message(),
+      ::testing::HasSubstr("there is no column 'images'; did you mean 'image'?"));
+  EXPECT_THAT(error_of([&] {
+                batches(R"({"stage": "central_crop", "column": "image", "dtype": "int64"})");
+              }).message(),
+              ::testing::HasSubstr("dtype is int64; there are uint8, bfloat16, float32"));
+}
+
+}  // namespace
+}  // namespace infeed::test
