@@ -95,13 +95,13 @@ class FitRun : public FitControl {
     if (feed_) {
       std::size_t number = 0;
       for (const Checkpoint& place : feed_->place().checkpoints) {
-        state.texts.push_back({pipeline_text(number++), place.to_text()});
+        state.bytes.push_back({pipeline_text(number++), place.to_text()});
       }
     }
-    state.texts.push_back({std::string(kProgressText), progress_.to_text()});
-    state.texts.push_back({std::string(kConfigurationText), configuration_});
+    state.bytes.push_back({std::string(kProgressText), progress_.to_text()});
+    state.bytes.push_back({std::string(kConfigurationText), configuration_});
     for (const std::shared_ptr<Callback>& callback : options_.callbacks) {
-      state.texts.push_back(
+      state.bytes.push_back(
           {std::string(kCallbackPrefix) + std::string(callback->name()), callback->state()});
     }
     return state;
@@ -145,10 +145,10 @@ class FitRun : public FitControl {
 
   void restore(const std::string& folder) {
     const TrainingCheckpoint saved = TrainingCheckpoint::open(folder);
-    check_configuration(saved.text(kConfigurationText), configuration_, folder);
-    progress_ = FitProgress::from_text(saved.text(kProgressText));
+    check_configuration(saved.bytes(kConfigurationText), configuration_, folder);
+    progress_ = FitProgress::from_text(saved.bytes(kProgressText));
     const std::string_view except[] = {kGroupPrefix};
-    saved.restore(training_.scope.variables(), except);
+    restore_variables(saved, training_.scope.variables(), except);
     group_.clear();
     for (const TrainingCheckpoint::TensorPlace& place : saved.tensors()) {
       if (!place.name.starts_with(kGroupPrefix)) continue;
@@ -156,14 +156,14 @@ class FitRun : public FitControl {
       group_.emplace_back(variable_named(name, training_.scope, folder), saved.read(place));
     }
     std::vector<Checkpoint> places;
-    while (const std::string* const text = saved.find_text(pipeline_text(places.size()))) {
-      places.push_back(Checkpoint::from_text(*text));
+    while (const auto* const place = saved.find_bytes(pipeline_text(places.size()))) {
+      places.push_back(Checkpoint::from_text(saved.read(*place)));
     }
     if (!places.empty()) begin_iteration(std::move(places));
     for (const std::shared_ptr<Callback>& callback : options_.callbacks) {
-      const std::string* const text =
-          saved.find_text(std::string(kCallbackPrefix) + std::string(callback->name()));
-      if (text != nullptr) callback->restore(*text);
+      const auto* const place =
+          saved.find_bytes(std::string(kCallbackPrefix) + std::string(callback->name()));
+      if (place != nullptr) callback->restore(saved.read(*place));
     }
   }
 

@@ -28,7 +28,7 @@ class BatchStage final : public Stage, public Bookmarked {
         layout_(layout),
         input_(std::move(input)),
         in_(*layout.row),
-        pool_(std::make_shared<BatchPool>(layout, size, free_memory_of(memory()))),
+        pool_(std::make_shared<BatchPool>(layout, size, options.memory, free_memory_of(memory()))),
         memory_(memory(), "batch") {
     memory_.grow(pool_->block_bytes());
   }

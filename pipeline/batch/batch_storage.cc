@@ -5,7 +5,6 @@
 #include <new>
 
 #include <infeed/detail/current_core.h>
-#include <infeed/detail/large_memory.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/detail/batch_filler.h>
 
@@ -45,12 +44,6 @@ class FreeMemory final : public FreeMemoryAccount {
   MemoryAccount& account_;
 };
 
-void free_block(BatchStorage* storage, std::byte* block, std::size_t bytes,
-                const BatchLayout& layout) {
-  delete storage;
-  free_block_memory(block, bytes, alignment_of(layout));
-}
-
 }  // namespace
 
 std::shared_ptr<FreeMemoryAccount> free_memory_of(MemoryAccount& memory) {
@@ -69,9 +62,12 @@ void* BatchReference::column(std::size_t index) const {
 }
 std::size_t BatchReference::bytes() const { return storage_ == nullptr ? 0 : storage_->bytes(); }
 
-BatchPool::BatchPool(const BatchLayout& layout, std::size_t rows_max,
+BatchPool::BatchPool(const BatchLayout& layout, std::size_t rows_max, BatchMemory memory,
                      std::shared_ptr<FreeMemoryAccount> account)
-    : layout_(layout), rows_max_(rows_max), account_(std::move(account)) {
+    : layout_(layout),
+      rows_max_(rows_max),
+      memory_(std::move(memory)),
+      account_(std::move(account)) {
   const std::size_t alignment = alignment_of(layout);
   for (const BatchLayout::Column& column : layout.columns) {
     column_offsets_.push_back(block_bytes_);
@@ -93,8 +89,38 @@ void BatchPool::close() {
 void BatchPool::drop_free() {
   if (free_.empty()) return;
   if (account_ != nullptr) account_->let_go(free_.size() * block_bytes_);
-  for (BatchStorage* storage : free_) free_block(storage, storage->block_, block_bytes_, layout_);
+  for (BatchStorage* storage : free_) free_block(storage);
   free_.clear();
+}
+
+BatchStorage* BatchPool::make() {
+  std::byte* block = nullptr;
+  try {
+    block = allocate_batch_memory(memory_, block_bytes_, alignment_of(layout_));
+    if (block != nullptr) return new BatchStorage(*this, block);
+  } catch (...) {
+    if (block != nullptr) {
+      free_batch_memory(memory_, block, block_bytes_, alignment_of(layout_));
+    }
+    note_not_made();
+    throw;
+  }
+  note_not_made();
+  throw Error(ErrorCode::resource_exhausted,
+              fmt::format("batch: there is no memory for a batch of {} rows ({} bytes){}; make it "
+                          "smaller",
+                          rows_max_, block_bytes_, where_none_is(memory_)));
+}
+
+void BatchPool::note_not_made() {
+  const std::lock_guard lock(mutex_);
+  --in_use_;
+}
+
+void BatchPool::free_block(BatchStorage* storage) {
+  std::byte* const block = storage->block_;
+  delete storage;
+  free_batch_memory(memory_, block, block_bytes_, alignment_of(layout_));
 }
 
 BatchReference BatchPool::take() {
@@ -109,15 +135,7 @@ BatchReference BatchPool::take() {
     if (storage != nullptr && account_ != nullptr) account_->let_go(block_bytes_);
   }
   if (storage == nullptr) {
-    std::byte* const block = allocate_block_memory(block_bytes_, alignment_of(layout_));
-    if (block == nullptr) {
-      throw Error(
-          ErrorCode::resource_exhausted,
-          fmt::format("batch: there is no memory for a batch of {} rows ({} bytes); make it "
-                      "smaller",
-                      rows_max_, block_bytes_));
-    }
-    storage = new BatchStorage(*this, block);
+    storage = make();
   }
   storage->pool_ = shared_from_this();
   storage->last_core_ = core;
@@ -134,7 +152,7 @@ void BatchPool::give_back(BatchStorage* storage) {
       return;
     }
   }
-  free_block(storage, storage->block_, block_bytes_, layout_);
+  free_block(storage);
 }
 
 /// Returns true if one more block may lie free. If memory is short no block may: others need the

@@ -22,7 +22,7 @@ namespace infeed::detail {
 /// pipeline if a user keeps a batch.
 class BatchPool : public std::enable_shared_from_this<BatchPool> {
  public:
-  BatchPool(const BatchLayout& layout, std::size_t rows_max,
+  BatchPool(const BatchLayout& layout, std::size_t rows_max, BatchMemory memory,
             std::shared_ptr<FreeMemoryAccount> account = nullptr);
   ~BatchPool();
   BatchPool(const BatchPool&) = delete;
@@ -30,7 +30,7 @@ class BatchPool : public std::enable_shared_from_this<BatchPool> {
 
   /// Returns a pool for batches of the same kind.
   std::shared_ptr<BatchPool> for_run(std::shared_ptr<FreeMemoryAccount> account) const {
-    return std::make_shared<BatchPool>(layout_, rows_max_, std::move(account));
+    return std::make_shared<BatchPool>(layout_, rows_max_, memory_, std::move(account));
   }
   /// Returns an empty batch with room for rows_max rows.
   BatchReference take();
@@ -40,12 +40,17 @@ class BatchPool : public std::enable_shared_from_this<BatchPool> {
 
  private:
   friend class BatchStorage;
+  /// Makes a batch that already counts as in use.
+  BatchStorage* make();
+  void note_not_made();
   void give_back(BatchStorage* storage);
   bool may_lie_free();
   void drop_free();
+  void free_block(BatchStorage* storage);
 
   const BatchLayout& layout_;
   const std::size_t rows_max_;
+  const BatchMemory memory_;
   std::shared_ptr<FreeMemoryAccount> account_;  ///< null after close(), and if nobody counts
   std::vector<std::size_t> column_offsets_;
   std::size_t block_bytes_ = 0;

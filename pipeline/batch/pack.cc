@@ -212,7 +212,7 @@ class PackStage final : public Stage, public Bookmarked {
     const auto plans = plan_columns(columns, dtypes);
     batch_bytes_ = packed_batch_bytes(plans, spec_.rows);
     rows_.emplace(plans, packed_names(columns), spec_.rows,
-                  static_cast<std::size_t>(spec_.options.window));
+                  static_cast<std::size_t>(spec_.options.window), spec_.options.memory);
     if (rows_->begin_with_room(room_)) room_.clear();
   }
 

@@ -38,11 +38,12 @@ std::uint64_t packed_batch_bytes(std::span<const PackColumnPlan> columns, std::s
 }
 
 PackRows::PackRows(std::vector<PackColumnPlan> columns, std::shared_ptr<const ColumnNames> names,
-                   std::size_t rows, std::size_t window)
+                   std::size_t rows, std::size_t window, BatchMemory memory)
     : columns_(std::move(columns)),
       names_(std::move(names)),
       rows_(rows),
       window_(window),
+      pool_({.memory = std::move(memory)}),
       free_(window * columns_.size()),
       segments_(window) {}
 

@@ -39,7 +39,7 @@ struct FilledRows {
 class PackRows {
  public:
   PackRows(std::vector<PackColumnPlan> columns, std::shared_ptr<const ColumnNames> names,
-           std::size_t rows, std::size_t window);
+           std::size_t rows, std::size_t window, BatchMemory memory);
 
   /// Puts the document into the first row that has room, or into a new one. No column of it may
   /// have more items than a row.

@@ -141,7 +141,7 @@ class CopyRowsStage final : public RebatchStage {
         layout_(layout),
         pool_(std::make_shared<BatchPool>(
             layout, static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end())),
-            free_memory_of(memory()))),
+            options.memory, free_memory_of(memory()))),
         memory_(memory(), "rebatch") {
     memory_.grow(pool_->block_bytes());
   }
@@ -221,7 +221,7 @@ class JoinRowsStage final : public RebatchStage {
                 const RebatchOptions& options, const RowJoin& join, std::unique_ptr<Stage> input)
       : RebatchStage(context, sizes, options, std::move(input)),
         join_(join),
-        rows_(join.begin(), join.drop) {}
+        rows_(join.begin(options.memory, memory()), join.drop) {}
 
  private:
   std::size_t rows_taken() const override { return count_; }
@@ -344,7 +344,10 @@ std::uint64_t ColumnRowsToJoin::bytes() const {
   return total;
 }
 
-ColumnBatch ColumnRowsToJoin::finish() { return join_rows(parts); }
+ColumnBatch ColumnRowsToJoin::finish() {
+  const std::vector<ColumnBatch> all = std::exchange(parts, {});
+  return join_rows(all, pool);
+}
 
 NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& options,
                          const BatchLayout& layout, const TypeInfo& type, NodePointer input) {

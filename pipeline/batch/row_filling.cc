@@ -103,8 +103,8 @@ NodePointer make_row_filling(RowFillSpec spec, NodePointer input) {
   return std::make_shared<RowFillingNode>(std::move(spec), std::move(input));
 }
 
-BatchFiller::BatchFiller(const BatchLayout& layout, std::size_t rows_max)
-    : pool_(std::make_shared<BatchPool>(layout, rows_max)) {}
+BatchFiller::BatchFiller(const BatchLayout& layout, std::size_t rows_max, BatchMemory memory)
+    : pool_(std::make_shared<BatchPool>(layout, rows_max, std::move(memory))) {}
 
 BatchFiller BatchFiller::for_run(MemoryAccount& memory) const {
   BatchFiller filler = *this;

@@ -41,7 +41,7 @@ Managed* export_as(Tensor tensor) {
     stride *= exported->shape[axis] == 0 ? 1 : exported->shape[axis];
   }
   exported->managed.dl_tensor = {
-      .data = const_cast<std::byte*>(tensor.data()),
+      .data = detail::exported_data(tensor),
       .device = {dlpack::kDLCPU, 0},
       .ndim = static_cast<std::int32_t>(exported->shape.size()),
       .dtype = dlpack_type_of(tensor.dtype()),

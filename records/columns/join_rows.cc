@@ -13,12 +13,16 @@ namespace {
   throw Error(ErrorCode::invalid_argument, "join_rows: " + std::move(message));
 }
 
+Tensor unset_tensor(DType dtype, Shape shape, const TensorPool* pool) {
+  return pool == nullptr ? Tensor(dtype, std::move(shape)) : Tensor(dtype, std::move(shape), *pool);
+}
+
 /// Joins tensors one behind the other along axis 0.
-Tensor joined_tensors(std::span<const Column> columns) {
+Tensor joined_tensors(std::span<const Column> columns, const TensorPool* pool) {
   const Tensor& first = columns.front().values();
   std::int64_t rows = 0;
   for (const Column& column : columns) rows += column.values().shape()[0];
-  Tensor result(first.dtype(), Shape(rows, first.shape().without_first()));
+  Tensor result = unset_tensor(first.dtype(), Shape(rows, first.shape().without_first()), pool);
   std::byte* at = result.writable_bytes().data();
   for (const Column& column : columns) {
     const Tensor& part = column.values();
@@ -29,11 +33,12 @@ Tensor joined_tensors(std::span<const Column> columns) {
 }
 
 /// Joins partitions. Splits and offsets begin with 0 in each part; lengths are copied as they are.
-Tensor joined_partitions(std::span<const Column> columns, std::size_t level, bool are_lengths) {
+Tensor joined_partitions(std::span<const Column> columns, std::size_t level, bool are_lengths,
+                         const TensorPool* pool) {
   const std::int64_t extra = are_lengths ? 0 : 1;
   std::int64_t entries = extra;
   for (const Column& column : columns) entries += column.partitions()[level].shape()[0] - extra;
-  Tensor result(DType::int64, {entries});
+  Tensor result = unset_tensor(DType::int64, {entries}, pool);
   const auto to = result.writable<std::int64_t>();
   std::size_t at = 0;
   std::int64_t base = 0;
@@ -48,7 +53,8 @@ Tensor joined_partitions(std::span<const Column> columns, std::size_t level, boo
   return result;
 }
 
-Column joined_columns(std::span<const Column> columns, std::string_view name) {
+Column joined_columns(std::span<const Column> columns, std::string_view name,
+                      const TensorPool* pool) {
   const Column& first = columns.front();
   const auto shape_of = [](const Column& column) {
     return column.values().shape().without_first();
@@ -66,14 +72,12 @@ Column joined_columns(std::span<const Column> columns, std::string_view name) {
   std::vector<Tensor> partitions;
   const bool are_lengths = first.kind() == Column::Kind::padded;
   for (std::size_t i = 0; i < first.partitions().size(); ++i) {
-    partitions.push_back(joined_partitions(columns, i, are_lengths));
+    partitions.push_back(joined_partitions(columns, i, are_lengths, pool));
   }
-  return Column::of_parts(first.kind(), joined_tensors(columns), std::move(partitions));
+  return Column::of_parts(first.kind(), joined_tensors(columns, pool), std::move(partitions));
 }
 
-}  // namespace
-
-ColumnBatch join_rows(std::span<const ColumnBatch> batches) {
+ColumnBatch join(std::span<const ColumnBatch> batches, const TensorPool* pool) {
   if (batches.empty()) return {};
   const ColumnBatch& first = batches.front();
   for (const ColumnBatch& batch : batches) {
@@ -89,9 +93,17 @@ ColumnBatch join_rows(std::span<const ColumnBatch> batches) {
   for (std::size_t i = 0; i < first.columns().size(); ++i) {
     const std::string& name = first.names()[i];
     for (std::size_t b = 0; b < batches.size(); ++b) parts[b] = *batches[b].find(name);
-    joined.push_back({name, joined_columns(parts, name)});
+    joined.push_back({name, joined_columns(parts, name, pool)});
   }
   return ColumnBatch(std::move(joined));
+}
+
+}  // namespace
+
+ColumnBatch join_rows(std::span<const ColumnBatch> batches) { return join(batches, nullptr); }
+
+ColumnBatch join_rows(std::span<const ColumnBatch> batches, const TensorPool& pool) {
+  return join(batches, &pool);
 }
 
 }  // namespace infeed

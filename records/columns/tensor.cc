@@ -15,7 +15,7 @@ namespace infeed {
 namespace {
 
 /// Memory that Tensors without items point at.
-alignas(64) constexpr std::byte kNoItems[64] = {};
+alignas(64) std::byte kNoItems[64] = {};
 
 }  // namespace
 
@@ -37,6 +37,8 @@ std::size_t checked_tensor_bytes(DType dtype, const Shape& shape) {
 }
 
 }  // namespace detail
+
+std::byte* detail::exported_data(const Tensor& tensor) { return tensor.data_; }
 
 using detail::checked_tensor_bytes;
 
@@ -76,8 +78,7 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
                 fmt::format("there is no memory for a tensor of {} bytes", size_bytes));
   }
   data_ = static_cast<std::byte*>(memory);
-  owner_ = std::shared_ptr<const void>(
-      memory, [](const void* block) { ::operator delete(const_cast<void*>(block), kAlignment); });
+  owner_ = std::shared_ptr<void>(memory, [](void* block) { ::operator delete(block, kAlignment); });
 }
 
 Tensor::Tensor(DType dtype, Shape shape, const TensorPool& pool)
@@ -89,7 +90,7 @@ Tensor Tensor::of_block(DType dtype, Shape shape, TensorPool::Block block) {
     throw Error(ErrorCode::internal, fmt::format("a tensor of {} bytes is to lie in a block of {}",
                                                  size_bytes, block.bytes));
   }
-  const std::byte* const data = block.memory.get();
+  std::byte* const data = block.memory.get();
   return {dtype, std::move(shape), data, std::move(block.memory), false};
 }
 
@@ -118,7 +119,8 @@ Tensor Tensor::adopt(DType dtype, Shape shape, const void* data,
                             "{} bytes; copy the values by Tensor::copy_of",
                             data, to_string(dtype), item_bytes(dtype)));
   }
-  const auto* const bytes = data == nullptr ? kNoItems : static_cast<const std::byte*>(data);
+  // Nobody writes there: an adopted tensor isn't writable, and is exported as read-only.
+  auto* const bytes = data == nullptr ? kNoItems : static_cast<std::byte*>(const_cast<void*>(data));
   return {dtype, std::move(shape), bytes, std::move(owner), true};
 }
 
@@ -138,7 +140,7 @@ std::byte* Tensor::writable_data() {
                     to_string(dtype_), shape_.to_string(),
                     is_adopted_ ? "its memory was adopted" : "another one shares its memory"));
   }
-  return const_cast<std::byte*>(data_);
+  return data_;
 }
 
 void Tensor::fail_dtype(DType wanted) const {

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "infeed/detail/current_core.h"
-#include "infeed/detail/large_memory.h"
 #include "infeed/error.h"
 
 namespace infeed {
@@ -29,10 +28,6 @@ std::size_t rounded_block_bytes(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-void free_memory(std::byte* memory, std::size_t bytes) noexcept {
-  detail::free_block_memory(memory, bytes, kBlockAlignment);
-}
-
 }  // namespace
 
 /// The free blocks by size and core. Invariants: mutex_ guards all; blocks in use keep it alive.
@@ -43,27 +38,22 @@ class TensorPool::Blocks {
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
 
-  /// Returns null when no block of this size is free. The caller then makes one, which already
-  /// counts as in use.
-  std::byte* take(std::size_t bytes, int core) {
-    const std::lock_guard lock(mutex_);
-    in_use_bytes_ += bytes;
-    in_use_bytes_peak_ = std::max(in_use_bytes_peak_, in_use_bytes_);
-    const auto found = find_free(bytes, core);
-    if (found == free_.end()) {
-      while (free_bytes_ != 0 && is_too_much()) free_oldest();
-      return nullptr;
+  /// Returns a block that counts as in use. Throws Error(resource_exhausted) and what the memory
+  /// resource throws.
+  std::byte* take_or_make(std::size_t bytes, int core) {
+    std::byte* memory = take(bytes, core);
+    if (memory != nullptr) return memory;
+    try {
+      memory = detail::allocate_batch_memory(options_.memory, bytes, kBlockAlignment);
+    } catch (...) {
+      forget(bytes);
+      throw;
     }
-    std::byte* const memory = found->second.back().memory;
-    found->second.pop_back();
-    note_taken(bytes);
-    return memory;
-  }
-
-  /// Takes back the count of a block that couldn't be made.
-  void forget(std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    in_use_bytes_ -= bytes;
+    if (memory != nullptr) return memory;
+    forget(bytes);
+    throw Error(ErrorCode::resource_exhausted,
+                fmt::format("there is no memory for a tensor of {} bytes{}; make the batch smaller",
+                            bytes, detail::where_none_is(options_.memory)));
   }
 
   /// `core` is the core of the thread that took the block.
@@ -102,6 +92,33 @@ class TensorPool::Blocks {
   }
 
  private:
+  /// Returns null when no block of this size is free. The caller then makes one, which already
+  /// counts as in use.
+  std::byte* take(std::size_t bytes, int core) {
+    const std::lock_guard lock(mutex_);
+    in_use_bytes_ += bytes;
+    in_use_bytes_peak_ = std::max(in_use_bytes_peak_, in_use_bytes_);
+    const auto found = find_free(bytes, core);
+    if (found == free_.end()) {
+      while (free_bytes_ != 0 && is_too_much()) free_oldest();
+      return nullptr;
+    }
+    std::byte* const memory = found->second.back().memory;
+    found->second.pop_back();
+    note_taken(bytes);
+    return memory;
+  }
+
+  /// Takes back the count of a block that couldn't be made.
+  void forget(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    in_use_bytes_ -= bytes;
+  }
+
+  void free_memory(std::byte* memory, std::size_t bytes) noexcept {
+    detail::free_batch_memory(options_.memory, memory, bytes, kBlockAlignment);
+  }
+
   struct Kind {
     std::size_t bytes;
     int core;  ///< the core that had it last
@@ -178,16 +195,7 @@ TensorPool::TensorPool(TensorPoolOptions options)
 TensorPool::Block TensorPool::take(std::size_t bytes) const {
   const std::size_t rounded = rounded_block_bytes(bytes);
   const int core = detail::current_core();
-  std::byte* memory = keeper_->blocks->take(rounded, core);
-  if (memory == nullptr) {
-    memory = detail::allocate_block_memory(rounded, kBlockAlignment);
-  }
-  if (memory == nullptr) {
-    keeper_->blocks->forget(rounded);
-    throw Error(
-        ErrorCode::resource_exhausted,
-        fmt::format("there is no memory for a tensor of {} bytes; make the batch smaller", bytes));
-  }
+  std::byte* const memory = keeper_->blocks->take_or_make(rounded, core);
   // If it fails, shared_ptr's constructor calls the deleter itself.
   const auto give_back = [blocks = keeper_->blocks, rounded, core](std::byte* block) {
     blocks->give_back(block, rounded, core);

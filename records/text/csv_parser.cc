@@ -29,8 +29,9 @@ struct CsvLayout final : TextLayout {
 
 class CsvParser final : public TextParser {
  public:
-  CsvParser(ColumnSchema schema, CsvOptions options)
-      : TextParser(std::move(schema), options.bad_rows), options_(std::move(options)) {
+  CsvParser(ColumnSchema schema, CsvOptions options, BatchMemory memory)
+      : TextParser(std::move(schema), options.bad_rows, std::move(memory)),
+        options_(std::move(options)) {
     check_csv_options(options_);
     options_.row_bytes_max.of("csv", "row_bytes_max");
     for (const ColumnType& type : this->schema().columns()) check_type(type);
@@ -325,8 +326,9 @@ void CsvParser::parse_piece(const TextPiece& piece, Rows& rows) const {
 
 }  // namespace
 
-std::shared_ptr<const TextParser> make_csv_parser(ColumnSchema schema, CsvOptions options) {
-  return std::make_shared<CsvParser>(std::move(schema), std::move(options));
+std::shared_ptr<const TextParser> make_csv_parser(ColumnSchema schema, CsvOptions options,
+                                                  BatchMemory memory) {
+  return std::make_shared<CsvParser>(std::move(schema), std::move(options), std::move(memory));
 }
 
 }  // namespace infeed::detail

@@ -24,8 +24,8 @@ std::string problem_text(const JsonProblem& problem, const char* begin, std::str
 
 class JsonLinesParser final : public TextParser {
  public:
-  JsonLinesParser(const ColumnSchema& schema, JsonLinesOptions options)
-      : TextParser(with_empty_rows(schema), options.bad_rows),
+  JsonLinesParser(const ColumnSchema& schema, JsonLinesOptions options, BatchMemory memory)
+      : TextParser(with_empty_rows(schema), options.bad_rows, std::move(memory)),
         options_(std::move(options)),
         row_parser_(plan().columns) {
     options_.row_bytes_max.of("json_lines", "row_bytes_max");
@@ -67,8 +67,9 @@ class JsonLinesParser final : public TextParser {
 }  // namespace
 
 std::shared_ptr<const TextParser> make_json_lines_parser(ColumnSchema schema,
-                                                         JsonLinesOptions options) {
-  return std::make_shared<JsonLinesParser>(schema, std::move(options));
+                                                         JsonLinesOptions options,
+                                                         BatchMemory memory) {
+  return std::make_shared<JsonLinesParser>(schema, std::move(options), std::move(memory));
 }
 
 struct JsonPlan {

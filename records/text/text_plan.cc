@@ -11,8 +11,9 @@ namespace infeed::detail {
 
 namespace {
 
-std::shared_ptr<const TextPlan> make_text_plan(ColumnSchema schema) {
+std::shared_ptr<const TextPlan> make_text_plan(ColumnSchema schema, BatchMemory memory) {
   auto plan = std::make_shared<TextPlan>();
+  plan->pool = TensorPool({.memory = std::move(memory)});
   for (const ColumnType& type : schema.columns()) plan->columns.push_back(plan_column(type));
   plan->names = column_names(schema);
   plan->schema = std::move(schema);
@@ -25,8 +26,8 @@ std::string rows_of(std::size_t count) {
 
 }  // namespace
 
-TextParser::TextParser(ColumnSchema schema, BadRows bad_rows)
-    : plan_(make_text_plan(std::move(schema))), bad_rows_(bad_rows) {}
+TextParser::TextParser(ColumnSchema schema, BadRows bad_rows, BatchMemory memory)
+    : plan_(make_text_plan(std::move(schema), std::move(memory))), bad_rows_(bad_rows) {}
 
 const ColumnSchema& TextParser::schema() const { return plan_->schema; }
 

@@ -34,7 +34,7 @@
 #include <infeed/device/step_accounting.h>
 #include <infeed/device/step_validation.h>
 #include <infeed/device/strategy.h>
-#include <infeed/device/training_checkpoint.h>
+#include <infeed/device/variable_state.h>
 #include <infeed/device/virtual_run.h>
 #include <infeed/device/worker_logs.h>
 #include <infeed/image/decode.h>
@@ -150,7 +150,8 @@ extern infeed::Dataset<std::string> files, words;
 extern std::vector<Sample> samples;
 extern std::vector<std::string> names, jpegs;
 extern std::span<char> buffer;
-extern std::string name, pixels;
+extern std::string name, pixels, optimiser_bytes;
+extern infeed::Tensor weights;
 extern infeed::Record record;
 extern infeed::Checkpoint checkpoint;
 extern Manifest manifest;

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include <infeed/device/training_checkpoint.h>
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
+#include <infeed/records/training_checkpoint.h>
 
 #include "fuzz.h"
 #include "records/temporary_files.h"
@@ -19,11 +19,11 @@ struct Place {
 };
 
 /// The first byte chooses whether the manifest gets a checksum, the next two how long `tensors` and
-/// `texts` are, whose bytes come behind.
+/// `bytes` are, whose bytes come behind.
 void write(Input& input, const Place& place) {
   const bool is_sealed = input.byte() % 2 != 0;
   const std::size_t tensor_bytes = input.byte();
-  const std::size_t text_bytes = input.byte();
+  const std::size_t bytes_bytes = input.byte();
   std::string_view bytes = input.rest();
   const auto take = [&](std::size_t count) {
     std::string taken(bytes.substr(0, count));
@@ -31,7 +31,10 @@ void write(Input& input, const Place& place) {
     return taken;
   };
   place.folder.write("c/tensors", take(tensor_bytes));
-  place.folder.write("c/texts", take(text_bytes));
+  // The first version of the format names its file so.
+  const std::string file_of_bytes = take(bytes_bytes);
+  place.folder.write("c/bytes", file_of_bytes);
+  place.folder.write("c/texts", file_of_bytes);
   std::string manifest(bytes);
   if (is_sealed) manifest += fmt::format("checksum {:08x}\n", crc32c(manifest));
   place.folder.write("c/manifest", manifest);
@@ -42,7 +45,9 @@ TrainingState state_in(const TrainingCheckpoint& checkpoint) {
   for (const auto& tensor : checkpoint.tensors()) {
     state.tensors.push_back({tensor.name, checkpoint.read(tensor)});
   }
-  state.texts = checkpoint.texts();
+  for (const auto& bytes : checkpoint.bytes()) {
+    state.bytes.push_back({bytes.name, checkpoint.read(bytes)});
+  }
   return state;
 }
 
@@ -55,15 +60,15 @@ void check(Input input) {
         place.folder.file("again"), first, {.keep = 1, .durability = Durability::leave_to_system});
     const TrainingState again = state_in(TrainingCheckpoint::open(saved));
     require(again.step == first.step && again.tensors.size() == first.tensors.size() &&
-                again.texts.size() == first.texts.size(),
+                again.bytes.size() == first.bytes.size(),
             "what was read can be saved and read");
     for (std::size_t i = 0; i < first.tensors.size(); ++i) {
       require(again.tensors[i].name == first.tensors[i].name &&
                   again.tensors[i].tensor == first.tensors[i].tensor,
               "with the same tensors");
     }
-    for (std::size_t i = 0; i < first.texts.size(); ++i) {
-      require(again.texts[i].text == first.texts[i].text, "with the same texts");
+    for (std::size_t i = 0; i < first.bytes.size(); ++i) {
+      require(again.bytes[i].bytes == first.bytes[i].bytes, "with the same bytes");
     }
   } catch (const Error& error) {
     require(error.code() == ErrorCode::data_loss || error.code() == ErrorCode::failed_precondition,

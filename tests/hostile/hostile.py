@@ -256,17 +256,17 @@ def program_commands(infeed, program, folder):
                           (f"{2**63} 2 1 1 1", 1), (f"{2**64 - 1} 4 1 2 1", 1),
                           (f"{2**60} 16 16 4096 1", None), ("7 3 5 11 13", 0)):
         yield [program, "reshard", *words.split()], status
-    whole = "tensor {:08x} float32 2 w\ntext 00000000 0 t\n".format(crc32c(bytes(8)))
+    whole = "tensor {:08x} float32 2 w\nbytes 00000000 0 t\n".format(crc32c(bytes(8)))
     for number, (lines, status) in enumerate((
             (whole, 0), ("tensor 00000000 float32 2000000000x4 w\n", 1),
             ("tensor 00000000 float32 60000x60000 v\ntensor 00000000 float32 60000x60000 w\n", 1),
             (f"tensor 00000000 float32 {2**62}x{2**62} w\n", 1),
-            (f"text 00000000 {2**64 - 1} t\n" * 2, 1), ("text 00000000 3000000000 t\n", 1))):
-        manifest = f"infeed-training-checkpoint 1\nstep 7\n{lines}".encode()
+            (f"bytes 00000000 {2**64 - 1} t\n" * 2, 1), ("bytes 00000000 3000000000 t\n", 1))):
+        manifest = f"infeed-training-checkpoint 2\nstep 7\n{lines}".encode()
         write(folder, f"training-{number}/manifest",
               manifest + b"checksum %08x\n" % crc32c(manifest))
         write(folder, f"training-{number}/tensors", bytes(8))
-        write(folder, f"training-{number}/texts", b"")
+        write(folder, f"training-{number}/bytes", b"")
         yield [program, "checkpoint", str(pathlib.Path(folder, f"training-{number}"))], status
     yield from pipe_commands(infeed, program, folder)
     yield from limited_commands(infeed, program, folder)

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/device/training_checkpoint.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/iterator.h>
@@ -15,6 +14,7 @@
 #include <infeed/records/line_journal.h>
 #include <infeed/records/output_file.h>
 #include <infeed/records/record_writer.h>
+#include <infeed/records/training_checkpoint.h>
 
 /// Reads what only programs read, no command: snapshots, checkpoints that go to other hosts, and
 /// training checkpoints. hostile.py runs it as it runs the commands; exit status 3 means a wrong
@@ -98,6 +98,7 @@ int run(const std::vector<std::string>& words) {
   if (what == "checkpoint") {
     const TrainingCheckpoint checkpoint = TrainingCheckpoint::open(words.at(1));
     for (const auto& tensor : checkpoint.tensors()) checkpoint.read(tensor);
+    for (const auto& bytes : checkpoint.bytes()) checkpoint.read(bytes);
     fmt::print("step {}\n", checkpoint.step());
     return 0;
   }

@@ -42,11 +42,11 @@ def pipe_commands(infeed, program, folder):
     write(root / "snapshot", "a", record(b"abc"))
     yield [program, "snapshot", with_pipe("a", root / "snapshot"), "shard\ta\t1\t19", "end\t1"], 1
     yield [program, "read", with_pipe("elements.journal", root / "snapshot")], 1
-    whole = b"infeed-training-checkpoint 1\nstep 7\n"
+    whole = b"infeed-training-checkpoint 2\nstep 7\n"
     write(root / "training", "manifest", whole + b"checksum %08x\n" % crc32c(whole))
-    for name in ("tensors", "texts"):
+    for name in ("tensors", "bytes"):
         write(root / "training", name, b"")
-    for name in ("manifest", "tensors", "texts"):
+    for name in ("manifest", "tensors", "bytes"):
         yield [program, "checkpoint", with_pipe(name, root / "training")], 1
 
 

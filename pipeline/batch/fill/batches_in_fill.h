@@ -11,7 +11,7 @@
 #include <infeed/pipeline/detail/row_filling.h>
 
 #include "batch/fill/batch_in_fill.h"
-#include "batch/fill/batch_memory.h"
+#include "batch/fill/fill_memory.h"
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"
 
@@ -43,8 +43,8 @@ class BatchesInFill {
   bool place(const std::shared_ptr<InputRows>& rows, bool consumer_is_away);
   /// Adds an error of the input, after the rows that have places.
   void add_error(ErrorPointer error);
-  BatchMemory& memory() { return memory_; }
-  const BatchMemory& memory() const { return memory_; }
+  FillMemory& memory() { return memory_; }
+  const FillMemory& memory() const { return memory_; }
 
   // Pieces:
   std::size_t pieces() const { return pieces_.size(); }
@@ -81,7 +81,7 @@ class BatchesInFill {
 
   MemoryAccount& account_;
   const RowFillSpec& spec_;
-  BatchMemory memory_;
+  FillMemory memory_;
   std::deque<std::unique_ptr<BatchInFill>> batches_;
   std::vector<std::unique_ptr<BatchInFill>> spare_;  ///< for reuse; making one costs 0.7 us
   std::uint64_t first_batch_ = 0;                    ///< the number of batches_.front()

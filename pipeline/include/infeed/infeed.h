@@ -69,3 +69,4 @@
 #include <infeed/pipeline/zip.h>
 #include <infeed/records/column_builder.h>
 #include <infeed/records/json_parser.h>
+#include <infeed/records/training_checkpoint.h>

@@ -196,8 +196,8 @@ TEST(OneRun, WhatWaitsInTheQueuesIsNoPartOfACheckpoint) {
     options.iterate.order_hash = true;
     const FitResult result = fit(small.training(), slice_of_eight(), data, options);
     std::string place;
-    for (const auto& text : state.texts) {
-      if (text.name == "pipeline") place = text.text;
+    for (const auto& entry : state.bytes) {
+      if (entry.name == "pipeline") place = entry.bytes;
     }
     return std::pair(place.empty() ? 0 : Checkpoint::from_text(place).position, result.order_hash);
   };

@@ -215,8 +215,8 @@ TEST(Resume, AnotherConfigurationIsRefused) {
                                   "'replicas 32'"));
   // After damage no training begins anew in silence.
   const std::string newest = *latest_training_checkpoint(folder.path());
-  const std::string bytes = read_whole(newest + "/texts");
-  write_whole(newest + "/texts", bytes.substr(0, bytes.size() - 1));
+  const std::string bytes = read_whole(newest + "/bytes");
+  write_whole(newest + "/bytes", bytes.substr(0, bytes.size() - 1));
   EXPECT_EQ(error_message([&] { train(slice, {.epochs = 4, .seed = 4}); }),
             fmt::format("not a whole training checkpoint: {} bytes where the manifest names {}; "
                         "take an older one",

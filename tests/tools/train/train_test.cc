@@ -14,10 +14,10 @@
 
 #include <infeed/device/models.h>
 #include <infeed/device/slice.h>
-#include <infeed/device/training_checkpoint.h>
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
+#include <infeed/records/training_checkpoint.h>
 
 #include "temporary_folder.h"
 #include "tools/run_program.h"
@@ -125,7 +125,7 @@ TEST_F(Train, TheWholeJob) {
   ASSERT_TRUE(newest);
   const TrainingCheckpoint saved = TrainingCheckpoint::open(*newest);
   EXPECT_EQ(saved.step(), 6U);
-  EXPECT_EQ(saved.read(*saved.find("adam/step")).values<float>()[0], 6);
+  EXPECT_EQ(saved.tensor("adam/step").values<float>()[0], 6);
   for (const char* const half : {"train", "validation"}) {
     const auto events = match_files(work() + "/logs/*/" + half + "/events.out.tfevents.*");
     ASSERT_THAT(events, SizeIs(1));

@@ -12,8 +12,8 @@
 #include <infeed/device/step_accounting.h>
 #include <infeed/device/step_graph.h>
 #include <infeed/device/tape.h>
-#include <infeed/device/training_checkpoint.h>
 #include <infeed/device/variable.h>
+#include <infeed/device/variable_state.h>
 #include <infeed/pipeline/tuning.h>
 
 /// Why: work beside the steps (saving, curves, stopping early, a progress line) stays out of the

@@ -14,6 +14,7 @@
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/detail/batch_layout.h>
 #include <infeed/pipeline/leaves.h>
+#include <infeed/records/batch_memory.h>
 
 namespace infeed {
 
@@ -95,6 +96,8 @@ struct Payload<Batch<T>> {
 struct BatchOptions {
   /// Leaves out the last batch if it is short, so that every batch has the same size.
   bool drop_remainder = false;
+  /// Memory that batches lie in; null: the system's (records/batch_memory.h).
+  BatchMemory memory = nullptr;
   StageName name = {};  ///< as in StageOptions
 };
 

@@ -60,7 +60,8 @@ struct BatchIntoOptions {
   bool drop_remainder = false;
   /// Keys the Rng of a function that takes one, as MapOptions::seed does.
   std::optional<std::uint64_t> seed = std::nullopt;
-  StageName name = {};  ///< as in StageOptions
+  BatchMemory memory = nullptr;  ///< as in BatchOptions
+  StageName name = {};           ///< as in StageOptions
 };
 
 /// Does map and batch in one: the function writes its result straight into the batch's columns.

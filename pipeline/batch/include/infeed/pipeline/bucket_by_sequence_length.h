@@ -23,7 +23,8 @@ struct BucketOptions {
   std::vector<double> paddings = {};
   /// Leaves out the batches that aren't full at the end.
   bool drop_remainder = false;
-  StageName name = {};  ///< as in StageOptions
+  BatchMemory memory = nullptr;  ///< as in BatchOptions
+  StageName name = {};           ///< as in StageOptions
 };
 
 /// Batches each sequence with others of about the same length, so that little is padding.

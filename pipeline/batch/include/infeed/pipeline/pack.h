@@ -13,6 +13,7 @@
 #include <infeed/pipeline/detail/column_batch_element.h>
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/member_names.h>
+#include <infeed/records/batch_memory.h>
 
 namespace infeed {
 
@@ -40,7 +41,8 @@ struct PackOptions {
   std::vector<PackedColumn> columns = {};
   /// Leaves out a last batch that has fewer rows than the others.
   bool drop_remainder = false;
-  StageName name = {};  ///< as in StageOptions
+  BatchMemory memory = nullptr;  ///< as in BatchOptions
+  StageName name = {};           ///< as in StageOptions
 };
 
 /// Why: language models train on rows of one length, but documents have any length. Padding wastes

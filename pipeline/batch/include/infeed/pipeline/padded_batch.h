@@ -25,7 +25,8 @@ struct PaddedBatchOptions {
   std::vector<double> paddings = {};
   /// Leaves out the last batch if it is short.
   bool drop_remainder = false;
-  StageName name = {};  ///< as in StageOptions
+  BatchMemory memory = nullptr;  ///< as in BatchOptions
+  StageName name = {};           ///< as in StageOptions
 };
 
 /// Puts `size` consecutive sequences of different lengths into one PaddedBatch.
@@ -72,6 +73,7 @@ template <class T>
 std::vector<PaddingOfField> paddings_of(std::string_view stage, const auto& options) {
   auto paddings =
       paddings_of(stage, options.widths, options.padding, options.paddings, sequence_fields<T>());
+  for (PaddingOfField& field : paddings) field.memory = options.memory;
   std::size_t sequence = 0;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (check_padding<std::tuple_element_t<I, LeafTypes<T>>>(stage, paddings[I], sequence), ...);

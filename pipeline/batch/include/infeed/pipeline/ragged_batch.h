@@ -7,7 +7,8 @@ namespace infeed {
 struct RaggedBatchOptions {
   /// Leaves out the last batch if it is short.
   bool drop_remainder = false;
-  StageName name = {};  ///< as in StageOptions
+  BatchMemory memory = nullptr;  ///< as in BatchOptions
+  StageName name = {};           ///< as in StageOptions
 };
 
 /// Puts `size` consecutive sequences of different lengths into one RaggedBatch: all values one
@@ -39,7 +40,8 @@ struct RaggedBatchStageFactory {
     } else {
       GroupingSpec spec{.name = "ragged_batch", .signature = ragged_batch_signature(size, options)};
       spec.drop_remainder = options.drop_remainder;
-      PaddedBatchContext context{size, std::vector<PaddingOfField>(leaf_count<T>())};
+      PaddedBatchContext context{
+          size, std::vector<PaddingOfField>(leaf_count<T>(), {.memory = options.memory})};
       return group_sequences<RaggedBatch<T>>(std::move(spec), std::move(context), input.node());
     }
   }

@@ -8,6 +8,7 @@
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/detail/batch_filler.h>
 #include <infeed/pipeline/detail/column_batch_element.h>
 #include <infeed/pipeline/sequence_batch.h>
 
@@ -16,6 +17,8 @@ namespace infeed {
 struct RebatchOptions {
   /// Leaves out the last batch if it is shorter than its size.
   bool drop_remainder = false;
+  /// As in BatchOptions. A batch that is handed through stays where it is.
+  BatchMemory memory = nullptr;
   StageName name = {};  ///< as in StageOptions
 };
 
@@ -44,7 +47,7 @@ NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& 
 
 /// Joins rows of a kind of batch that has no BatchLayout. `rows` is the result of begin().
 struct RowJoin {
-  void* (*begin)();
+  void* (*begin)(const BatchMemory& memory, MemoryAccount& account);
   void (*drop)(void* rows) noexcept;
   std::size_t (*count)(const void* batch);
   /// Adds rows at the end. If it throws, the rows are as before.
@@ -61,7 +64,9 @@ template <class Rows>
 constexpr RowJoin row_join() {
   using Batch = typename Rows::Batch;
   RowJoin join{};
-  join.begin = []() -> void* { return new Rows(); };
+  join.begin = [](const BatchMemory& memory, MemoryAccount& account) -> void* {
+    return new Rows(memory, account);
+  };
   join.drop = [](void* rows) noexcept { delete static_cast<Rows*>(rows); };
   join.count = [](const void* batch) {
     return static_cast<std::size_t>(Rows::count(*static_cast<const Batch*>(batch)));
@@ -70,10 +75,7 @@ constexpr RowJoin row_join() {
     static_cast<Rows*>(rows)->append(*static_cast<const Batch*>(batch), first, count);
   };
   join.bytes = [](const void* rows) { return static_cast<const Rows*>(rows)->bytes(); };
-  join.finish = [](void* rows, Chunk& out) {
-    out.append(static_cast<Rows*>(rows)->finish());
-    *static_cast<Rows*>(rows) = Rows();
-  };
+  join.finish = [](void* rows, Chunk& out) { out.append(static_cast<Rows*>(rows)->finish()); };
   return join;
 }
 
@@ -81,11 +83,14 @@ constexpr RowJoin row_join() {
 struct ColumnRowsToJoin {
   using Batch = ColumnBatch;
 
+  ColumnRowsToJoin(const BatchMemory& memory, MemoryAccount& account)
+      : pool({.account = free_memory_of(account), .memory = memory}) {}
   static std::int64_t count(const ColumnBatch& batch) { return batch.rows(); }
   void append(const ColumnBatch& batch, std::size_t first, std::size_t row_count);
   std::uint64_t bytes() const;
   ColumnBatch finish();
 
+  TensorPool pool;
   std::vector<ColumnBatch> parts;
 };
 

@@ -65,8 +65,8 @@ class Padded {
 template <class U>
 class Ragged {
  public:
-  Ragged(const detail::SequenceRows& rows, const detail::PaddingOfField&)
-      : row_splits_(rows.count + 1) {
+  Ragged(const detail::SequenceRows& rows, const detail::PaddingOfField& field)
+      : row_splits_(rows.count + 1, field.memory) {
     using Field = std::vector<U>;
     std::size_t total = 0;
     row_splits_.push_back(0);
@@ -74,7 +74,7 @@ class Ragged {
       total += rows.template field<Field>(i).size();
       row_splits_.push_back(static_cast<std::int64_t>(total));
     }
-    values_ = detail::AlignedArray<U>(total);
+    values_ = detail::AlignedArray<U>(total, field.memory);
     for (std::size_t i = 0; i < rows.count; ++i) values_.append(rows.template field<Field>(i));
   }
   Ragged(RowColumn<std::vector<U>>&& rows, const detail::PaddingOfField&)
@@ -105,7 +105,8 @@ class Ragged {
 template <class V>
 class Ragged<std::vector<V>> {
  public:
-  Ragged(const detail::SequenceRows& rows, const detail::PaddingOfField&) {
+  Ragged(const detail::SequenceRows& rows, const detail::PaddingOfField& field) {
+    rows_.use(field.memory);
     for (std::size_t i = 0; i < rows.count; ++i) {
       rows_.append(std::move(rows.template field<std::vector<std::vector<V>>>(i)));
     }

@@ -7,6 +7,7 @@
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/detail/column_batch_element.h>
 #include <infeed/pipeline/options.h>
+#include <infeed/records/batch_memory.h>
 #include <infeed/records/csv.h>
 
 namespace infeed {
@@ -18,7 +19,8 @@ struct CsvSourceOptions {
   Count parallelism = 1;
   /// Leaves out a last batch that has fewer rows than the others.
   bool drop_remainder = false;
-  StageName name = {};  ///< as in StageOptions
+  BatchMemory memory = nullptr;  ///< as in BatchOptions
+  StageName name = {};           ///< as in StageOptions
 };
 
 /// Reads the rows of CSV files, one file after the other, as batches of columns whose names and

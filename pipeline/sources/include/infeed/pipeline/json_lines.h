@@ -7,6 +7,7 @@
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/detail/column_batch_element.h>
 #include <infeed/pipeline/options.h>
+#include <infeed/records/batch_memory.h>
 #include <infeed/records/json_lines.h>
 
 namespace infeed {
@@ -17,7 +18,8 @@ struct JsonLinesSourceOptions {
   Count parallelism = 1;
   /// Leaves out a last batch that has fewer rows than the others.
   bool drop_remainder = false;
-  StageName name = {};  ///< as in StageOptions
+  BatchMemory memory = nullptr;  ///< as in BatchOptions
+  StageName name = {};           ///< as in StageOptions
 };
 
 /// Reads JSON-lines files (one object per line), one file after the other, as batches of columns.

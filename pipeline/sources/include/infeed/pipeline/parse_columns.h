@@ -60,7 +60,8 @@ struct FillColumnBatch {
   };
 
   FillColumnBatch for_run(MemoryAccount& memory) const {
-    return {parser.with_pool(TensorPool({.account = free_memory_of(memory)})), size};
+    return {parser.with_pool(TensorPool({.account = free_memory_of(memory), .memory = lies_in})),
+            size, lies_in};
   }
   ColumnRows begin(std::size_t rows) const { return parser.begin(rows); }
   void write_row(const Record& record, ColumnRows& rows, std::size_t row, const Place&,
@@ -83,6 +84,7 @@ struct FillColumnBatch {
 
   Parser parser;
   std::size_t size;
+  BatchMemory lies_in;
 };
 
 template <class Parser>
@@ -108,7 +110,7 @@ struct ParseColumnsFactory {
     if constexpr (std::is_same_v<Element, Record> && kParsesColumns<Parser>) {
       const std::string name = "parse_columns";
       const std::size_t rows = checked_batch_size(name, size, parser.row_bytes_min());
-      FillColumnBatch<Parser> fill{parser, rows};
+      FillColumnBatch<Parser> fill{parser, rows, options.memory};
       if constexpr (requires { parser.expected(); }) {
         return fill_batches(expect_features(name, parser, input), rows, std::move(fill), name,
                             options);

@@ -28,7 +28,8 @@ struct ParsePaddedBatchOptions {
   std::vector<std::int64_t> widths = {};
   double padding = 0;
   std::vector<double> paddings = {};
-  StageName name = {};  ///< as in StageOptions
+  BatchMemory memory = nullptr;  ///< as in BatchOptions
+  StageName name = {};           ///< as in StageOptions
 };
 
 /// Does parse and ragged_batch in one: it parses serialised Examples or SequenceExamples straight
@@ -105,6 +106,7 @@ struct ParseRaggedBatchFactory {
     constexpr std::string_view kName = "parse_ragged_batch";
     const std::size_t rows = checked_batch_size(kName, size, sizeof(T));
     FillSequences<Schema, Ragged> fill{schema, rows, columns_of_schema<T>(kName, schema)};
+    for (PaddingOfField& field : fill.paddings) field.memory = options.memory;
     return fill_batches(expect_features(std::string(kName), schema, input), rows, std::move(fill),
                         std::string(kName), options);
   }

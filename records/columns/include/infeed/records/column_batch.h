@@ -90,6 +90,8 @@ class ColumnBatch {
 /// any order), kinds, types and shapes, and width where they are padded. A single batch is returned
 /// as it is.
 ColumnBatch join_rows(std::span<const ColumnBatch> batches);
+/// Does the same in memory of a pool.
+ColumnBatch join_rows(std::span<const ColumnBatch> batches, const TensorPool& pool);
 
 namespace detail {
 

@@ -10,8 +10,6 @@
 #include "infeed/records/shape.h"
 #include "infeed/records/tensor_pool.h"
 
-namespace infeed {
-
 /// Why: numbers whose type and shape are known only when the program runs, in memory that is shared
 /// and not copied. Columns of a batch are made of Tensors, and NumPy, JAX and Arrow take them.
 ///
@@ -29,6 +27,14 @@ namespace infeed {
 ///
 /// Errors: invalid_argument that says what was found and what was expected; resource_exhausted when
 /// there is no memory. Thread-safety: any thread may read, copy and drop Tensors of one memory.
+namespace infeed {
+
+class Tensor;
+namespace detail {
+/// Returns the values for a struct without const. Whoever gets it must say that they are read-only.
+std::byte* exported_data(const Tensor& tensor);
+}  // namespace detail
+
 class Tensor {
  public:
   /// Makes a uint8 Tensor without items, of shape [0]. A Tensor that was moved from is one, too.
@@ -104,7 +110,8 @@ class Tensor {
   static Tensor of_block(DType dtype, Shape shape, TensorPool::Block block);
 
  private:
-  Tensor(DType dtype, Shape shape, const std::byte* data, std::shared_ptr<const void> owner,
+  friend std::byte* detail::exported_data(const Tensor& tensor);
+  Tensor(DType dtype, Shape shape, std::byte* data, std::shared_ptr<const void> owner,
          bool is_adopted) noexcept
       : dtype_(dtype),
         is_adopted_(is_adopted),
@@ -119,7 +126,7 @@ class Tensor {
   DType dtype_ = DType::uint8;
   bool is_adopted_ = false;
   Shape shape_;
-  const std::byte* data_ = nullptr;
+  std::byte* data_ = nullptr;  ///< adopted memory is never written
   std::shared_ptr<const void> owner_;
 };
 

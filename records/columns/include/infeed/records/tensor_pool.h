@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "infeed/records/batch_memory.h"
+
 namespace infeed {
 
 /// Decides whether memory may lie free in a pool, for programs with a budget.
@@ -24,6 +26,8 @@ struct TensorPoolOptions {
   std::size_t free_bytes_max = std::size_t{64} << 20;
   /// Asked for all memory that lies free, if it isn't null.
   std::shared_ptr<FreeMemoryAccount> account = nullptr;
+  /// Memory that the blocks lie in; null: the system's.
+  BatchMemory memory = nullptr;
 };
 
 /// Why: a fresh megabyte costs page faults (0.25 us each 4 KiB), and a training run takes one batch

@@ -10,6 +10,7 @@
 #include <infeed/pipeline/detail/batch_layout.h>
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/memory_account.h>
+#include <infeed/records/batch_memory.h>
 #include <infeed/records/tensor_pool.h>
 
 namespace infeed::detail {
@@ -22,7 +23,7 @@ std::shared_ptr<FreeMemoryAccount> free_memory_of(MemoryAccount& memory);
 class BatchFiller {
  public:
   /// `layout` lives for ever (batch_layout<T>()).
-  BatchFiller(const BatchLayout& layout, std::size_t rows_max);
+  BatchFiller(const BatchLayout& layout, std::size_t rows_max, BatchMemory memory = nullptr);
 
   /// Returns a filler with a pool of its own, which is emptied when the last copy is gone.
   BatchFiller for_run(MemoryAccount& memory) const;

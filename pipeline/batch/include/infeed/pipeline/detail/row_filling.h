@@ -209,10 +209,10 @@ Dataset<Batch<Out>> fill_columns(const Dataset<In>& input, std::int64_t size, Wr
                                  std::string name, const auto& options,
                                  std::optional<Seeds> seeds = std::nullopt) {
   const std::size_t rows = checked_batch_size(name, size, batch_layout<Out>().row->size);
-  return fill_batches(
-      input, rows,
-      FillColumns<Out, Write>{BatchFiller(batch_layout<Out>(), rows), std::move(write)},
-      std::move(name), options, seeds);
+  return fill_batches(input, rows,
+                      FillColumns<Out, Write>{
+                          BatchFiller(batch_layout<Out>(), rows, options.memory), std::move(write)},
+                      std::move(name), options, seeds);
 }
 
 /// Returns, for each feature of the schema, the column of Batch<T> that it fills. Throws

@@ -48,10 +48,11 @@ struct SequenceRows {
   }
 };
 
-/// The padding of one field.
+/// The padding of one field, and where its column lies.
 struct PaddingOfField {
   std::int64_t width = -1;  ///< -1: as wide as the longest row
   double value = 0;
+  BatchMemory memory = nullptr;
 };
 
 /// Returns true if a sequence can be filled up with this number; false for sequences without
@@ -74,7 +75,8 @@ bool holds_padding(double value) {
 template <class V>
 class PlainColumn {
  public:
-  PlainColumn(const SequenceRows& rows, const PaddingOfField&) : values_(rows.count) {
+  PlainColumn(const SequenceRows& rows, const PaddingOfField& field)
+      : values_(rows.count, field.memory) {
     for (std::size_t i = 0; i < rows.count; ++i) {
       values_.push_back(std::move(rows.template field<V>(i)));
     }
@@ -96,8 +98,8 @@ struct PaddedContent {
       width = std::max(width, rows.template field<Field>(i).size());
     }
     if (field.width >= 0) width = static_cast<std::size_t>(field.width);
-    values = AlignedArray<U>(rows.count * width);
-    lengths = AlignedArray<std::int64_t>(rows.count);
+    values = AlignedArray<U>(rows.count * width, field.memory);
+    lengths = AlignedArray<std::int64_t>(rows.count, field.memory);
     U filler{};
     if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(field.value);
     for (std::size_t i = 0; i < rows.count; ++i) {
@@ -109,14 +111,14 @@ struct PaddedContent {
   }
   /// No row may be longer than a fixed width.
   PaddedContent(RowColumn<std::vector<U>>&& rows, const PaddingOfField& field)
-      : padding(field.value), lengths(rows.size()) {
+      : padding(field.value), lengths(rows.size(), field.memory) {
     const std::span<const std::int64_t> splits = rows.row_splits.values();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       lengths.push_back(splits[i + 1] - splits[i]);
       width = std::max(width, static_cast<std::size_t>(lengths.values()[i]));
     }
     if (field.width >= 0) width = static_cast<std::size_t>(field.width);
-    values = AlignedArray<U>(rows.size() * width);
+    values = AlignedArray<U>(rows.size() * width, field.memory);
     U filler{};
     if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(field.value);
     const std::span<U> taken = rows.values.values();
@@ -137,6 +139,13 @@ template <class Field>
 inline constexpr bool kIsSequenceField = false;
 template <class U, class A>
 inline constexpr bool kIsSequenceField<std::vector<U, A>> = true;
+
+/// True if a batch has the RowColumn of a member as it was filled; rows that are padded are copied.
+template <class Field, template <class> class Sequence>
+inline constexpr bool kStaysInBatch =
+    !kIsSequenceField<Field> || !requires(const Sequence<int>& sequence) {
+  sequence.width();
+};
 
 template <class Field, template <class> class Sequence>
 struct ColumnOf {

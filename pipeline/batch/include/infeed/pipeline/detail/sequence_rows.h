@@ -86,6 +86,10 @@ template <class T, template <class> class Sequence>
 struct SequenceRowsToJoin {
   using Batch = SequenceBatch<T, Sequence>;
 
+  SequenceRowsToJoin(const BatchMemory& memory, MemoryAccount&)
+      : paddings(leaf_count<T>(), {.memory = memory}) {
+    begin();
+  }
   static std::size_t count(const Batch& batch) { return batch.size(); }
   /// Copies rows. A padded column becomes as wide as the widest column that rows come from.
   void append(const Batch& batch, std::size_t first, std::size_t count) {
@@ -104,13 +108,28 @@ struct SequenceRowsToJoin {
     return std::apply([](const auto&... column) { return (bytes_of_column(column) + ...); },
                       columns);
   }
-  Batch finish() { return Batch(std::move(columns), size, paddings); }
+  Batch finish() {
+    const std::size_t rows = std::exchange(size, 0);
+    Batch batch(std::exchange(columns, {}), rows, paddings);
+    for (PaddingOfField& field : paddings) field = {.memory = field.memory};
+    begin();
+    return batch;
+  }
 
   RowColumns<T> columns;
-  std::vector<PaddingOfField> paddings = std::vector<PaddingOfField>(leaf_count<T>());
+  std::vector<PaddingOfField> paddings;
   std::size_t size = 0;
 
  private:
+  /// Lets the columns that the batch will have lie in its memory.
+  void begin() {
+    std::size_t i = 0;
+    const auto use = [&]<class M>(RowColumn<M>& column) {
+      if (kStaysInBatch<M, Sequence>) column.use(paddings[i].memory);
+      ++i;
+    };
+    std::apply([&](auto&... column) { (use(column), ...); }, columns);
+  }
   template <std::size_t I, class Column>
   void append_column(const Column& column, std::size_t first, std::size_t count) {
     using M = std::tuple_element_t<I, LeafTypes<T>>;
@@ -119,7 +138,8 @@ struct SequenceRowsToJoin {
     }
     if constexpr (requires { column.width(); }) {
       const auto width = static_cast<std::int64_t>(column.width());
-      paddings[I] = {.width = std::max(paddings[I].width, width), .value = column.padding()};
+      paddings[I].width = std::max(paddings[I].width, width);
+      paddings[I].value = column.padding();
     }
   }
 };

@@ -46,7 +46,8 @@ struct FillSequences {
   Filling begin(std::size_t rows) const {
     Filling filling;
     std::size_t i = 0;
-    const auto reserve = [&](auto& column) {
+    const auto reserve = [&]<class M>(RowColumn<M>& column) {
+      if (kStaysInBatch<M, Sequence>) column.use(paddings[i].memory);
       const std::size_t guess = (*guesses)[i++].load(std::memory_order_relaxed);
       column.reserve(rows, guess + guess / 16);
     };

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "infeed/records/batch_memory.h"
+
 /// Memory of columns of sequences. Not meant to be used directly.
 namespace infeed::detail {
 
@@ -18,28 +20,29 @@ template <class U>
 class AlignedArray {
  public:
   AlignedArray() = default;
-  explicit AlignedArray(std::size_t capacity) { reserve(capacity); }
-  ~AlignedArray() {
-    std::destroy_n(data_, size_);
-    ::operator delete(data_, kAlignment);
+  explicit AlignedArray(std::size_t capacity, BatchMemory memory = nullptr)
+      : memory_(std::move(memory)) {
+    reserve(capacity);
   }
+  ~AlignedArray() { drop(); }
   AlignedArray(AlignedArray&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)) {}
+        capacity_(std::exchange(other.capacity_, 0)),
+        memory_(other.memory_) {}
   AlignedArray& operator=(AlignedArray&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
+    std::swap(memory_, other.memory_);
     return *this;
   }
 
   void reserve(std::size_t capacity) {
     if (capacity <= capacity_) return;
-    U* const data = static_cast<U*>(::operator new(capacity * sizeof(U), kAlignment));
+    U* const data = allocated(capacity);
     std::uninitialized_move_n(data_, size_, data);
-    std::destroy_n(data_, size_);
-    ::operator delete(data_, kAlignment);
+    drop();
     data_ = data;
     capacity_ = capacity;
   }
@@ -85,7 +88,28 @@ class AlignedArray {
   std::span<const U> values() const { return {data_, size_}; }
 
  private:
-  static constexpr std::align_val_t kAlignment{alignof(U) > 64 ? alignof(U) : 64};
+  static constexpr std::size_t kAlignment = alignof(U) > 64 ? alignof(U) : 64;
+
+  /// Bytes of a block: a multiple of the alignment, as g++ 12's pool resources align no others.
+  static std::size_t block_bytes(std::size_t capacity) {
+    return (capacity * sizeof(U) + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  U* allocated(std::size_t capacity) const {
+    if (memory_ == nullptr) {
+      return static_cast<U*>(::operator new (capacity * sizeof(U), std::align_val_t{kAlignment}));
+    }
+    return static_cast<U*>(
+        static_cast<void*>(array_memory(memory_, block_bytes(capacity), kAlignment)));
+  }
+  void drop() noexcept {
+    if (data_ == nullptr) return;
+    std::destroy_n(data_, size_);
+    if (memory_ == nullptr) {
+      ::operator delete (data_, std::align_val_t{kAlignment});
+    } else {
+      memory_->deallocate(data_, block_bytes(capacity_), kAlignment);
+    }
+  }
 
   void make_room(std::size_t count) {
     if (count > capacity_ - size_) reserve(std::max(size_ + count, 2 * capacity_));
@@ -94,6 +118,7 @@ class AlignedArray {
   U* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
+  BatchMemory memory_;  ///< null: the system's
 };
 
 }  // namespace infeed::detail

@@ -89,8 +89,8 @@ void require_step(const FeatureView& step) {
   if (!step.is_present() && !FeatureCodec<U>::kMayBeMissing) fail_empty_step(step);
 }
 
-inline AlignedArray<std::int64_t> first_split() {
-  AlignedArray<std::int64_t> splits;
+inline AlignedArray<std::int64_t> first_split(const BatchMemory& memory = nullptr) {
+  AlignedArray<std::int64_t> splits(0, memory);
   splits.push_back(0);
   return splits;
 }
@@ -131,6 +131,10 @@ struct RowColumn {
   void truncate(std::size_t rows) { values.truncate(rows); }
   /// Makes room for `rows` rows with this many values in all.
   void reserve(std::size_t rows, std::size_t) { values.reserve(rows); }
+  /// Lets an empty column lie in `memory`, unless it is null.
+  void use(const BatchMemory& memory) {
+    if (memory != nullptr) values = detail::AlignedArray<M>(0, memory);
+  }
 };
 
 template <class U>
@@ -168,6 +172,11 @@ struct RowColumn<std::vector<U>> {
   void reserve(std::size_t rows, std::size_t value_count) {
     row_splits.reserve(rows + 1);
     values.reserve(value_count);
+  }
+  void use(const BatchMemory& memory) {
+    if (memory == nullptr) return;
+    values = detail::AlignedArray<U>(0, memory);
+    row_splits = detail::first_split(memory);
   }
 };
 
@@ -210,6 +219,12 @@ struct RowColumn<std::vector<std::vector<V>>> {
     row_splits.reserve(rows + 1);
     inner_splits.reserve(rows + 1);
     values.reserve(value_count);
+  }
+  void use(const BatchMemory& memory) {
+    if (memory == nullptr) return;
+    values = detail::AlignedArray<V>(0, memory);
+    inner_splits = detail::first_split(memory);
+    row_splits = detail::first_split(memory);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "infeed/records/batch_memory.h"
 #include "infeed/records/column_batch.h"
 #include "infeed/records/column_schema.h"
 #include "infeed/records/detail/text_feed.h"
@@ -33,7 +34,7 @@ class TextParser {
   virtual TextFeedOptions feed_options() const = 0;
 
  protected:
-  TextParser(ColumnSchema schema, BadRows bad_rows);
+  TextParser(ColumnSchema schema, BadRows bad_rows, BatchMemory memory);
 
   class Rows;
   /// Appends the rows of a piece, and notes rows that can't be read.
@@ -46,9 +47,11 @@ class TextParser {
 };
 
 /// Makes a parser of CSV. The schema must have columns of one value a row: dense of shape [], or
-/// bytes.
-std::shared_ptr<const TextParser> make_csv_parser(ColumnSchema schema, CsvOptions options);
+/// bytes. The batches lie in `memory`.
+std::shared_ptr<const TextParser> make_csv_parser(ColumnSchema schema, CsvOptions options,
+                                                  BatchMemory memory = nullptr);
 std::shared_ptr<const TextParser> make_json_lines_parser(ColumnSchema schema,
-                                                         JsonLinesOptions options);
+                                                         JsonLinesOptions options,
+                                                         BatchMemory memory = nullptr);
 
 }  // namespace infeed::detail

@@ -1,11 +1,11 @@
-#include "batch/fill/batch_memory.h"
+#include "batch/fill/fill_memory.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace infeed::detail {
 
-BatchMemory::BatchMemory(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec)
+FillMemory::FillMemory(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec)
     : account_(run.memory()),
       counters_(counters),
       batch_bytes_min_(spec.batch_bytes_min),
@@ -17,7 +17,7 @@ BatchMemory::BatchMemory(IteratorContext& run, StageCounters& counters, const Ro
 /// The required batch is begun whatever others hold. But over the limit it is begun only while the
 /// consumer waits: the batch before may still be with the consumer, and both together would be too
 /// much.
-bool BatchMemory::try_begin(BatchInFill& batch, bool consumer_is_away) {
+bool FillMemory::try_begin(BatchInFill& batch, bool consumer_is_away) {
   const bool is_over =
       account_.limit_bytes() != 0 && account_.in_use_bytes() > account_.limit_bytes();
   if (required_is_free_ && !(is_over && consumer_is_away)) {
@@ -29,7 +29,7 @@ bool BatchMemory::try_begin(BatchInFill& batch, bool consumer_is_away) {
   return has_room;
 }
 
-void BatchMemory::hold(BatchInFill& batch, std::uint64_t bytes) {
+void FillMemory::hold(BatchInFill& batch, std::uint64_t bytes) {
   const std::uint64_t held = batch.is_required ? required_.bytes() : batch.held.bytes();
   if (bytes <= held) return;
   const std::uint64_t more = bytes - held;
@@ -50,7 +50,7 @@ void BatchMemory::hold(BatchInFill& batch, std::uint64_t bytes) {
   }
 }
 
-void BatchMemory::note_made(BatchInFill& batch) {
+void FillMemory::note_made(BatchInFill& batch) {
   note_buffered(batch.made.size(), batch.made.bytes());
   hold(batch, batch.made.bytes());
   // If sizes vary, the next batch may be as large as any recent one.
@@ -58,7 +58,7 @@ void BatchMemory::note_made(BatchInFill& batch) {
   batch_bytes_ = std::max({batch_bytes_min_, std::uint64_t{batch.made.bytes()}, of_late});
 }
 
-void BatchMemory::release(BatchInFill& batch) {
+void FillMemory::release(BatchInFill& batch) {
   if (std::exchange(batch.is_required, false)) {
     required_is_free_ = true;
     required_.shrink(required_.bytes() - batch_bytes_min_);
@@ -68,7 +68,7 @@ void BatchMemory::release(BatchInFill& batch) {
 }
 
 /// Adds to the sums, modulo 2^64, so that they can also shrink.
-void BatchMemory::note_buffered(std::uint64_t batches, std::uint64_t bytes) {
+void FillMemory::note_buffered(std::uint64_t batches, std::uint64_t bytes) {
   buffered_batches_ += batches;
   buffered_bytes_ += bytes;
   counters_.buffered.set(buffered_batches_, buffered_bytes_);

@@ -3,18 +3,16 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <set>
 #include <sys/file.h>
 #include <system_error>
 #include <utility>
 
-#include <infeed/error.h>
-#include <infeed/records/crc32c.h>
-#include <infeed/records/file.h>
-
-#include "infeed/device/training_checkpoint.h"
-#include "refuse.h"
-#include "train/checkpoint_manifest.h"
-#include "train/state_text.h"
+#include "checkpoint/checkpoint_manifest.h"
+#include "infeed/error.h"
+#include "infeed/records/crc32c.h"
+#include "infeed/records/file.h"
+#include "infeed/records/training_checkpoint.h"
 
 namespace infeed {
 namespace {
@@ -31,7 +29,7 @@ std::optional<std::uint64_t> step_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
   std::uint64_t step = 0;
-  return detail::parse(name, step) ? std::optional(step) : std::nullopt;
+  return detail::parse_whole(name, step) ? std::optional(step) : std::nullopt;
 }
 
 /// Locks the folder: no other process writes there until the file is closed.
@@ -68,31 +66,40 @@ std::string_view bytes_of(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.data()), tensor.bytes()};
 }
 
-void check_name(std::string_view noun, std::string_view name) {
-  if (!name.empty() && name.find('\n') == name.npos) return;
-  detail::refuse("a {} of a checkpoint is named '{}'; give it a name without line breaks", noun,
-                 name);
+[[noreturn]] void refuse(std::string text) {
+  throw Error(ErrorCode::invalid_argument, std::move(text));
+}
+
+/// Refuses names that the manifest can't hold, and names that come twice in `names`.
+void check_name(std::string_view noun, std::string_view name, std::set<std::string_view>& names) {
+  if (name.empty() || name.find('\n') != name.npos) {
+    refuse(fmt::format("{} of a checkpoint are named '{}'; give a name without line breaks", noun,
+                       name));
+  }
+  if (!names.insert(name).second) {
+    refuse(fmt::format("two {} of a checkpoint are named '{}'; nobody could read the second", noun,
+                       name));
+  }
 }
 
 detail::CheckpointManifest manifest_of(const TrainingState& state) {
   detail::CheckpointManifest manifest{.step = state.step};
+  std::set<std::string_view> tensor_names;
   for (const NamedTensor& named : state.tensors) {
-    check_name("tensor", named.name);
-    if (named.tensor.dtype() != DType::float32) {
-      detail::refuse("tensor {} is {}; a checkpoint holds float32", named.name,
-                     to_string(named.tensor.dtype()));
-    }
+    check_name("tensors", named.name, tensor_names);
     manifest.tensors.push_back({.name = named.name,
+                                .dtype = named.tensor.dtype(),
                                 .shape = named.tensor.shape(),
                                 .offset_bytes = manifest.tensor_bytes(),
                                 .crc32c = crc32c(bytes_of(named.tensor))});
   }
-  for (const NamedText& named : state.texts) {
-    check_name("text", named.name);
-    manifest.texts.push_back({.name = named.name,
-                              .offset_bytes = manifest.text_bytes(),
-                              .bytes = named.text.size(),
-                              .crc32c = crc32c(named.text)});
+  std::set<std::string_view> bytes_names;
+  for (const NamedBytes& named : state.bytes) {
+    check_name("bytes", named.name, bytes_names);
+    manifest.bytes.push_back({.name = named.name,
+                              .offset_bytes = manifest.bytes_bytes(),
+                              .size_bytes = named.bytes.size(),
+                              .crc32c = crc32c(named.bytes)});
   }
   return manifest;
 }
@@ -102,9 +109,9 @@ void write_files(const fs::path& folder, const TrainingState& state, Durability 
   OutputFile tensors((folder / "tensors").string(), ExistingFile::refuse, durability);
   for (const NamedTensor& named : state.tensors) tensors.write(bytes_of(named.tensor));
   tensors.commit();
-  OutputFile texts((folder / "texts").string(), ExistingFile::refuse, durability);
-  for (const NamedText& named : state.texts) texts.write(named.text);
-  texts.commit();
+  OutputFile bytes((folder / "bytes").string(), ExistingFile::refuse, durability);
+  for (const NamedBytes& named : state.bytes) bytes.write(named.bytes);
+  bytes.commit();
   OutputFile text((folder / "manifest").string(), ExistingFile::refuse, durability);
   text.write(manifest.to_text());
   text.commit();
@@ -155,8 +162,7 @@ std::optional<std::string> latest_training_checkpoint(const std::string& folder)
 std::string save_training_checkpoint(const std::string& folder, const TrainingState& state,
                                      SaveOptions options) {
   if (options.keep < 1) {
-    detail::refuse(
-        "SaveOptions::keep is 0: the checkpoint that is saved would go at once; keep 1 or more");
+    refuse("SaveOptions::keep is 0: the checkpoint that is saved would go at once; keep 1 or more");
   }
   make_folder(folder);
   const File lock = locked(folder);

@@ -14,9 +14,9 @@ namespace infeed::detail {
 /// Holds the memory account's share of the batches in the making. One batch uses the memory that
 /// the stage took when it was opened, so it is made whatever others hold. The other batches are
 /// begun if there is room. Called with the lock of the hand-off held.
-class BatchMemory {
+class FillMemory {
  public:
-  BatchMemory(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec);
+  FillMemory(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec);
 
   /// Reserves memory for a new batch. Returns false if there is no room now.
   bool try_begin(BatchInFill& batch, bool consumer_is_away);

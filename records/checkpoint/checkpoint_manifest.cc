@@ -1,19 +1,15 @@
-#include "train/checkpoint_manifest.h"
+#include "checkpoint/checkpoint_manifest.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
 
-#include <infeed/error.h>
-#include <infeed/records/crc32c.h>
-
-#include "train/state_text.h"
+#include "infeed/records/crc32c.h"
 
 namespace infeed::detail {
 namespace {
 
 constexpr std::string_view kMagic = "infeed-training-checkpoint ";
-constexpr int kVersion = 1;
 constexpr std::string_view kChecksum = "checksum ";
 // "checksum 1a2b3c4d\n"
 constexpr std::size_t kChecksumLine = 18;
@@ -39,7 +35,7 @@ bool parse_shape(std::string_view word, Shape& shape) {
   while (word != "scalar" && !word.empty()) {
     const std::size_t end = std::min(word.find('x'), word.size());
     std::int64_t extent = 0;
-    if (!parse(word.substr(0, end), extent) || extent < 0 || extents.size() == kAxesMax) {
+    if (!parse_whole(word.substr(0, end), extent) || extent < 0 || extents.size() == kAxesMax) {
       return false;
     }
     if (extent > 0 && items > kItemsMax / static_cast<std::uint64_t>(extent)) return false;
@@ -51,33 +47,39 @@ bool parse_shape(std::string_view word, Shape& shape) {
   return true;
 }
 
-std::uint64_t bytes_of(const Shape& shape) {
-  return static_cast<std::uint64_t>(shape.items()) * sizeof(float);
+bool parse_dtype(std::string_view word, DType& dtype) {
+  for (std::size_t i = 0; i < kDTypes; ++i) {
+    dtype = static_cast<DType>(i);
+    if (dtype != DType::bytes && to_string(dtype) == word) return true;
+  }
+  return false;
 }
 
 bool parse_line(std::string_view line, CheckpointManifest& manifest) {
   const std::string_view noun = take_word(line);
-  if (noun == "step") return parse(line, manifest.step);
+  if (noun == "step") return parse_whole(line, manifest.step);
   const bool is_tensor = noun == "tensor";
-  if (!is_tensor && noun != "text") return false;
+  if (!is_tensor && noun != (manifest.version == 1 ? "text" : "bytes")) return false;
   std::uint32_t crc = 0;
-  if (!parse(take_word(line), crc, 16)) return false;
-  Shape shape;
-  std::uint64_t bytes = 0;
+  if (!parse_whole(take_word(line), crc, 16)) return false;
+  const auto fits = [](std::uint64_t offset, std::uint64_t bytes) {
+    return bytes <= std::numeric_limits<std::uint64_t>::max() - offset;
+  };
   if (is_tensor) {
-    if (take_word(line) != "float32" || !parse_shape(take_word(line), shape)) return false;
-    bytes = bytes_of(shape);
-  } else if (!parse(take_word(line), bytes)) {
-    return false;
-  }
-  const std::uint64_t offset = is_tensor ? manifest.tensor_bytes() : manifest.text_bytes();
-  if (line.empty() || bytes > std::numeric_limits<std::uint64_t>::max() - offset) return false;
-  const std::string name(line);
-  if (is_tensor) {
-    manifest.tensors.push_back(
-        {.name = name, .shape = shape, .offset_bytes = offset, .crc32c = crc});
+    TrainingCheckpoint::TensorPlace place{
+        .name = {}, .shape = {}, .offset_bytes = manifest.tensor_bytes(), .crc32c = crc};
+    if (!parse_dtype(take_word(line), place.dtype)) return false;
+    if (!parse_shape(take_word(line), place.shape)) return false;
+    place.name = line;
+    if (line.empty() || !fits(place.offset_bytes, tensor_bytes_of(place))) return false;
+    manifest.tensors.push_back(std::move(place));
   } else {
-    manifest.texts.push_back({.name = name, .offset_bytes = offset, .bytes = bytes, .crc32c = crc});
+    TrainingCheckpoint::BytesPlace place{
+        .name = {}, .offset_bytes = manifest.bytes_bytes(), .crc32c = crc};
+    if (!parse_whole(take_word(line), place.size_bytes)) return false;
+    place.name = line;
+    if (line.empty() || !fits(place.offset_bytes, place.size_bytes)) return false;
+    manifest.bytes.push_back(std::move(place));
   }
   return true;
 }
@@ -106,22 +108,26 @@ Error damaged_checkpoint(const std::string& file, std::string_view what) {
       .at_file(file);
 }
 
-std::uint64_t CheckpointManifest::tensor_bytes() const {
-  return tensors.empty() ? 0 : tensors.back().offset_bytes + bytes_of(tensors.back().shape);
+std::uint64_t tensor_bytes_of(const TrainingCheckpoint::TensorPlace& place) {
+  return static_cast<std::uint64_t>(place.shape.items()) * item_bytes(place.dtype);
 }
 
-std::uint64_t CheckpointManifest::text_bytes() const {
-  return texts.empty() ? 0 : texts.back().offset_bytes + texts.back().bytes;
+std::uint64_t CheckpointManifest::tensor_bytes() const {
+  return tensors.empty() ? 0 : tensors.back().offset_bytes + tensor_bytes_of(tensors.back());
+}
+
+std::uint64_t CheckpointManifest::bytes_bytes() const {
+  return bytes.empty() ? 0 : bytes.back().offset_bytes + bytes.back().size_bytes;
 }
 
 std::string CheckpointManifest::to_text() const {
   std::string text = fmt::format("{}{}\nstep {}\n", kMagic, kVersion, step);
   for (const TrainingCheckpoint::TensorPlace& place : tensors) {
-    text += fmt::format("tensor {:08x} float32 {} {}\n", place.crc32c, shape_text(place.shape),
-                        place.name);
+    text += fmt::format("tensor {:08x} {} {} {}\n", place.crc32c, to_string(place.dtype),
+                        shape_text(place.shape), place.name);
   }
-  for (const TextPlace& place : texts) {
-    text += fmt::format("text {:08x} {} {}\n", place.crc32c, place.bytes, place.name);
+  for (const TrainingCheckpoint::BytesPlace& place : bytes) {
+    text += fmt::format("bytes {:08x} {} {}\n", place.crc32c, place.size_bytes, place.name);
   }
   return text + fmt::format("{}{:08x}\n", kChecksum, crc32c(text));
 }
@@ -131,24 +137,25 @@ CheckpointManifest CheckpointManifest::from_text(std::string_view text, const st
     throw damaged_checkpoint(file, fmt::format("the manifest doesn't begin with '{}'", kMagic));
   }
   const std::string_view first = text.substr(0, text.find('\n'));
-  int version = 0;
-  if (parse(first.substr(kMagic.size()), version) && version > kVersion) {
+  CheckpointManifest manifest{.version = 0};
+  int& version = manifest.version;
+  if (!parse_whole(first.substr(kMagic.size()), version)) version = 0;
+  if (version > kVersion) {
     throw Error(ErrorCode::failed_precondition,
-                fmt::format("training checkpoint of format version {}; this program reads version "
-                            "{}, use the one that wrote it",
+                fmt::format("training checkpoint of format version {}; this program reads "
+                            "versions up to {}, use the one that wrote it",
                             version, kVersion))
         .at_file(file);
   }
-  CheckpointManifest manifest;
   std::string_view lines = checked_lines(text, file);
   for (int number = 1; !lines.empty(); ++number) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-    if (number == 1 ? version != kVersion : !parse_line(line, manifest)) {
+    if (number == 1 ? version < 1 : !parse_line(line, manifest)) {
       throw damaged_checkpoint(
-          file, fmt::format("line {} of its manifest is '{}', expected step N, tensor CRC float32 "
-                            "SHAPE NAME or text CRC BYTES NAME",
-                            number, line));
+          file, fmt::format("line {} of its manifest is '{}', expected step N, tensor CRC TYPE "
+                            "SHAPE NAME or {} CRC COUNT NAME",
+                            number, line, version == 1 ? "text" : "bytes"));
     }
   }
   return manifest;
