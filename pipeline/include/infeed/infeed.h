@@ -29,6 +29,7 @@
 #include <infeed/pipeline/indexed_records.h>
 #include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/json_lines.h>
+#include <infeed/pipeline/leave_out.h>
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/npy.h>

@@ -214,6 +214,8 @@ TEST(StageName, EveryStageOfOneElementTakesOne) {
   EXPECT_EQ(name_of(input | shard({.count = 2, .index = 0, .name = "n"})), "shard 'n'");
   EXPECT_EQ(name_of(input | prefetch(autotune, {.name = "n"})), "prefetch 'n'");
   EXPECT_EQ(name_of(input | skip_errors({.name = "n"})), "skip_errors 'n'");
+  EXPECT_EQ(name_of(slices(std::vector<Record>(1)) | leave_out({}, {.name = "n"})),
+            "leave_out 'n'");
   EXPECT_EQ(name_of(input | unique({.name = "n"})), "unique 'n'");
   EXPECT_EQ(name_of(input | assert_cardinality(4, {.name = "n"})), "assert_cardinality 'n'");
   EXPECT_EQ(name_of(input | cache(StageOptions{.name = "n"})), "cache 'n'");
