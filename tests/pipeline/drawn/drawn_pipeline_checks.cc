@@ -1,6 +1,7 @@
 #include "pipeline/drawn/drawn_pipeline_checks.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <optional>
 #include <utility>
@@ -106,6 +107,8 @@ class ListChecks {
     IterateOptions options;
     options.executor = executors_.any(random_).executor;
     options.epoch = 0;
+    constexpr std::array<std::uint64_t, 5> kBookmarkEvery{0, 1, 3, 20, 1024};
+    options.bookmark_every = kBookmarkEvery[random_.below(kBookmarkEvery.size())];
     return options;
   }
   std::size_t any_place() { return random_.below(list_.size() + 1); }

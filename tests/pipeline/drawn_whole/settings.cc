@@ -43,6 +43,10 @@ Settings draw_settings(Words& words, const SharedExecutors& executors, std::uint
   settings.options.executor = executor.executor;
   settings.options.epoch = epoch;
   settings.text = "executor " + executor.name;
+  if (words.chance(0.7)) {
+    settings.options.bookmark_every = static_cast<std::uint64_t>(words.between(0, 20));
+    settings.text += fmt::format(", bookmark_every {}", settings.options.bookmark_every);
+  }
   if (words.chance(0.4)) {
     settings.options.threads_max = static_cast<int>(words.between(1, 8));
     settings.text += fmt::format(", threads_max {}", settings.options.threads_max);
