@@ -36,17 +36,22 @@ class ShardStage final : public Stage {
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    if (!pass_to_begin()) return 0;
-    if (!in_.empty() || count > std::numeric_limits<std::uint64_t>::max() / options_.count) {
-      return Stage::do_skip(count, known);
-    }
+    const bool is_countable = count <= std::numeric_limits<std::uint64_t>::max() / options_.count;
+    // A run that has read elements behind the begin has seen those before it, too. Only one skip from
+    // the start finds the input's bookmark.
+    const bool is_at_once = known == Known::no_errors && passed_ == 0 && is_countable;
+    if (!is_at_once && !pass_to_begin()) return 0;
+    if (!in_.empty() || !is_countable) return Stage::do_skip(count, known);
     // Skips the gap before this shard's next element, then whole rounds, each of which begins with
     // an element of this shard.
-    const std::uint64_t gap = input_->skip(before_, known);
-    if (gap < before_) return 0;
-    const std::uint64_t passed = input_->skip((count - 1) * options_.count + 1, known);
+    const std::uint64_t gap = begin_ - passed_ + before_;
+    std::uint64_t rounds = (count - 1) * options_.count + 1;
+    if (__builtin_add_overflow(rounds, gap, &rounds)) return 0;
+    const std::uint64_t passed = input_->skip(rounds, known);
+    passed_ += std::min(passed, begin_ - passed_);
+    if (passed < gap) return 0;
     before_ = options_.count - 1;
-    return (passed + options_.count - 1) / options_.count;
+    return (passed - gap + options_.count - 1) / options_.count;
   }
   TracedPlace do_trace(std::uint64_t position) const override {
     return input_->trace(begin_ + options_.index + position * options_.count);

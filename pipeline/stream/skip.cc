@@ -1,7 +1,9 @@
 #include "infeed/pipeline/skip.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <utility>
 
 namespace infeed::detail {
 namespace {
@@ -20,7 +22,11 @@ class SkipStage final : public Stage {
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    return skip_the_head(known) ? input_->skip(count, known) : 0;
+    if (count_ == kAll || count > UINT64_MAX - count_)
+      return skip_the_head(known) ? input_->skip(count, known) : 0;
+    const std::uint64_t head = std::exchange(count_, 0);
+    const std::uint64_t passed = input_->skip(head + count, known);
+    return passed - std::min(passed, head);
   }
   TracedPlace do_trace(std::uint64_t position) const override {
     return input_->trace(head_ + position);

@@ -207,7 +207,7 @@ TEST(Bookmarks, DamagedOnesAreRefused) {
   EXPECT_THAT(message([](Bookmark& b) { b.state[3] = 0; }), HasSubstr(kNever));
   EXPECT_THAT(message([](Bookmark& b) { b.state.back() = 65; }), HasSubstr(kNever));
   EXPECT_THAT(message([](Bookmark& b) { b.state.resize(100, 1); }), HasSubstr(kNever));
-  EXPECT_THAT(message([](Bookmark& b) { b.stage = 0; }), HasSubstr("range, which notes none"));
+  EXPECT_THAT(message([](Bookmark& b) { b = {.stage = 0, .given = 1}; }), HasSubstr("range, which notes none"));
   for (const char* const line : {"bookmark", "bookmark given=1", "bookmark given=1 pass=0 inputs=",
                                  "bookmark given=x pass=0", "bookmark given=1 pass=0 inputs=1,",
                                  "bookmark given=1 pass=0 inputs=1 more"}) {
