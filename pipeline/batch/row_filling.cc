@@ -12,11 +12,12 @@
 namespace infeed::detail {
 namespace {
 
-class RowFillingStage final : public Stage {
+class RowFillingStage final : public Stage, public Bookmarked {
  public:
   RowFillingStage(const StageContext& context, const RowFillSpec& spec, const TypeInfo& in_type,
                   std::unique_ptr<Stage> input)
       : Stage(context),
+        Bookmarked(context),
         spec_(spec_for_run(spec, memory())),
         input_(std::move(input)),
         filler_(
@@ -24,7 +25,12 @@ class RowFillingStage final : public Stage {
             {0, epoch(), {context.seeds.seed, context.in_this_run(spec.key.positions)}, &run()}),
         waker_(run(), [this] { filler_.stop(); }) {}
 
-  Pull do_pull(Chunk& out, std::size_t want) override { return filler_.take(out, want); }
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const Pull pulled = filler_.take(out, want);
+    if (every() != 0 && out.size() > 0 && !out.has_error())
+      note_bookmark_if_due(position() + out.size());
+    return pulled;
+  }
   TracedPlace do_trace(std::uint64_t position) const override {
     return filler_.trace(position * spec_.size);
   }
@@ -37,10 +43,29 @@ class RowFillingStage final : public Stage {
     }
     const std::uint64_t rows = input_->skip(count * spec_.size, known);
     filler_.note_skipped(rows);
+    skipped_ += rows;
     return batch_count(rows, spec_.size, spec_.drop_remainder);
   }
 
+  bool go_to(const Bookmark& bookmark, Known known) override {
+    if (bookmark.inputs.size() != 1 || !bookmark.state.empty()) throw bad_bookmark();
+    if (filler_.has_begun() || bookmark.inputs[0] < skipped_) return false;
+    const std::uint64_t rows = bookmark.inputs[0] - skipped_;
+    if (!pass_over(*input_, rows, known)) return false;
+    filler_.note_skipped(rows);
+    skipped_ += rows;
+    return true;
+  }
+
  private:
+  /// Notes that the next batch begins with the next element of the input. Errors before have taken
+  /// places, so that doesn't follow from the number of batches.
+  void note_bookmark_if_due(std::uint64_t given) {
+    if ((given - bookmark_given_) * spec_.size < every()) return;
+    bookmark_given_ = given;
+    note_bookmark(given, {skipped_ + filler_.elements_given()});
+  }
+
   /// Returns the spec with pools for this run alone.
   static RowFillSpec spec_for_run(RowFillSpec spec, MemoryAccount& memory) {
     if (spec.for_run != nullptr) spec.fill = spec.for_run(spec.fill.get(), memory);
@@ -51,6 +76,8 @@ class RowFillingStage final : public Stage {
   const std::unique_ptr<Stage> input_;
   RowFiller filler_;
   CancellationWaker waker_;
+  std::uint64_t skipped_ = 0;         ///< elements of the input before the filler's
+  std::uint64_t bookmark_given_ = 0;  ///< elements given at the last bookmark
 };
 
 class RowFillingNode final : public Node {
@@ -73,6 +100,7 @@ class RowFillingNode final : public Node {
   std::optional<std::uint64_t> input_taken(std::uint64_t given) const override {
     return elements_of_batches(given, spec_.size);
   }
+  bool needs_bookmark(Known known) const override { return known != Known::no_errors; }
   StreamPlace input_resumed(std::size_t input, const ResumedStage& stage) const override {
     const auto rows = elements_of_batches(stage.place.position, spec_.size);
     if (stage.known != Known::no_errors || !rows) return Node::input_resumed(input, stage);

@@ -97,6 +97,7 @@ class SelectStage final : public Stage, public Bookmarked {
       input.taken = bookmark.inputs[i];
       if (!input.ended && !pass_over(*input.stage, input.taken, known)) return false;
     }
+    choices_.begin_behind(bookmark.given, {bookmark.inputs.begin(), bookmark.inputs.end() - 1});
     return true;
   }
   TracedPlace do_trace(std::uint64_t position) const override {

@@ -147,6 +147,7 @@ bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t rows_ahead_max) {
   if (!front.errors.empty()) {
     out.set_error(std::move(front.errors.front()));
     front.errors.pop_front();
+    ++errors_given_;
     return false;
   }
   if (front.rows_error != nullptr) {

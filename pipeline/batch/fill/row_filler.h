@@ -46,6 +46,11 @@ class RowFiller {
   bool has_begun() const { return has_begun_; }
   bool has_threads() const { return share_.count() != 0; }
   void stop() { hand_off_.stop(); }
+  /// Returns how many elements of the input the batches had that were handed over, behind one.
+  std::uint64_t elements_given() {
+    const Lock lock = hand_off_.lock();
+    return work_.batches().elements_given();
+  }
   /// Returns where a row came from. From any thread.
   TracedPlace trace(std::uint64_t row) const;
   /// Skips rows of the input. Only before the first take().

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace infeed::detail {
 
@@ -91,6 +92,12 @@ void ChoiceLog::add(std::span<const std::uint16_t> inputs) {
     if (input >= taken_.size()) taken_.resize(std::size_t{input} + 1, 0);
     ++taken_[input];
   }
+}
+
+void ChoiceLog::begin_behind(std::uint64_t elements, std::vector<std::uint64_t> taken) {
+  const std::lock_guard lock(mutex_);
+  count_ = elements;
+  taken_ = std::move(taken);
 }
 
 std::optional<ChoiceLog::Origin> ChoiceLog::find(std::uint64_t position) const {

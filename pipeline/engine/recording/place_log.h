@@ -116,6 +116,8 @@ class ChoiceLog {
   static constexpr std::uint16_t kNone = 0xFFFF;  ///< no input's: an error of the choice itself
   /// Adds the inputs that the next elements come from.
   void add(std::span<const std::uint16_t> inputs);
+  /// Says, before the first add(), how many elements came before, and how many of each input.
+  void begin_behind(std::uint64_t elements, std::vector<std::uint64_t> taken);
   struct Origin {
     std::size_t input;
     std::uint64_t position;  ///< among that input's elements

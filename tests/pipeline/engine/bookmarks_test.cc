@@ -5,21 +5,29 @@
 #include <vector>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/batch_into.h>
 #include <infeed/pipeline/cache.h>
+#include <infeed/pipeline/choose_from_datasets.h>
 #include <infeed/pipeline/concatenate.h>
 #include <infeed/pipeline/executor.h>
 #include <infeed/pipeline/filter.h>
+#include <infeed/pipeline/flat_map.h>
+#include <infeed/pipeline/group_by_window.h>
+#include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/pack.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/rebatch.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/reshard_checkpoint.h>
+#include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/slices.h>
 #include <infeed/pipeline/take_while.h>
+#include <infeed/pipeline/unbatch.h>
 
 #include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
@@ -139,6 +147,66 @@ TEST(Bookmarks, ErrorsDontMakeABatchLookAtAll) {
   EXPECT_LE(calls_of_resume(make, 50'000), 8 * 1024);
 }
 
+struct Number {
+  std::int64_t x;
+};
+
+TEST(Bookmarks, ErrorsDontMakeAFillLookAtAll) {
+  const auto make = [](const Calls& calls) {
+    return range(10'000'000) | filter([](std::int64_t x) {
+             if (x == 5000) throw Error(ErrorCode::data_loss, "element 5000");
+             return true;
+           }) |
+           batch_into<Number>(16,
+                              [calls](std::int64_t x, const Row<Number>& row) {
+                                calls->fetch_add(1, std::memory_order_relaxed);
+                                if (x == 77) throw Error(ErrorCode::data_loss, "element 77");
+                                row.column(&Number::x) = x;
+                              },
+                              {.parallelism = 2}) |
+           map([](const Batch<Number>& batch) { return batch.column(&Number::x)[0]; });
+  };
+  EXPECT_LE(calls_of_resume(make, 50'000), 200'000U);
+}
+
+TEST(Bookmarks, BehindInnerDatasetsMixturesAndGroups) {
+  const auto inner = [](std::int64_t x) { return range(x, x + 1 + x % 20); };
+  const auto from_inner = [inner](const Calls& calls) {
+    return range(10'000'000) | half(calls) | flat_map(inner);
+  };
+  EXPECT_LE(calls_of_resume(from_inner, 1'000'000), 8 * 1024);
+  const auto interleaved = [inner](const Calls& calls) {
+    return range(10'000'000) | half(calls) | interleave(inner, {.cycle_length = 16});
+  };
+  EXPECT_LE(calls_of_resume(interleaved, 1'000'000), 8 * 1024);
+  const auto mixed = [](const Calls& calls) {
+    return sample_from_datasets({range(10'000'000) | half(calls), range(900'000) | half(calls)},
+                                {.weights = {0.3, 0.7}, .seed = 3});
+  };
+  EXPECT_LE(calls_of_resume(mixed, 300'000), 16 * 1024);
+  EXPECT_LE(calls_of_resume(mixed, 900'000), 16 * 1024) << "one of them has ended";
+  const auto chosen = [](const Calls& calls) {
+    const auto some = range(10'000'000) | half(calls);
+    return choose_from_datasets({some, range(10)}, range(1'000'000) | map([](std::int64_t x) {
+                                                     return std::int64_t{x % 1000 == 7};
+                                                   }));
+  };
+  EXPECT_LE(calls_of_resume(chosen, 300'000), 16 * 1024);
+  const auto grouped = [](const Calls& calls) {
+    return range(10'000'000) | half(calls) |
+           group_by_window([](std::int64_t x) { return x % 7; },
+                           [](std::int64_t, std::vector<std::int64_t> window) {
+                             return window.front() * 31 + window.back();
+                           },
+                           5);
+  };
+  EXPECT_LE(calls_of_resume(grouped, 100'000), 16 * 1024);
+  const auto rebatched = [](const Calls& calls) {
+    return range(10'000'000) | half(calls) | batch(7) | rebatch(5) | unbatch();
+  };
+  EXPECT_LE(calls_of_resume(rebatched, 300'000), 16 * 1024);
+}
+
 TEST(Bookmarks, AreTheSameWhateverThreadsReadAhead) {
   const auto text = [](std::uint64_t steps, IterateOptions options, std::int64_t depth) {
     auto iterator = (range(1'000'000) | half(no_calls()) | prefetch(depth) | half(no_calls()) |
@@ -207,7 +275,8 @@ TEST(Bookmarks, DamagedOnesAreRefused) {
   EXPECT_THAT(message([](Bookmark& b) { b.state[3] = 0; }), HasSubstr(kNever));
   EXPECT_THAT(message([](Bookmark& b) { b.state.back() = 65; }), HasSubstr(kNever));
   EXPECT_THAT(message([](Bookmark& b) { b.state.resize(100, 1); }), HasSubstr(kNever));
-  EXPECT_THAT(message([](Bookmark& b) { b = {.stage = 0, .given = 1}; }), HasSubstr("range, which notes none"));
+  EXPECT_THAT(message([](Bookmark& b) { b = {.stage = 0, .given = 1}; }),
+              HasSubstr("range, which notes none"));
   for (const char* const line : {"bookmark", "bookmark given=1", "bookmark given=1 pass=0 inputs=",
                                  "bookmark given=x pass=0", "bookmark given=1 pass=0 inputs=1,",
                                  "bookmark given=1 pass=0 inputs=1 more"}) {

@@ -6,15 +6,19 @@
 #include <vector>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/batch_into.h>
 #include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/files.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/flat_map.h>
+#include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/records/record_writer.h>
@@ -33,14 +37,26 @@ using Texts = Dataset<std::vector<std::string>>;
 
 std::string text_of(const Record& record) { return std::string(record.bytes()); }
 
+struct Sample {
+  std::string text;
+};
+
+std::vector<std::string> texts_of(const Batch<Sample>& batch) {
+  const auto column = batch.column(&Sample::text);
+  return {column.begin(), column.end()};
+}
+
+std::vector<std::string> alone(const Record& record) { return {text_of(record)}; }
+
 std::vector<std::string> rows_of_batch(const Batch<std::string>& batch) {
   return {batch.values().begin(), batch.values().end()};
 }
 
-/// Five pipelines over the same records, in files of records and of lines: as rows of batches, or
+/// Pipelines over the same records, in files of records and of lines: as rows of batches, or
 /// one row an element.
 class DatasetAt : public ::testing::Test {
  protected:
+  static constexpr int kPipelines = 8;
   static constexpr int kFiles = 3;
   static constexpr int kRecords = 4000;  // in each file
 
@@ -73,9 +89,24 @@ class DatasetAt : public ::testing::Test {
         return records(records_) | map(text_of, {.parallelism = 2}) | filter(is_long) |
                shuffle({.buffer = 50, .seed = 3}) | shard({.count = 2, .index = 1}) | batch(4) |
                in_batches;
+      case 4:
+        return lines(lines_) | shuffle({.buffer = 1000, .seed = 1}) | map(alone);
+      case 5:
+        return records(records_) |
+               batch_into<Sample>(8,
+                                  [](const Record& record, const Row<Sample>& row) {
+                                    row.column(&Sample::text) = text_of(record);
+                                  },
+                                  {.parallelism = 2}) |
+               map(texts_of);
+      case 6:
+        return files(lines_) |
+               interleave([](const std::string& file) { return lines(file); },
+                          {.cycle_length = 2, .block_length = 3}) |
+               map(text_of) | filter(is_long) | batch(6) | in_batches;
       default:
-        return lines(lines_) | shuffle({.buffer = 1000, .seed = 1}) |
-               map([](const Record& line) { return std::vector<std::string>{text_of(line)}; });
+        return sample_from_datasets({records(records_) | map(alone), lines(lines_) | map(alone)},
+                                    {.weights = {0.3, 0.7}, .seed = 5});
     }
   }
 
@@ -119,9 +150,9 @@ class DatasetAt : public ::testing::Test {
   std::vector<std::string> lines_;
 };
 
-TEST_F(DatasetAt, GivesAnyStepOfFivePipelinesAndItsRecords) {
+TEST_F(DatasetAt, GivesAnyStepOfManyPipelinesAndItsRecords) {
   RandomSource random;
-  for (int number = 0; number < 5; ++number) {
+  for (int number = 0; number < kPipelines; ++number) {
     std::vector<std::vector<std::string>> run;
     std::vector<Checkpoint> checkpoints;
     auto iterator = pipeline(number).iterate();
