@@ -195,6 +195,26 @@ samples | unique();
 // shows: Element = std::unique_ptr<int
 numbers | map([](std::int64_t) { return std::unique_ptr<int>(); }) | cache({.path = "x"});
 
+// case: unbatch_as of numbers
+// error: infeed::unbatch_as: the dataset's Element must be an infeed::ColumnBatch
+// shows: Element = long int
+numbers | unbatch_as<std::int64_t>({"x"}) | batch(3);
+
+// case: unbatch_as of a class of one's own
+// error: infeed::unbatch_as: a member of T must be a number, a std::string
+// shows: T = Whole
+numbers | map([](std::int64_t) { return ColumnBatch(); }) | unbatch_as<Whole>({"x"}) | batch(3);
+
+// case: features of numbers
+// error: infeed::features: the dataset's Element must be an infeed::ColumnBatch
+// shows: Element = long int
+numbers | features({feature::Clip{.column = "x"}}) | batch(3);
+
+// case: a size that is no number
+// error: infeed::sample_from_datasets: the third argument is called with an element
+// shows: T = long int
+sample_from_datasets({numbers, numbers}, {}, [](std::int64_t) { return "long"; });
+
 // case: a stage behind a vector
 // error: infeed: what stands before `| stage` is no infeed::Dataset and no stage
 // shows: std::vector<int>

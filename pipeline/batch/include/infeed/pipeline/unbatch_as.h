@@ -57,13 +57,20 @@ struct ColumnsOfRows {
 void check_leaf_column(const Column& column, const std::string& name, DType dtype,
                        std::string_view kind, bool is_kind);
 
-/// Makes one leaf of a row of a column.
+template <class U>
+inline constexpr bool kIsColumnNumber =
+    std::is_arithmetic_v<U> || std::is_same_v<U, float16> || std::is_same_v<U, bfloat16>;
+
+/// Makes one leaf of a row of a column. A type that no column has is not possible.
 template <class U>
 struct LeafOfRow {
-  static_assert(std::is_arithmetic_v<U> || std::is_same_v<U, float16> ||
-                    std::is_same_v<U, bfloat16>,
-                "infeed::unbatch_as: a member must be a number, a std::string, or a std::array or "
-                "std::vector of numbers, or a std::vector of std::string");
+  static constexpr bool kPossible = false;
+};
+
+template <class U>
+requires kIsColumnNumber<U>  //
+struct LeafOfRow<U> {
+  static constexpr bool kPossible = true;
   static void check(const Column& column, const std::string& name) {
     check_leaf_column(column, name, dtype_of<U>(), "dense, shape []",
                       column.kind() == Column::Kind::dense && column.row_shape().rank() == 0);
@@ -73,6 +80,7 @@ struct LeafOfRow {
 
 template <>
 struct LeafOfRow<std::string> {
+  static constexpr bool kPossible = true;
   static void check(const Column& column, const std::string& name) {
     check_leaf_column(column, name, DType::bytes, "bytes", column.kind() == Column::Kind::bytes);
   }
@@ -82,7 +90,9 @@ struct LeafOfRow<std::string> {
 };
 
 template <class U, std::size_t N>
+requires kIsColumnNumber<U>  //
 struct LeafOfRow<std::array<U, N>> {
+  static constexpr bool kPossible = true;
   static void check(const Column& column, const std::string& name) {
     check_leaf_column(column, name, dtype_of<U>(), "dense, of " + std::to_string(N) + " values",
                       column.kind() == Column::Kind::dense &&
@@ -104,7 +114,9 @@ struct RowPart {
 RowPart row_part(const Column& column, std::size_t row);
 
 template <class U>
+requires kIsColumnNumber<U>  //
 struct LeafOfRow<std::vector<U>> {
+  static constexpr bool kPossible = true;
   static void check(const Column& column, const std::string& name) {
     check_leaf_column(column, name, dtype_of<U>(), "ragged of one level, padded or dense",
                       column.levels() < 2);
@@ -118,6 +130,7 @@ struct LeafOfRow<std::vector<U>> {
 
 template <>
 struct LeafOfRow<std::vector<std::string>> {
+  static constexpr bool kPossible = true;
   static void check(const Column& column, const std::string& name) {
     check_leaf_column(column, name, DType::bytes, "ragged_bytes of one level",
                       column.kind() == Column::Kind::ragged_bytes && column.levels() == 1);
@@ -164,6 +177,11 @@ KernelResult take_rows_as(void* element, std::size_t first, std::size_t count, v
 /// names.
 std::string columns_signature(const std::vector<std::string>& names, std::size_t leaves);
 
+template <class Leaves>
+inline constexpr bool kAllLeavesOfRows = false;
+template <class... Leaf>
+inline constexpr bool kAllLeavesOfRows<std::tuple<Leaf...>> = (LeafOfRow<Leaf>::kPossible && ...);
+
 template <class T>
 struct UnbatchAsFactory {
   using ComposesAsStage = void;
@@ -174,7 +192,11 @@ struct UnbatchAsFactory {
     static_assert(std::is_same_v<Element, ColumnBatch>,
                   "infeed::unbatch_as: the dataset's Element must be an infeed::ColumnBatch, as "
                   "csv, json_lines and parse_columns give them; other batches are unbatch()'s");
-    if constexpr (std::is_same_v<Element, ColumnBatch>) {
+    constexpr bool kFits = kAllLeavesOfRows<LeafTypes<T>>;
+    static_assert(kFits,
+                  "infeed::unbatch_as: a member of T must be a number, a std::string, a std::array "
+                  "or std::vector of numbers, or a std::vector of std::string");
+    if constexpr (std::is_same_v<Element, ColumnBatch> && kFits) {
       using Rows = ColumnsOfRows<T>;
       ElementwiseSpec spec{.name = "columns_of_rows",
                            .signature = columns_signature(columns, leaf_count<T>()),

@@ -122,18 +122,23 @@ ElementSize element_size(Size size) {
   if constexpr (std::is_same_v<Size, CountElements>) {
     return {};
   } else {
-    static_assert(Call::kPossible && std::is_integral_v<typename ElementCallResult<Call>::type>,
+    constexpr bool kFits = std::is_integral_v<typename ElementCallResult<Call>::type>;
+    static_assert(kFits,
                   "infeed::sample_from_datasets: the third argument is called with an element "
                   "(const Element&), and must return its size as a whole number");
-    return [size = std::make_shared<const Size>(std::move(size))](
-               const void* element, std::uint64_t& found) -> ErrorPointer {
-      try {
-        found = Count(Call::call(*size, *static_cast<const T*>(element)));
-        return nullptr;
-      } catch (...) {
-        return current_error();
-      }
-    };
+    if constexpr (kFits) {
+      return [size = std::make_shared<const Size>(std::move(size))](
+                 const void* element, std::uint64_t& found) -> ErrorPointer {
+        try {
+          found = Count(Call::call(*size, *static_cast<const T*>(element)));
+          return nullptr;
+        } catch (...) {
+          return current_error();
+        }
+      };
+    } else {
+      return {};
+    }
   }
 }
 
@@ -153,8 +158,9 @@ NodePointer as_alternative(const Dataset<T>& dataset) {
 
 }  // namespace detail
 
+template <class Size = detail::CountElements>
 Dataset<detail::Refused> sample_from_datasets(detail::DatasetsOfSeveralTypes,
-                                              const SampleOptions& = {});
+                                              const SampleOptions& = {}, Size = {});
 
 template <class T, class Size>
 Dataset<T> sample_from_datasets(std::initializer_list<Dataset<T>> datasets,
