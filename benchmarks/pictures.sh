@@ -53,12 +53,12 @@ make_report() {
   "$infeed_root/tools/examples/slow_server.py" "$work/slow" --port $port --delay-ms 80 &
   server=$!
   cat >"$work/pipeline.json" <<END
-{
-  "records": ["data/train-00000-of-00004.tfrecord", "data/train-00001-of-00004.tfrecord",
-              "http://127.0.0.1:$port/train-00002-of-00004.tfrecord", "data/train-00003-of-00004.tfrecord"],
-  "shuffle": {"buffer": 2000, "seed": 1},
-  "batch": 128, "prefetch": true, "step_us": 1500
-}
+{"stages": [
+  {"stage": "records", "files": ["data/train-00000-of-00004.tfrecord", "data/train-00001-of-00004.tfrecord",
+      "http://127.0.0.1:$port/train-00002-of-00004.tfrecord", "data/train-00003-of-00004.tfrecord"]},
+  {"stage": "shuffle", "buffer": 2000, "seed": 1},
+  {"stage": "repeat"}, {"stage": "parse"}, {"stage": "batch", "size": 128}, {"stage": "prefetch"}],
+ "step_us": 1500}
 END
   (cd "$work" && "$infeed" profile run.profile --pipeline pipeline.json --seconds 6 --try --html report.html)
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <set>
 
+#include "describe/json.h"
 #include "engine/seeds/signature.h"
 #include "infeed/error.h"
 #include "infeed/records/detail/json_depth.h"
@@ -44,9 +44,9 @@ Json read_options(const StageKind& kind, const Json& options, void* values,
       if (option.is_required) refuse(fmt::format("{} has no \"{}\"", place, option.name));
       continue;
     }
-    option.read(values, options[option.name], place + "." + option.name);
-    Json value = option.write(values);
-    if (option.is_required || value != option.preset) read[option.name] = std::move(value);
+    option.read(values, text_of(options[option.name]), place + "." + option.name);
+    const JsonText value = option.write(values);
+    if (option.is_required || value != option.preset) read[option.name] = parsed(value);
   }
   return read;
 }
@@ -75,14 +75,14 @@ bool has_object(const Json& json) {
   return json.is_structured() && std::any_of(json.begin(), json.end(), has_object);
 }
 
-std::string text_of(const Json& stages) {
+std::string text_of_stages(const Json& stages) {
   std::string text;
   for (const Json& stage : stages) {
     std::vector<std::string> parts;
     for (const auto& [key, value] : stage.items()) {
       if (key == "stage") continue;
       if (key == "inputs") {
-        for (const Json& input : value) parts.push_back(text_of(input));
+        for (const Json& input : value) parts.push_back(text_of_stages(input));
       } else {
         parts.push_back(fmt::format("{}={}", key, value.dump()));
       }
@@ -94,6 +94,93 @@ std::string text_of(const Json& stages) {
 }
 
 }  // namespace
+
+class Description::Stages {
+ public:
+  Json list = Json::array();
+};
+
+/// Adds stages to descriptions.
+class Description::Reader {
+ public:
+  Reader(std::shared_ptr<const StageTable> table, const Objects& objects)
+      : table_(std::move(table)), objects_(objects) {}
+
+  Description read(const Json& stages, const std::string& place) const;
+  Description added(const Description& before, const std::string& stage, const Json& options,
+                    const std::vector<Description>& inputs, const std::string& place) const;
+
+ private:
+  Description read_next(const Description& before, const Json& stage,
+                        const std::string& place) const;
+
+  std::shared_ptr<const StageTable> table_;
+  const Objects& objects_;
+};
+
+Description Description::Reader::read(const Json& stages, const std::string& place) const {
+  if (!stages.is_array() || stages.empty()) {
+    refuse_value(place, text_of(stages),
+                 "a list of stages, as [{\"stage\": \"range\", \"stop\": 10}]");
+  }
+  Description description(table_);
+  std::size_t index = 0;
+  for (const Json& stage : stages) {
+    description = read_next(description, stage, fmt::format("{}[{}]", place, index++));
+  }
+  return description;
+}
+
+Description Description::Reader::read_next(const Description& before, const Json& stage,
+                                           const std::string& place) const {
+  if (!stage.is_object() || !stage.contains("stage") || !stage["stage"].is_string()) {
+    refuse_value(place, text_of(stage), "an object with \"stage\", the name of one");
+  }
+  std::vector<Description> inputs;
+  if (stage.contains("inputs")) {
+    if (!stage["inputs"].is_array()) {
+      refuse_value(place + ".inputs", text_of(stage["inputs"]), "a list");
+    }
+    for (const Json& input : stage["inputs"]) {
+      inputs.push_back(read(input, fmt::format("{}.inputs[{}]", place, inputs.size())));
+    }
+  }
+  Json options = stage;
+  options.erase("stage");
+  options.erase("inputs");
+  return added(before, stage["stage"].get<std::string>(), options, inputs, place);
+}
+
+Description Description::Reader::added(const Description& before, const std::string& stage,
+                                       const Json& options, const std::vector<Description>& inputs,
+                                       const std::string& place) const {
+  const StageKind& kind = table_->kind(stage, place);
+  check_place(kind, before.is_empty(), inputs.size(), place);
+  Description result(table_);
+  result.objects_ = before.objects_;
+  result.objects_.insert(objects_.begin(), objects_.end());
+  Json line{{"stage", stage}};
+  Making making{{}, *table_, result.objects_, place};
+  if (!before.is_empty()) making.inputs.push_back(*before.elements_);
+  for (const Description& input : inputs) {
+    making.inputs.push_back(input.elements());
+    line["inputs"].push_back(input.stages_->list);
+    result.objects_.insert(input.objects_.begin(), input.objects_.end());
+  }
+  const std::shared_ptr<void> values = kind.new_options();
+  line.update(read_options(kind, options, values.get(), place));
+  try {
+    result.elements_ = std::make_shared<const Elements>(kind.make(values.get(), making));
+  } catch (const Error& error) {
+    if (place == stage) throw;  // the message says the stage itself
+    throw error.reworded(error.code(), fmt::format("{}: {}", place, error.message()));
+  }
+  const auto stages = std::make_shared<Stages>();
+  if (!before.is_empty()) stages->list = before.stages_->list;
+  stages->list.push_back(std::move(line));
+  result.stages_ = stages;
+  return result;
+}
 
 Description::Description(std::shared_ptr<const StageTable> table) : table_(std::move(table)) {}
 
@@ -108,75 +195,16 @@ Description Description::from_json(std::string_view text, std::shared_ptr<const 
   } catch (const Json::exception& error) {
     refuse(fmt::format("the pipeline is no JSON: {}", error.what()));
   }
-  if (!json.is_object()) refuse_value("$", json, "an object with \"stages\"");
+  if (!json.is_object()) refuse_value("$", text_of(json), "an object with \"stages\"");
   check_keys(json, {"stages"}, "$", "the pipeline");
   if (!json.contains("stages")) refuse("$ has no \"stages\"");
-  return read_stages(json["stages"], "$.stages", table, objects);
+  return Reader(std::move(table), objects).read(json["stages"], "$.stages");
 }
 
-Description Description::read_stages(const Json& stages, const std::string& place,
-                                     const std::shared_ptr<const StageTable>& table,
-                                     const Objects& objects) {
-  if (!stages.is_array() || stages.empty()) {
-    refuse_value(place, stages, "a list of stages, as [{\"stage\": \"range\", \"stop\": 10}]");
-  }
-  Description description(table);
-  std::size_t index = 0;
-  for (const Json& stage : stages) {
-    const std::string at = fmt::format("{}[{}]", place, index++);
-    if (!stage.is_object() || !stage.contains("stage") || !stage["stage"].is_string()) {
-      refuse_value(at, stage, "an object with \"stage\", the name of one");
-    }
-    std::vector<Description> inputs;
-    if (stage.contains("inputs")) {
-      if (!stage["inputs"].is_array()) refuse_value(at + ".inputs", stage["inputs"], "a list");
-      for (const Json& input : stage["inputs"]) {
-        inputs.push_back(
-            read_stages(input, fmt::format("{}.inputs[{}]", at, inputs.size()), table, objects));
-      }
-    }
-    Json options = stage;
-    options.erase("stage");
-    options.erase("inputs");
-    description =
-        description.added(stage["stage"].get<std::string>(), options, inputs, objects, at);
-  }
-  return description;
-}
-
-Description Description::then(const std::string& stage, const Json& options,
+Description Description::then(const std::string& stage, std::string_view options,
                               const std::vector<Description>& inputs,
                               const Objects& objects) const {
-  return added(stage, options, inputs, objects, stage);
-}
-
-Description Description::added(const std::string& stage, const Json& options,
-                               const std::vector<Description>& inputs, const Objects& objects,
-                               const std::string& place) const {
-  const StageKind& kind = table_->kind(stage, place);
-  check_place(kind, is_empty(), inputs.size(), place);
-  Description result(table_);
-  result.objects_ = objects_;
-  result.objects_.insert(objects.begin(), objects.end());
-  Json line{{"stage", stage}};
-  Making making{{}, *table_, result.objects_, place};
-  if (!is_empty()) making.inputs.push_back(*elements_);
-  for (const Description& input : inputs) {
-    making.inputs.push_back(input.elements());
-    line["inputs"].push_back(input.stages_);
-    result.objects_.insert(input.objects_.begin(), input.objects_.end());
-  }
-  const std::shared_ptr<void> values = kind.new_options();
-  line.update(read_options(kind, options, values.get(), place));
-  try {
-    result.elements_ = std::make_shared<const Elements>(kind.make(values.get(), making));
-  } catch (const Error& error) {
-    if (place == stage) throw;  // the message says the stage itself
-    throw error.reworded(error.code(), fmt::format("{}: {}", place, error.message()));
-  }
-  result.stages_ = stages_;
-  result.stages_.push_back(std::move(line));
-  return result;
+  return Reader(table_, objects).added(*this, stage, Json::parse(options), inputs, stage);
 }
 
 const Elements& Description::elements() const {
@@ -187,19 +215,26 @@ const Elements& Description::elements() const {
 }
 
 std::string Description::to_json(bool with_objects) const {
-  if (!with_objects && has_object(stages_)) {
+  const Json none = Json::array();
+  const Json& stages = is_empty() ? none : stages_->list;
+  if (!with_objects && has_object(stages)) {
     throw Error(ErrorCode::failed_precondition,
                 "the pipeline has functions of its program, which JSON can't hold; pickle it, or "
                 "describe the part before them");
   }
   std::string text = "{\"stages\": [";
-  for (const Json& stage : stages_) {
-    text += (&stage == &stages_.front() ? "\n  " : ",\n  ") + stage.dump();
+  for (const Json& stage : stages) {
+    text += (&stage == &stages.front() ? "\n  " : ",\n  ") + text_of(stage).text();
   }
   return text + "]}\n";
 }
 
-std::string Description::text() const { return text_of(stages_); }
+std::string Description::text() const { return is_empty() ? "" : text_of_stages(stages_->list); }
+
+bool Description::operator==(const Description& other) const {
+  if (is_empty() || other.is_empty()) return is_empty() == other.is_empty();
+  return stages_->list == other.stages_->list;
+}
 
 std::uint64_t Description::fingerprint() const { return fingerprint_of(*elements().node()); }
 

@@ -1,107 +1,129 @@
 #include "infeed/describe/option_value.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "describe/json.h"
 #include "infeed/error.h"
 #include "infeed/records/detail/nearest_names.h"
 
 namespace infeed::describe {
 
-void refuse_value(const std::string& place, const Json& value, std::string_view expected) {
-  std::string shown = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+JsonText JsonText::of(double value) { return text_of(value); }
+
+JsonText JsonText::of(float value) {
+  // The shortest text that is this float, not the 17 digits of the double.
+  std::array<char, 32> text{};
+  return JsonText({text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr});
+}
+
+JsonText JsonText::of(std::string_view value) { return text_of(value); }
+
+JsonText JsonText::list(const std::vector<JsonText>& items) {
+  std::string text = "[";
+  for (const JsonText& item : items) text += (text.size() == 1 ? "" : ",") + item.text();
+  return JsonText(text + "]");
+}
+
+std::vector<JsonText> JsonText::items(const std::string& place) const {
+  const Json list = parsed(*this);
+  if (!list.is_array()) refuse_value(place, *this, "a list");
+  std::vector<JsonText> items;
+  for (const Json& item : list) items.push_back(text_of(item));
+  return items;
+}
+
+void refuse_value(const std::string& place, const JsonText& value, std::string_view expected) {
+  std::string shown = value.text();
   if (shown.size() > 60) shown = shown.substr(0, 57) + "...";
   throw Error(ErrorCode::invalid_argument,
               fmt::format("{} is {}; it must be {}", place, shown, expected));
 }
 
-bool OptionValue<bool>::read(const Json& value, const std::string& place) {
-  if (!value.is_boolean()) refuse_value(place, value, "true or false");
-  return value.get<bool>();
+bool OptionValue<bool>::read(const JsonText& value, const std::string& place) {
+  const Json json = parsed(value);
+  if (!json.is_boolean()) refuse_value(place, value, "true or false");
+  return json.get<bool>();
 }
 
-std::int64_t OptionValue<std::int64_t>::read(const Json& value, const std::string& place) {
+std::int64_t OptionValue<std::int64_t>::read(const JsonText& value, const std::string& place) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const Json json = parsed(value);
   const bool fits =
-      value.is_number_unsigned() ? value.get<std::uint64_t>() <= kMost : value.is_number_integer();
+      json.is_number_unsigned() ? json.get<std::uint64_t>() <= kMost : json.is_number_integer();
   if (!fits) refuse_value(place, value, "a whole number");
-  return value.get<std::int64_t>();
+  return json.get<std::int64_t>();
 }
 
-std::uint64_t OptionValue<std::uint64_t>::read(const Json& value, const std::string& place) {
-  if (!value.is_number_unsigned() &&
-      !(value.is_number_integer() && value.get<std::int64_t>() >= 0)) {
-    refuse_value(place, value, "a whole number of 0 or more");
-  }
-  return value.get<std::uint64_t>();
+std::uint64_t OptionValue<std::uint64_t>::read(const JsonText& value, const std::string& place) {
+  const Json json = parsed(value);
+  if (!json.is_number_unsigned()) refuse_value(place, value, "a whole number of 0 or more");
+  return json.get<std::uint64_t>();
 }
 
-Count OptionValue<Count>::read(const Json& value, const std::string& place) {
+Count OptionValue<Count>::read(const JsonText& value, const std::string& place) {
   const std::int64_t number = OptionValue<std::int64_t>::read(value, place);
   if (number < 0) refuse_value(place, value, "a whole number of 0 or more");
   return number;
 }
 
-Json OptionValue<Tuned>::write(Tuned value) {
-  if (value.value == autotune) return "autotune";
-  return value.value;
+JsonText OptionValue<Tuned>::write(Tuned value) {
+  if (value.value == autotune) return JsonText::of("autotune");
+  return JsonText::of(value.value);
 }
 
-Tuned OptionValue<Tuned>::read(const Json& value, const std::string& place) {
-  if (value == "autotune") return {};
-  if (!value.is_number_integer() || value.get<std::int64_t>() < 0) {
+Tuned OptionValue<Tuned>::read(const JsonText& value, const std::string& place) {
+  const Json json = parsed(value);
+  if (json == "autotune") return {};
+  if (!json.is_number_unsigned()) {
     refuse_value(place, value, "a whole number of 0 or more, or \"autotune\"");
   }
   return {OptionValue<std::int64_t>::read(value, place)};
 }
 
-double OptionValue<double>::read(const Json& value, const std::string& place) {
-  if (!value.is_number()) refuse_value(place, value, "a number");
-  return value.get<double>();
+double OptionValue<double>::read(const JsonText& value, const std::string& place) {
+  const Json json = parsed(value);
+  if (!json.is_number()) refuse_value(place, value, "a number");
+  return json.get<double>();
 }
 
-Json OptionValue<float>::write(float value) {
-  // Writes the shortest text that is this float, not the 17 digits of the double.
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return Json::parse(std::string_view(text.data(), static_cast<std::size_t>(end - text.data())));
+float OptionValue<float>::read(const JsonText& value, const std::string& place) {
+  return static_cast<float>(OptionValue<double>::read(value, place));
 }
 
-float OptionValue<float>::read(const Json& value, const std::string& place) {
-  if (!value.is_number()) refuse_value(place, value, "a number");
-  return value.get<float>();
+std::string OptionValue<std::string>::read(const JsonText& value, const std::string& place) {
+  const Json json = parsed(value);
+  if (!json.is_string()) refuse_value(place, value, "a text");
+  return json.get<std::string>();
 }
 
-std::string OptionValue<std::string>::read(const Json& value, const std::string& place) {
-  if (!value.is_string()) refuse_value(place, value, "a text");
-  return value.get<std::string>();
+JsonText OptionValue<Files>::write(const Files& value) {
+  if (value.pattern) return JsonText::of(*value.pattern);
+  return OptionValue<std::vector<std::string>>::write(value.names);
 }
 
-Json OptionValue<Files>::write(const Files& value) {
-  if (value.pattern) return *value.pattern;
-  return value.names;
-}
-
-Files OptionValue<Files>::read(const Json& value, const std::string& place) {
-  if (value.is_string()) return {.pattern = value.get<std::string>()};
-  if (!value.is_array()) refuse_value(place, value, "a pattern of file names, or a list of names");
+Files OptionValue<Files>::read(const JsonText& value, const std::string& place) {
+  const Json json = parsed(value);
+  if (json.is_string()) return {.pattern = json.get<std::string>()};
+  if (!json.is_array()) refuse_value(place, value, "a pattern of file names, or a list of names");
   return {.names = OptionValue<std::vector<std::string>>::read(value, place)};
 }
 
-Json OptionValue<ColumnSchema>::write(const ColumnSchema& value) {
-  return Json::parse(value.to_json())["columns"];
+JsonText OptionValue<ColumnSchema>::write(const ColumnSchema& value) {
+  return text_of(Json::parse(value.to_json())["columns"]);
 }
 
-ColumnSchema OptionValue<ColumnSchema>::read(const Json& value, const std::string& place) {
-  if (!value.is_array()) {
+ColumnSchema OptionValue<ColumnSchema>::read(const JsonText& value, const std::string& place) {
+  const Json json = parsed(value);
+  if (!json.is_array()) {
     refuse_value(place, value,
                  "a list of columns, as [{\"name\": \"label\", \"dtype\": \"int64\"}]");
   }
   try {
-    return ColumnSchema::from_json(Json{{"columns", value}}.dump());
+    return ColumnSchema::from_json("{\"columns\": " + value.text() + "}");
   } catch (const Error& error) {
     // The schema's own places begin with "columns[2]".
     std::string_view message = error.message();
@@ -111,7 +133,7 @@ ColumnSchema OptionValue<ColumnSchema>::read(const Json& value, const std::strin
   }
 }
 
-DType OptionValue<DType>::read(const Json& value, const std::string& place) {
+DType OptionValue<DType>::read(const JsonText& value, const std::string& place) {
   const std::string name = OptionValue<std::string>::read(value, place);
   try {
     return dtype_from(name);
@@ -120,17 +142,23 @@ DType OptionValue<DType>::read(const Json& value, const std::string& place) {
   }
 }
 
-ObjectId OptionValue<ObjectId>::read(const Json& value, const std::string& place) {
-  if (!value.is_object() || value.size() != 1 || !value.contains("object")) {
-    refuse_value(place, value, "{\"object\": ID}");
-  }
-  return {OptionValue<std::string>::read(value["object"], place + ".object")};
+JsonText OptionValue<ObjectId>::write(const ObjectId& value) {
+  return text_of(Json{{"object", value.id}});
 }
 
-std::size_t place_of_name(const Json& value, const std::string& place,
+ObjectId OptionValue<ObjectId>::read(const JsonText& value, const std::string& place) {
+  const Json json = parsed(value);
+  if (!json.is_object() || json.size() != 1 || !json.contains("object")) {
+    refuse_value(place, value, "{\"object\": ID}");
+  }
+  return {OptionValue<std::string>::read(text_of(json["object"]), place + ".object")};
+}
+
+std::size_t place_of_name(const JsonText& value, const std::string& place,
                           std::span<const std::string_view> names) {
-  if (value.is_string()) {
-    const auto found = std::find(names.begin(), names.end(), value.get<std::string>());
+  const Json json = parsed(value);
+  if (json.is_string()) {
+    const auto found = std::find(names.begin(), names.end(), json.get<std::string>());
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   }
   refuse_value(place, value, fmt::format("one of \"{}\"", fmt::join(names, "\", \"")));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "describe/json.h"
 #include "describe/stages/stages.h"
 #include "infeed/error.h"
 #include "infeed/records/detail/nearest_names.h"
@@ -53,7 +54,7 @@ std::string StageTable::to_json() const {
     Json options = Json::array();
     for (const StageOption& option : kind->options) {
       Json shown{{"name", option.name}, {"type", option.type}, {"doc", option.doc}};
-      if (!option.is_required) shown["default"] = option.preset;
+      if (!option.is_required) shown["default"] = parsed(option.preset);
       options.push_back(std::move(shown));
     }
     list.push_back(Json{{"name", kind->name},

@@ -5,6 +5,7 @@ import argparse
 import contextlib
 import http.server
 import itertools
+import json
 import os
 import pathlib
 import random
@@ -27,6 +28,13 @@ MANY_BYTES = 16 << 30  # of a file without blocks: no disk is used
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
+def pipeline_of(files, step_us):
+    """A pipeline of record files for ever, as --pipeline takes it."""
+    return json.dumps({"stages": [{"stage": "records", "files": str(files)}, {"stage": "repeat"},
+                                  {"stage": "parse"}, {"stage": "batch", "size": 20}],
+                       "step_us": step_us})
+
+
 def made_inputs(folder, infeed):
     """Each some seconds of work for the commands."""
     write(folder, "table.csv", "a,b,c\n" + "1,2.5,some text\n" * 3_000_000)
@@ -38,8 +46,7 @@ def made_inputs(folder, infeed):
     first = write(images, "0.png", png(1, 1))
     for i in range(1, 30_000):
         os.link(first, images / f"{i}.png")
-    write(folder, "pipeline.json", '{"records": "%s", "batch": 20, "step_us": 300}'
-          % pathlib.Path(folder, "many", "*.tfrecord"))
+    write(folder, "pipeline.json", pipeline_of(pathlib.Path(folder, "many", "*.tfrecord"), 300))
     large_recording(pathlib.Path(folder, "run.profile"))
     few = write(folder, "few.csv", "a,b\n1,2\n")
     listed = pathlib.Path(folder, "listed")
@@ -117,9 +124,7 @@ def sleepers(folder):
     def inside(name):
         return pathlib.Path(folder, name)
 
-    inside("slow.json").write_text(
-        '{"records": "%s", "batch": 20, "step_us": 60000000}' % inside("many/*.tfrecord"),
-        encoding="ascii")
+    inside("slow.json").write_text(pipeline_of(inside("many/*.tfrecord"), 60_000_000), encoding="ascii")
 
     def has_printed(pid):
         return os.stat(f"/proc/{pid}/fd/1").st_size > 0

@@ -23,6 +23,7 @@ infeed_install_library(pipeline infeed_pipeline)
 if(INFEED_IMAGES)
   infeed_install_library(image infeed_image)
 endif()
+infeed_install_library(describe infeed_describe)
 infeed_install_library(device infeed_device)
 infeed_install_library(infeed infeed)
 

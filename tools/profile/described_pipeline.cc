@@ -1,9 +1,8 @@
 #include "profile/described_pipeline.h"
 
-#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
-#include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stop_token>
 #include <utility>
@@ -12,149 +11,93 @@
 #include <infeed/infeed.h>
 #include <infeed/pipeline/step_timer.h>
 #include <infeed/records/detail/json_depth.h>
-#include <infeed/records/detail/nearest_names.h>
-#include <infeed/records/inferred_schema.h>
 
-#include "cli/side_file.h"
 #include "cli/stop_on_signal.h"
 
 namespace infeed::tools {
 namespace {
 
-using Json = nlohmann::json;
-using namespace std::chrono_literals;
+using describe::Description;
+using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kCountMax = std::int64_t{1} << 40;
 constexpr std::int64_t kStepUsMax = 60'000'000;
 
-/// The members of an object, each asked for once; what nobody asked for is a mistake.
-class Members {
- public:
-  Members(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) throw refused("is no object");
-  }
-
-  const Json* find(const char* name) {
-    names_.emplace_back(name);
-    const auto found = object_.find(name);
-    return found == object_.end() ? nullptr : &*found;
-  }
-  std::optional<std::int64_t> count(const char* name, std::int64_t least,
-                                    std::int64_t most = kCountMax) {
-    const Json* const value = find(name);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_number_integer() || *value < least || *value > most) {
-      throw refused(fmt::format("has \"{}\": {}; give a whole number from {} to {}", name,
-                                value->dump(), least, most));
-    }
-    return value->get<std::int64_t>();
-  }
-  bool flag(const char* name) {
-    const Json* const value = find(name);
-    if (value == nullptr) return false;
-    if (!value->is_boolean()) {
-      throw refused(fmt::format("has \"{}\": {}; give true or false", name, value->dump()));
-    }
-    return value->get<bool>();
-  }
-  void check_all_known() const {
-    for (const auto& [name, value] : object_.items()) {
-      if (std::find(names_.begin(), names_.end(), name) != names_.end()) continue;
-      throw refused(
-          fmt::format("has a member \"{}\"; there are {}", name, detail::quoted_names(names_)));
-    }
-  }
-  Error refused(const std::string& why) const {
-    return Error(ErrorCode::invalid_argument, fmt::format("the pipeline{} {}", where_, why));
-  }
-
- private:
-  const Json& object_;
-  const std::string where_;
-  std::vector<std::string> names_;
-};
-
-std::vector<std::string> file_list(Members& members) {
-  const Json* const list = members.find("records");
-  std::vector<std::string> names;
-  if (list != nullptr && list->is_string()) names.push_back(list->get<std::string>());
-  if (list != nullptr && list->is_array()) {
-    for (const Json& name : *list) {
-      if (!name.is_string()) throw members.refused("has \"records\" that are no strings");
-      names.push_back(name.get<std::string>());
-    }
-  }
-  if (names.empty()) {
-    throw members.refused("has no \"records\"; give a path, a pattern or a list of them");
-  }
-  return names;
+Description described(const Json& json) {
+  return Description::from_json(
+      json.dump(), std::make_shared<const describe::StageTable>(describe::native_stages()));
 }
 
-DescribedPipeline described(const Json& json) {
-  Members members(json, "");
-  DescribedPipeline pipeline;
-  pipeline.records = file_list(members);
-  if (const Json* const value = members.find("interleave")) {
-    Members inner(*value, "'s interleave");
-    pipeline.interleave = {inner.count("cycle_length", 1).value_or(4),
-                           inner.count("block_length", 1).value_or(1)};
-    inner.check_all_known();
+/// Takes "step_us" out of the object.
+std::int64_t take_step_us(Json& json) {
+  if (!json.is_object() || !json.contains("step_us")) return 0;
+  const Json value = json["step_us"];
+  json.erase("step_us");
+  if (!value.is_number_integer() || value < 0 || value > kStepUsMax) {
+    describe::refuse_value("$.step_us", describe::JsonText(value.dump()),
+                           fmt::format("a whole number from 0 to {}", kStepUsMax));
   }
-  if (const Json* const value = members.find("shuffle")) {
-    Members inner(*value, "'s shuffle");
-    const auto buffer = inner.count("buffer", 1);
-    if (!buffer) throw inner.refused("has no \"buffer\"");
-    pipeline.shuffle = {*buffer, inner.count("seed", 0)};
-    inner.check_all_known();
-  }
-  if (const Json* const value = members.find("schema")) pipeline.schema = value->dump();
-  pipeline.batch = members.count("batch", 1).value_or(128);
-  pipeline.threads = members.count("threads", 1);
-  pipeline.cache = members.flag("cache");
-  pipeline.prefetch = members.flag("prefetch");
-  pipeline.repeat = members.count("repeat", 1).value_or(-1);
-  pipeline.step_us = members.count("step_us", 0, kStepUsMax).value_or(0);
-  members.check_all_known();
-  return pipeline;
+  return value.get<std::int64_t>();
+}
+
+/// Returns the pipeline with other stages, unless they are the same.
+template <class Change>
+std::optional<DescribedPipeline> changed(const DescribedPipeline& pipeline, const Change& change) {
+  Json json = Json::parse(pipeline.description.to_json());
+  change(json["stages"]);
+  DescribedPipeline other{described(json), pipeline.step_us};
+  if (other.description == pipeline.description) return std::nullopt;
+  return other;
 }
 
 }  // namespace
 
 DescribedPipeline DescribedPipeline::parse(const std::string& json, const std::string& file) {
-  if (detail::exceeds_json_limits(json)) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the pipeline {}", detail::json_limits_text()))
-        .at_file(file);
-  }
   try {
-    return described(Json::parse(json));
+    if (detail::exceeds_json_limits(json)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the pipeline {}", detail::json_limits_text()));
+    }
+    Json members = Json::parse(json);
+    const std::int64_t step_us = take_step_us(members);
+    DescribedPipeline pipeline{described(members), step_us};
+    pipeline.dataset();
+    return pipeline;
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the pipeline is no JSON: {}", error.what()))
         .at_file(file);
   } catch (Error& error) {
+    if (!error.file().empty()) throw;
     throw error.at_file(file);
   }
 }
 
-Dataset<ColumnBatch> DescribedPipeline::dataset() const {
-  const std::vector<std::string> names = match_record_files(records);
-  const ColumnSchema columns =
-      schema.empty() ? ColumnSchema::from(infer_schema(names)) : ColumnSchema::from_json(schema);
-  const std::int64_t wanted = threads.value_or(autotune);
-  Dataset<Record> input =
-      interleave
-          ? slices(names) |
-                infeed::interleave([](const std::string& file) { return infeed::records(file); },
-                                   {.cycle_length = interleave->cycle_length,
-                                    .block_length = interleave->block_length,
-                                    .parallelism = wanted})
-          : infeed::records(names);
-  if (cache) input = input | infeed::cache();
-  if (shuffle) input = input | infeed::shuffle({.buffer = shuffle->buffer, .seed = shuffle->seed});
-  input = input | infeed::repeat(repeat);
-  Dataset<ColumnBatch> batches = input | parse_columns(columns, batch, {.parallelism = wanted});
-  return prefetch ? batches | infeed::prefetch() : batches;
+const Dataset<ColumnBatch>& DescribedPipeline::dataset() const {
+  return description.elements().batches("a training step");
+}
+
+std::optional<DescribedPipeline> DescribedPipeline::with_cache() const {
+  return changed(*this, [](Json& stages) {
+    const auto is = [&](std::size_t i, const char* name) {
+      return i < stages.size() && stages[i]["stage"] == name;
+    };
+    const std::size_t place = is(1, "interleave") ? 2 : 1;
+    if (!is(place, "cache")) {
+      stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(place), Json{{"stage", "cache"}});
+    }
+  });
+}
+
+std::optional<DescribedPipeline> DescribedPipeline::with_prefetch() const {
+  return changed(*this, [](Json& stages) {
+    if (stages.back()["stage"] != "prefetch") stages.push_back(Json{{"stage", "prefetch"}});
+  });
+}
+
+std::optional<DescribedPipeline> DescribedPipeline::with_tuned_threads() const {
+  return changed(*this, [](Json& stages) {
+    for (Json& stage : stages) stage.erase("parallelism");
+  });
 }
 
 MeasuredRate run_described(const DescribedPipeline& pipeline, double seconds,

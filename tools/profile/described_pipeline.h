@@ -4,55 +4,41 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <vector>
 
+#include <infeed/describe/description.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/records/column_batch.h>
 
-/// Why: "would this pipeline keep a device busy, and what would help?" can be asked of record files
-/// without a line of C++: readers, parsing, shuffling, batches and a step are described by a small
-/// JSON file.
+/// Why: "would this pipeline keep a device busy, and what would help?" can be asked without a line
+/// of C++: the pipeline is a file in the JSON form of pipeline/describe/README.md, and the step a
+/// number in it.
 ///
-///     {
-///       "records": ["train-*.tfrecord"],
-///       "interleave": {"cycle_length": 4, "block_length": 16},
-///       "shuffle": {"buffer": 10000, "seed": 1},
-///       "batch": 128,
-///       "prefetch": true,
-///       "step_us": 1500
-///     }
+///     {"stages": [
+///        {"stage": "records", "files": "train-*.tfrecord"},
+///        {"stage": "shuffle", "buffer": 10000, "seed": 1},
+///        {"stage": "repeat"},
+///        {"stage": "parse"},
+///        {"stage": "batch", "size": 128},
+///        {"stage": "prefetch"}],
+///      "step_us": 1500}
 ///
-/// Members besides: "schema" (columns as ColumnSchema::to_json() writes them; else inferred from
-/// the records), "threads" (of parsing and of interleave; left out: the tuner's), "cache" (true:
-/// the records stay in memory), "repeat" (left out: for ever). "step_us" is how long the simulated
-/// device computes on a batch, a minute at most.
+/// "step_us" is how long the simulated device computes on a batch, a minute at most.
 namespace infeed::tools {
 
 struct DescribedPipeline {
-  struct Interleave {
-    std::int64_t cycle_length = 4;
-    std::int64_t block_length = 1;
-  };
-  struct Shuffle {
-    std::int64_t buffer = 0;
-    std::optional<std::uint64_t> seed = std::nullopt;
-  };
-
-  std::vector<std::string> records = {};  ///< paths, patterns, URLs
-  std::optional<Interleave> interleave = std::nullopt;
-  std::optional<Shuffle> shuffle = std::nullopt;
-  std::string schema = {};  ///< JSON; empty: inferred
-  std::int64_t batch = 128;
-  std::optional<std::int64_t> threads = std::nullopt;
-  bool cache = false;
-  bool prefetch = false;
-  std::int64_t repeat = -1;
+  describe::Description description;
   std::int64_t step_us = 0;
 
-  /// Throws Error (invalid_argument) that names the member: unknown, of another type, out of range.
+  /// Throws Error (invalid_argument) that names the place, or says that there are no batches.
   static DescribedPipeline parse(const std::string& json, const std::string& file);
-  /// Opens files only to infer a schema.
-  Dataset<ColumnBatch> dataset() const;
+  const Dataset<ColumnBatch>& dataset() const;
+
+  // The same pipeline with one change; nothing where it is made already.
+  /// Keeps the source's elements in memory.
+  std::optional<DescribedPipeline> with_cache() const;
+  std::optional<DescribedPipeline> with_prefetch() const;
+  /// Leaves the number of threads of every stage to the tuner.
+  std::optional<DescribedPipeline> with_tuned_threads() const;
 };
 
 /// Iterates the pipeline for a time, a step a batch, and records it. Throws what next() throws.

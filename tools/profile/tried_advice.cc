@@ -43,18 +43,13 @@ class ScratchFolder {
 /// Returns the changed pipeline; empty where the file can't say the change.
 std::optional<DescribedPipeline> changed(const DescribedPipeline& pipeline,
                                          std::string_view change) {
-  DescribedPipeline other = pipeline;
   if (change.starts_with("a cache behind records") ||
       change.starts_with("a cache behind interleave")) {
-    other.cache = true;
-  } else if (change.starts_with("prefetch at the end")) {
-    other.prefetch = true;
-  } else if (change.starts_with("threads for")) {
-    other.threads.reset();
-  } else {
-    return std::nullopt;
+    return pipeline.with_cache();
   }
-  return other;
+  if (change.starts_with("prefetch at the end")) return pipeline.with_prefetch();
+  if (change.starts_with("threads for")) return pipeline.with_tuned_threads();
+  return std::nullopt;
 }
 
 }  // namespace

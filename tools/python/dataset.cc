@@ -8,7 +8,6 @@ namespace infeed::python {
 namespace {
 
 using describe::Description;
-using describe::Json;
 using describe::Objects;
 
 Objects objects_of(const nb::dict& dict) {
@@ -32,7 +31,7 @@ Description with_stage(const Description& before, const std::string& stage,
                        const nb::dict& objects) {
   std::vector<Description> copies;
   for (const Description* input : inputs) copies.push_back(*input);
-  return before.then(stage, Json::parse(options), copies, objects_of(objects));
+  return before.then(stage, options, copies, objects_of(objects));
 }
 
 nb::object cardinality_of(const Description& description) {

@@ -5,20 +5,19 @@
 #include "python/map_batches.h"
 #include "python/nanobind_headers.h"
 
-namespace infeed::python {
-namespace {
-
+// In no unnamed namespace: Python looks for the module's function by its name.
 NB_MODULE(_core, module) {
+  namespace python = infeed::python;
+  namespace describe = infeed::describe;
+  // Iterators of an exiting program may be left to the system (PyIterator::close).
+  nb::set_leak_warnings(false);
   module.attr("__version__") = INFEED_VERSION;
-  bind_errors(module);
-  bind_columns(module);
-  bind_random_keys(module);
-  bind_command(module);
+  python::bind_errors(module);
+  python::bind_columns(module);
+  python::bind_random_keys(module);
+  python::bind_command(module);
   describe::StageTable table = describe::native_stages();
-  add_python_stages(table);
-  bind_datasets(module, std::make_shared<const describe::StageTable>(std::move(table)));
-  bind_iterators(module);
+  python::add_python_stages(table);
+  python::bind_datasets(module, std::make_shared<const describe::StageTable>(std::move(table)));
+  python::bind_iterators(module);
 }
-
-}  // namespace
-}  // namespace infeed::python

@@ -201,6 +201,11 @@ nb::object iterate(const describe::Description& description, const nb::dict& giv
       throw Error(ErrorCode::invalid_argument, "iterate has no option '" + name + "'");
     }
   }
+  if (description.elements().kind() == describe::ElementKind::unparsed_row) {
+    throw Error(
+        ErrorCode::failed_precondition,
+        "rows are parsed in batches: put batch(n) behind parse (batch(1) gives single rows)");
+  }
   return nb::cast(std::make_unique<PyIterator>(description, std::move(options)));
 }
 

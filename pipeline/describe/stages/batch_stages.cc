@@ -7,7 +7,9 @@
 #include <infeed/pipeline/rebatch.h>
 #include <infeed/pipeline/unbatch.h>
 #include <infeed/pipeline/window.h>
+#include <infeed/records/inferred_schema.h>
 
+#include "describe/json.h"
 #include "describe/stages/enums.h"
 #include "describe/stages/stages.h"
 #include "infeed/error.h"
@@ -17,19 +19,22 @@ namespace infeed::describe {
 template <>
 struct OptionValue<PackedColumn> {
   static std::string type() { return "Mapping[str, Any]"; }
-  static Json write(const PackedColumn& column) {
+  static JsonText write(const PackedColumn& column) {
     Json json{{"name", column.name}};
     if (column.length != 0) json["length"] = column.length;
     if (column.padding != 0) json["padding"] = column.padding;
-    return json;
+    return text_of(json);
   }
-  static PackedColumn read(const Json& value, const std::string& place) {
-    if (value.is_string()) return {.name = value.get<std::string>()};
-    if (!value.is_object() || !value.contains("name")) {
+  static PackedColumn read(const JsonText& value, const std::string& place) {
+    const Json json = parsed(value);
+    if (json.is_string()) return {.name = json.get<std::string>()};
+    if (!json.is_object() || !json.contains("name")) {
       refuse_value(place, value, "a column's name, or {\"name\", \"length\", \"padding\"}");
     }
-    PackedColumn column{.name = OptionValue<std::string>::read(value["name"], place + ".name")};
-    for (const auto& [key, member] : value.items()) {
+    PackedColumn column{.name =
+                            OptionValue<std::string>::read(text_of(json["name"]), place + ".name")};
+    for (const auto& [key, of] : json.items()) {
+      const JsonText member = text_of(of);
       const std::string at = place + "." + key;
       if (key == "length") {
         column.length = OptionValue<std::int64_t>::read(member, at);
@@ -46,7 +51,7 @@ struct OptionValue<PackedColumn> {
 namespace {
 
 struct ParseStage {
-  ColumnSchema columns = {};
+  std::optional<ColumnSchema> columns = std::nullopt;
 };
 struct BatchStage : BatchRows {
   std::vector<std::string> fields = {};
@@ -72,6 +77,15 @@ Dataset<ColumnBatch> batched(const Dataset<T>& input, const BatchRows& rows,
          map([names = std::move(names)](const Batch<T>& values) {
            return as_columns(values, names);
          });
+}
+
+ColumnSchema inferred(const Elements& records) {
+  if (records.files.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "parse: these records don't come from record files, so their columns can't be "
+                "inferred: give them");
+  }
+  return ColumnSchema::from(infer_schema(records.files));
 }
 
 ColumnBatch columns_of_samples(const std::vector<TarSample>& samples,
@@ -208,7 +222,7 @@ void add_batch_stages(StageTable& table) {
            "Says which columns records have. batch() parses them, so stages between the two "
            "move records.",
            ParseStage{})
-      .required("columns", &ParseStage::columns, "The columns.")
+      .option("columns", &ParseStage::columns, "Without them inferred from the first records.")
       .makes([](const ParseStage& stage, const Making& making) {
         const auto* records = std::get_if<Dataset<Record>>(&making.input().dataset);
         if (records == nullptr || making.input().to_parse) {
@@ -217,8 +231,9 @@ void add_batch_stages(StageTable& table) {
                                   "input gives elements of the kind '{}'",
                                   to_string(making.input().kind())));
         }
-        ColumnParser parser(stage.columns);  // refuses what Examples can't fill
-        return Elements{.dataset = *records, .to_parse = stage.columns, .columns = stage.columns};
+        const ColumnSchema columns = stage.columns ? *stage.columns : inferred(making.input());
+        ColumnParser parser(columns);  // refuses what Examples can't fill
+        return Elements{.dataset = *records, .to_parse = columns, .columns = columns};
       });
   with_batch_options(
       table.add("batch", "Puts consecutive elements into batches of columns.", BatchStage{}))

@@ -9,6 +9,8 @@
 #include <infeed/describe/option_value.h>
 #include <infeed/pipeline/map.h>
 
+#include "describe/json.h"
+
 /// A stage that computes batches from batches.
 namespace infeed::describe {
 

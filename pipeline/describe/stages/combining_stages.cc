@@ -34,6 +34,7 @@ Elements of_kind(const Elements& like, AnyDataset dataset) {
   return Elements{.dataset = std::move(dataset),
                   .to_parse = like.to_parse,
                   .are_rows = like.are_rows,
+                  .files = like.files,
                   .columns = like.columns};
 }
 

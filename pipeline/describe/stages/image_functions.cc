@@ -20,10 +20,10 @@ struct EnumNames<image::Layout> {
 template <>
 struct OptionValue<std::array<float, 3>> {
   static std::string type() { return "Sequence[float]"; }
-  static Json write(const std::array<float, 3>& values) {
+  static JsonText write(const std::array<float, 3>& values) {
     return OptionValue<std::vector<float>>::write({values.begin(), values.end()});
   }
-  static std::array<float, 3> read(const Json& value, const std::string& place) {
+  static std::array<float, 3> read(const JsonText& value, const std::string& place) {
     const auto values = OptionValue<std::vector<float>>::read(value, place);
     if (values.size() != 3) refuse_value(place, value, "three numbers: red, green, blue");
     return {values[0], values[1], values[2]};
@@ -96,7 +96,7 @@ Json identity_of(const CropStage& stage) {
               stage.target.width,
               stage.target.height,
               to_string(stage.dtype),
-              OptionValue<image::Layout>::write(layout),
+              OptionValue<image::Layout>::write(layout).text(),
               mean,
               deviation,
               stage.random.area_min,

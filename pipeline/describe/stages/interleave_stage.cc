@@ -2,6 +2,7 @@
 
 #include <infeed/pipeline/interleave.h>
 
+#include "describe/json.h"
 #include "describe/stages/stages.h"
 #include "infeed/describe/description.h"
 #include "infeed/error.h"
@@ -19,7 +20,8 @@ class EachFile {
   EachFile(Json each, std::shared_ptr<const StageTable> table, std::string place)
       : each_(std::move(each)), table_(std::move(table)), place_(std::move(place)) {
     if (!each_.is_array() || each_.empty() || !each_.front().is_object()) {
-      refuse_value(place_, each_, "a list of stages that begins with a source without \"files\"");
+      refuse_value(place_, text_of(each_),
+                   "a list of stages that begins with a source without \"files\"");
     }
     if (each_.front().contains("files")) {
       throw Error(ErrorCode::invalid_argument,
@@ -59,6 +61,7 @@ Elements interleaved(const InterleaveStage& stage, const Making& making) {
         return Elements{.dataset = *files | interleave(describe, stage),
                         .to_parse = like.to_parse,
                         .are_rows = like.are_rows,
+                        .files = making.input().files,
                         .columns = like.columns};
       },
       like.dataset);
@@ -69,8 +72,8 @@ Elements interleaved(const InterleaveStage& stage, const Making& making) {
 template <>
 struct OptionValue<Json> {
   static std::string type() { return "Callable[[str], Dataset]"; }
-  static Json write(const Json& value) { return value; }
-  static Json read(const Json& value, const std::string&) { return value; }
+  static JsonText write(const Json& value) { return text_of(value); }
+  static Json read(const JsonText& value, const std::string&) { return parsed(value); }
 };
 
 void add_interleave(StageTable& table) {

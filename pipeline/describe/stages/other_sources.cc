@@ -5,6 +5,7 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/tar.h>
 #include <infeed/pipeline/unbatch.h>
+#include <infeed/records/files.h>
 
 #include "describe/stages/enums.h"
 #include "describe/stages/stages.h"
@@ -100,8 +101,11 @@ void add_other_sources(StageTable& table) {
       .option("reshuffle_each_iteration", &FilesStage::reshuffle_each_iteration,
               "Whether each pass has another order.")
       .makes([](const FilesStage& stage, const Making&) {
-        return stage.pattern.read(
-            [&](const auto& names) { return Elements{infeed::files(names, stage)}; });
+        return stage.pattern.read([&](const auto& names) {
+          return Elements{.dataset = infeed::files(names, stage),
+                          .files = stage.pattern.pattern ? match_files(*stage.pattern.pattern)
+                                                         : stage.pattern.names};
+        });
       });
   with_npy_options(table.add("npy", "Reads the rows of arrays that numpy.save wrote.", NpyStage{},
                              StageRole::source))

@@ -2,6 +2,7 @@
 #include <infeed/pipeline/indexed_records.h>
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/records.h>
+#include <infeed/records/files.h>
 
 #include "describe/stages/enums.h"
 #include "describe/stages/stages.h"
@@ -22,6 +23,10 @@ struct FixedLengthRecordsStage : FixedLengthRecordsOptions {
   Files files = {};
   Count record_bytes = 1;
 };
+
+std::vector<std::string> matched(const Files& files) {
+  return files.pattern ? match_files(*files.pattern) : files.names;
+}
 
 constexpr const char* kFiles = "A pattern of file names, or a list of names in order.";
 constexpr const char* kCompression = "How the files are compressed; recognised by content.";
@@ -49,8 +54,9 @@ void add_record_sources(StageTable& table) {
       .option("manifest", &RecordsStage::manifest,
               "Whether the record counts of the manifest are compared.")
       .makes([](const RecordsStage& stage, const Making&) {
-        return stage.files.read(
-            [&](const auto& files) { return Elements{infeed::records(files, stage)}; });
+        return stage.files.read([&](const auto& files) {
+          return Elements{.dataset = infeed::records(files, stage), .files = matched(stage.files)};
+        });
       });
   table
       .add("indexed_records",
@@ -62,8 +68,10 @@ void add_record_sources(StageTable& table) {
               "What to do about files without an index.")
       .option("open_files_max", &IndexedRecordsStage::open_files_max, "The most open files.")
       .makes([](const IndexedRecordsStage& stage, const Making&) {
-        return stage.files.read(
-            [&](const auto& files) { return Elements{infeed::indexed_records(files, stage)}; });
+        return stage.files.read([&](const auto& files) {
+          return Elements{.dataset = infeed::indexed_records(files, stage),
+                          .files = matched(stage.files)};
+        });
       });
   table
       .add("lines", "Reads the lines of text files, one file after the other.", LinesStage{},

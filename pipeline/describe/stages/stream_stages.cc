@@ -50,12 +50,12 @@ void add_counted(StageTable& table, const char* name, const char* doc, const cha
 template <>
 struct OptionValue<BufferSize> {
   static std::string type() { return "int | Literal['whole_input']"; }
-  static Json write(BufferSize size) {
-    if (size.count == whole_input) return "whole_input";
-    return size.count.value();
+  static JsonText write(BufferSize size) {
+    if (size.count == whole_input) return JsonText::of("whole_input");
+    return JsonText::of(size.count.value());
   }
-  static BufferSize read(const Json& value, const std::string& place) {
-    if (value == "whole_input") return {whole_input};
+  static BufferSize read(const JsonText& value, const std::string& place) {
+    if (value == JsonText::of("whole_input")) return {whole_input};
     return {OptionValue<Count>::read(value, place)};
   }
 };

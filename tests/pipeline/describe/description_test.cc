@@ -31,6 +31,7 @@ std::vector<std::string> pipelines() {
           {"name": "tokens", "kind": "ragged", "dtype": "int32"}]})";
   return {
       records,
+      records + R"(, {"stage": "parse"},)" + batch,
       R"({"stage": "records", "files": ["@/a.tfrecord"], "verify": "lengths", "parallelism": 1},)" +
           batch,
       R"({"stage": "indexed_records", "files": "@/*.tfrecord", "without_index": "scan"},
@@ -164,7 +165,7 @@ std::string list_of_stages() {
       for (std::size_t at = 0; (at = type.find('|', at)) != type.npos; at += 2)
         type.insert(at, 1, '\\');
       text += fmt::format("| `{}` | {} | {} | {} |\n", option.name, type,
-                          option.is_required ? "(required)" : "`" + option.preset.dump() + "`",
+                          option.is_required ? "(required)" : "`" + option.preset.text() + "`",
                           option.doc);
     }
   }
@@ -278,8 +279,8 @@ TEST_F(Descriptions, HoldObjectsBesideTheirText) {
   const auto list = std::make_shared<std::vector<std::int64_t>>(3, 7);
   const Description description =
       Description(shared)
-          .then("numbers", {{"list", {{"object", "mine"}}}}, {}, {{"mine", list}})
-          .then("take", {{"count", 2}});
+          .then("numbers", R"({"list": {"object": "mine"}})", {}, {{"mine", list}})
+          .then("take", R"({"count": 2})");
   EXPECT_EQ(std::get<Dataset<std::int64_t>>(description.elements().dataset).count(), 2u);
   EXPECT_EQ(error_of([&] { description.to_json(); }).code(), ErrorCode::failed_precondition);
   const std::string text = description.to_json(true);

@@ -103,10 +103,11 @@ TEST_F(ProfileCommand, SaysWhatAFileIsThatIsNoRecording) {
 }
 
 TEST_F(ProfileCommand, RunsAPipelineThatAFileDescribes) {
-  const std::string pipeline = written(
-      "pipeline.json", fmt::format(R"({{"records": ["{}"], "shuffle": {{"buffer": 100, "seed": 1}},
-      "batch": 20, "prefetch": true, "step_us": 500}})",
-                                   record_file()));
+  const std::string pipeline = written("pipeline.json", fmt::format(R"({{"stages": [
+      {{"stage": "records", "files": ["{}"]}}, {{"stage": "shuffle", "buffer": 100, "seed": 1}},
+      {{"stage": "repeat"}}, {{"stage": "parse"}}, {{"stage": "batch", "size": 20}},
+      {{"stage": "prefetch"}}], "step_us": 500}})",
+                                                                    record_file()));
   const std::string file = folder_.file("described.profile");
   const auto ended = test::run_infeed({"profile", file, "--pipeline", pipeline, "--seconds", "0.5",
                                        "--json", folder_.file("report.json"), "--html",
@@ -122,7 +123,9 @@ TEST_F(ProfileCommand, RunsAPipelineThatAFileDescribes) {
 TEST_F(ProfileCommand, TriesWhatItAdvises) {
   const std::string pipeline =
       written("pipeline.json",
-              fmt::format(R"({{"records": "{}", "batch": 20, "threads": 1, "step_us": 300}})",
+              fmt::format(R"({{"stages": [{{"stage": "records", "files": "{}", "parallelism": 1}},
+                  {{"stage": "repeat"}}, {{"stage": "parse"}},
+                  {{"stage": "batch", "size": 20, "parallelism": 1}}], "step_us": 300}})",
                           record_file()));
   const auto ended = test::run_infeed({"profile", folder_.file("tried.profile"), "--pipeline",
                                        pipeline, "--seconds", "0.4", "--try", "--no-color"});
@@ -132,17 +135,32 @@ TEST_F(ProfileCommand, TriesWhatItAdvises) {
 TEST_F(ProfileCommand, NamesWhatIsWrongWithAPipeline) {
   const auto parse = [](const std::string& json) { DescribedPipeline::parse(json, "p.json"); };
   expect_refused([&] { (void)(parse("{")); }, "the pipeline is no JSON");
-  expect_refused([&] { (void)(parse("[]")); }, "the pipeline is no object");
-  expect_refused([&] { (void)(parse("{}")); }, "has no \"records\"");
-  expect_refused([&] { (void)(parse(R"({"records": "a", "bach": 3})")); },
-                 "has a member \"bach\"; there are");
-  expect_refused([&] { (void)(parse(R"({"records": "a", "batch": 0})")); },
-                 "\"batch\": 0; give a whole number");
-  expect_refused([&] { (void)(parse(R"({"records": "a", "shuffle": {}})")); },
-                 "shuffle has no \"buffer\"");
-  expect_refused([&] { (void)(parse(R"({"records": "a", "cache": 1})")); }, "give true or false");
-  expect_refused([&] { (void)(parse(R"({"records": "a", "step_us": 60000001})")); },
-                 "\"step_us\": 60000001; give a whole number from 0 to 60000000");
+  expect_refused([&] { (void)(parse("[]")); }, "$ is []; it must be an object");
+  expect_refused([&] { (void)(parse("{}")); }, "$ has no \"stages\"");
+  expect_refused([&] { (void)(parse(R"({"stages": [{"stage": "range", "stp": 3}]})")); },
+                 "range has no option 'stp' ($.stages[0].stp); did you mean 'step'?");
+  expect_refused([&] { (void)(parse(R"({"stages": [{"stage": "range", "stop": 3}]})")); },
+                 "a training step takes batches");
+  expect_refused([&] { (void)(parse(R"({"stages": [], "step_us": 60000001})")); },
+                 "$.step_us is 60000001; it must be a whole number from 0 to 60000000");
+}
+
+TEST_F(ProfileCommand, ChangesAPipelineAsItAdvises) {
+  const auto pipeline = DescribedPipeline::parse(
+      fmt::format(R"({{"stages": [{{"stage": "records", "files": "{}", "parallelism": 1}},
+          {{"stage": "parse"}}, {{"stage": "batch", "size": 20}}]}})",
+                  record_file()),
+      "p.json");
+  const auto stages = [](const std::optional<DescribedPipeline>& changed) {
+    return changed ? changed->description.text() : "";
+  };
+  EXPECT_NE(stages(pipeline.with_cache()).find("| cache() | parse()"), std::string::npos);
+  EXPECT_FALSE(pipeline.with_cache()->with_cache());
+  EXPECT_NE(stages(pipeline.with_prefetch()).find("batch(size=20) | prefetch()"),
+            std::string::npos);
+  EXPECT_FALSE(pipeline.with_prefetch()->with_prefetch());
+  EXPECT_EQ(stages(pipeline.with_tuned_threads()).find("parallelism"), std::string::npos);
+  EXPECT_FALSE(pipeline.with_tuned_threads()->with_tuned_threads());
 }
 
 TEST_F(ProfileCommand, RecordsAProgramThatItStarts) {

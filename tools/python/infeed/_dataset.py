@@ -107,7 +107,7 @@ def _signature(kind, first):
                 option["name"], inspect.Parameter.KEYWORD_ONLY,
                 default=option.get("default", inspect.Parameter.empty),
                 annotation=option["type"]))
-    if kind["name"] in ("repeat", "prefetch"):  # a single number needs no name
+    if kind["name"] in ("repeat", "prefetch", "parse"):  # a single option needs no name
         named[0] = named[0].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return inspect.Signature(parameters + named)
 
@@ -396,3 +396,14 @@ for _kind in _KINDS.values():
     else:
         setattr(Dataset, _kind["name"], _make_stage_method(_kind))
         setattr(EachFile, _kind["name"], _make_stage_method(_kind))
+
+
+def range(start, stop=None, step=1, *, name=None):  # noqa: A001: the name in C++ and tf.data
+    """Gives the integers from start up to but not including stop: range(stop) or range(start, stop)."""
+    if stop is None:
+        start, stop = 0, start
+    options = {"stop": int(stop), "start": int(start), "step": int(step), "name": name}
+    return Dataset(_core.empty())._then("range", options)
+
+
+SOURCES["range"] = range

@@ -7,6 +7,7 @@ they have no name, so nothing of them stays behind, however a process ends. A pi
 import atexit
 import mmap
 import multiprocessing
+import multiprocessing.reduction
 import os
 import pickle
 import queue
@@ -83,13 +84,26 @@ def _columns_of(batch):
     return dict(batch.numpy()) if hasattr(batch, "numpy") else dict(batch)
 
 
+class _Inherited:
+    """A descriptor that the process gets when it starts."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+
+    def __reduce__(self):
+        return (_area_of, (multiprocessing.reduction.DupFd(self.descriptor),))
+
+
+def _area_of(duplicate):
+    return _Area(duplicate.detach())
+
+
 def _work(function, connection, requests, replies):
     """A process's loop: until its parent goes, however that ends."""
     import infeed
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     call = BatchFunction(pickle.loads(function))
-    requests, replies = (_Area(area.detach()) for area in (requests, replies))
     while True:
         try:
             message, high, low = connection.recv()
@@ -122,8 +136,8 @@ class _Worker:
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
             target=_work, daemon=True, name="infeed map_batches",
-            args=(function, theirs, multiprocessing.reduction.DupFd(self._requests.descriptor),
-                  multiprocessing.reduction.DupFd(self._replies.descriptor)))
+            args=(function, theirs, _Inherited(self._requests.descriptor),
+                  _Inherited(self._replies.descriptor)))
         self._process.start()
         theirs.close()
 

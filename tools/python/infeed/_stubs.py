@@ -69,7 +69,8 @@ def _written(function, indent):
 def stub():
     text = _HEAD
     for source in infeed.SOURCES.values():
-        text += "\n" + _shown(source, "")
+        shown = _shown if hasattr(source, "__signature__") else _written
+        text += "\n" + shown(source, "")
     text += "\nclass Dataset:\n"
     for name, member in vars(_dataset.Dataset).items():
         if isinstance(member, property):

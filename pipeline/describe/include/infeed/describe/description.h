@@ -35,11 +35,11 @@ class Description {
   static Description from_json(std::string_view text, std::shared_ptr<const StageTable> table,
                                const Objects& objects = {});
 
-  /// Returns the description with one more stage. `options` are those of the JSON form.
-  Description then(const std::string& stage, const Json& options,
+  /// Returns the description with one more stage. `options` is an object in JSON.
+  Description then(const std::string& stage, std::string_view options = "{}",
                    const std::vector<Description>& inputs = {}, const Objects& objects = {}) const;
 
-  bool is_empty() const { return stages_.empty(); }
+  bool is_empty() const { return stages_ == nullptr; }
   /// Throws failed_precondition if there are no stages.
   const Elements& elements() const;
   /// Returns the JSON form. Throws failed_precondition if a stage has an object, unless they are
@@ -53,18 +53,14 @@ class Description {
   std::uint64_t fingerprint() const;
   const Objects& objects() const { return objects_; }
 
-  bool operator==(const Description& other) const { return stages_ == other.stages_; }
+  bool operator==(const Description& other) const;
 
  private:
-  Description added(const std::string& stage, const Json& options,
-                    const std::vector<Description>& inputs, const Objects& objects,
-                    const std::string& place) const;
-  static Description read_stages(const Json& stages, const std::string& place,
-                                 const std::shared_ptr<const StageTable>& table,
-                                 const Objects& objects);
+  class Stages;  // the JSON of the stages
+  class Reader;
 
   std::shared_ptr<const StageTable> table_;
-  Json stages_ = Json::array();
+  std::shared_ptr<const Stages> stages_;  ///< null if there are none
   std::shared_ptr<const Elements> elements_;
   Objects objects_;
 };

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/detail/column_batch_element.h>
@@ -59,6 +61,8 @@ struct Elements {
   /// given, replaces the source's.
   std::function<Dataset<ColumnBatch>(const BatchRows& options, const ColumnSchema* schema)>
       batch_at_source = {};
+  /// The files that records come from, for parse() to infer columns from.
+  std::vector<std::string> files = {};
   /// The columns of batches and rows, if they are known before the run.
   std::optional<ColumnSchema> columns = std::nullopt;
 

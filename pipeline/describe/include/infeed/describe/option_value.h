@@ -3,7 +3,6 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,10 +19,32 @@
 /// (EnumNames).
 namespace infeed::describe {
 
-using Json = nlohmann::ordered_json;
+/// A value as JSON text.
+class JsonText {
+ public:
+  JsonText() = default;  ///< null
+  explicit JsonText(std::string text) : text_(std::move(text)) {}
+  static JsonText of(bool value) { return JsonText(value ? "true" : "false"); }
+  static JsonText of(std::int64_t value) { return JsonText(std::to_string(value)); }
+  static JsonText of(std::uint64_t value) { return JsonText(std::to_string(value)); }
+  static JsonText of(double value);
+  static JsonText of(float value);
+  static JsonText of(std::string_view value);
+  static JsonText of(const char* value) { return of(std::string_view(value)); }
+  static JsonText list(const std::vector<JsonText>& items);
+
+  bool is_null() const { return text_ == "null"; }
+  /// Returns the items of a list. Throws an Error that names the place if it is none.
+  std::vector<JsonText> items(const std::string& place) const;
+  const std::string& text() const { return text_; }
+  bool operator==(const JsonText&) const = default;
+
+ private:
+  std::string text_ = "null";
+};
 
 /// Throws Error(invalid_argument): "$.stages[1].buffer is "x"; it must be a whole number".
-[[noreturn]] void refuse_value(const std::string& place, const Json& value,
+[[noreturn]] void refuse_value(const std::string& place, const JsonText& value,
                                std::string_view expected);
 
 /// A pattern of file names, or a list of names.
@@ -59,94 +80,94 @@ struct OptionValue;
 template <>
 struct OptionValue<bool> {
   static std::string type() { return "bool"; }
-  static Json write(bool value) { return value; }
-  static bool read(const Json& value, const std::string& place);
+  static JsonText write(bool value) { return JsonText::of(value); }
+  static bool read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<std::int64_t> {
   static std::string type() { return "int"; }
-  static Json write(std::int64_t value) { return value; }
-  static std::int64_t read(const Json& value, const std::string& place);
+  static JsonText write(std::int64_t value) { return JsonText::of(value); }
+  static std::int64_t read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<std::uint64_t> {
   static std::string type() { return "int"; }
-  static Json write(std::uint64_t value) { return value; }
-  static std::uint64_t read(const Json& value, const std::string& place);
+  static JsonText write(std::uint64_t value) { return JsonText::of(value); }
+  static std::uint64_t read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<Count> {
   static std::string type() { return "int"; }
-  static Json write(Count value) { return value.value(); }
-  static Count read(const Json& value, const std::string& place);
+  static JsonText write(Count value) { return JsonText::of(value.value()); }
+  static Count read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<Tuned> {
   static std::string type() { return "int | Literal['autotune']"; }
-  static Json write(Tuned value);
-  static Tuned read(const Json& value, const std::string& place);
+  static JsonText write(Tuned value);
+  static Tuned read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<double> {
   static std::string type() { return "float"; }
-  static Json write(double value) { return value; }
-  static double read(const Json& value, const std::string& place);
+  static JsonText write(double value) { return JsonText::of(value); }
+  static double read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<float> {
   static std::string type() { return "float"; }
-  static Json write(float value);
-  static float read(const Json& value, const std::string& place);
+  static JsonText write(float value) { return JsonText::of(value); }
+  static float read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<std::string> {
   static std::string type() { return "str"; }
-  static Json write(const std::string& value) { return value; }
-  static std::string read(const Json& value, const std::string& place);
+  static JsonText write(const std::string& value) { return JsonText::of(value); }
+  static std::string read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<Files> {
   static std::string type() { return "str | Sequence[str]"; }
-  static Json write(const Files& value);
-  static Files read(const Json& value, const std::string& place);
+  static JsonText write(const Files& value);
+  static Files read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<ColumnSchema> {
   static std::string type() { return "Schema"; }
-  static Json write(const ColumnSchema& value);
-  static ColumnSchema read(const Json& value, const std::string& place);
+  static JsonText write(const ColumnSchema& value);
+  static ColumnSchema read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<DType> {
   static std::string type() { return "str"; }
-  static Json write(DType value) { return to_string(value); }
-  static DType read(const Json& value, const std::string& place);
+  static JsonText write(DType value) { return JsonText::of(to_string(value)); }
+  static DType read(const JsonText& value, const std::string& place);
 };
 
 template <>
 struct OptionValue<ObjectId> {
   static std::string type() { return "object"; }
-  static Json write(const ObjectId& value) { return Json{{"object", value.id}}; }
-  static ObjectId read(const Json& value, const std::string& place);
+  static JsonText write(const ObjectId& value);
+  static ObjectId read(const JsonText& value, const std::string& place);
 };
 
 template <class T>
 struct OptionValue<std::optional<T>> {
   static std::string type() { return OptionValue<T>::type() + " | None"; }
-  static Json write(const std::optional<T>& value) {
-    return value ? OptionValue<T>::write(*value) : Json();
+  static JsonText write(const std::optional<T>& value) {
+    return value ? OptionValue<T>::write(*value) : JsonText();
   }
-  static std::optional<T> read(const Json& value, const std::string& place) {
+  static std::optional<T> read(const JsonText& value, const std::string& place) {
     if (value.is_null()) return std::nullopt;
     return OptionValue<T>::read(value, place);
   }
@@ -155,15 +176,14 @@ struct OptionValue<std::optional<T>> {
 template <class T>
 struct OptionValue<std::vector<T>> {
   static std::string type() { return "Sequence[" + OptionValue<T>::type() + "]"; }
-  static Json write(const std::vector<T>& values) {
-    Json list = Json::array();
-    for (const T& value : values) list.push_back(OptionValue<T>::write(value));
-    return list;
+  static JsonText write(const std::vector<T>& values) {
+    std::vector<JsonText> items;
+    for (const T& value : values) items.push_back(OptionValue<T>::write(value));
+    return JsonText::list(items);
   }
-  static std::vector<T> read(const Json& value, const std::string& place) {
-    if (!value.is_array()) refuse_value(place, value, "a list");
+  static std::vector<T> read(const JsonText& value, const std::string& place) {
     std::vector<T> values;
-    for (const Json& item : value) {
+    for (const JsonText& item : value.items(place)) {
       values.push_back(
           OptionValue<T>::read(item, place + "[" + std::to_string(values.size()) + "]"));
     }
@@ -172,7 +192,7 @@ struct OptionValue<std::vector<T>> {
 };
 
 /// Returns the place of the text among the names. Throws an Error that lists them.
-std::size_t place_of_name(const Json& value, const std::string& place,
+std::size_t place_of_name(const JsonText& value, const std::string& place,
                           std::span<const std::string_view> names);
 
 template <class Enum>
@@ -190,13 +210,13 @@ struct OptionValue<Enum> {
     }
     return "Literal[" + list + "]";
   }
-  static Json write(Enum wanted) {
+  static JsonText write(Enum wanted) {
     for (const auto& [value, name] : EnumNames<Enum>::kNames) {
-      if (value == wanted) return name;
+      if (value == wanted) return JsonText::of(name);
     }
     return {};
   }
-  static Enum read(const Json& value, const std::string& place) {
+  static Enum read(const JsonText& value, const std::string& place) {
     return EnumNames<Enum>::kNames[place_of_name(value, place, names())].first;
   }
 };

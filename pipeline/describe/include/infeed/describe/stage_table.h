@@ -30,7 +30,7 @@ class StageTable;
 /// Things that JSON can't hold, by their ids.
 using Objects = std::map<std::string, std::shared_ptr<void>>;
 
-/// What a stage is made from besides its options.
+/// The things that a stage is made from besides its options.
 struct Making {
   std::vector<Elements> inputs;  ///< the pipeline before, then those of "inputs"
   const StageTable& table;
@@ -54,9 +54,9 @@ struct StageOption {
   std::string type;  ///< as Python writes it
   std::string doc;
   bool is_required = false;
-  Json preset = {};  ///< the value that is left out
-  std::function<void(void* options, const Json& value, const std::string& place)> read = {};
-  std::function<Json(const void* options)> write = {};
+  JsonText preset = {};  ///< the value that is left out
+  std::function<void(void* options, const JsonText& value, const std::string& place)> read = {};
+  std::function<JsonText(const void* options)> write = {};
 };
 
 struct StageKind {
@@ -92,7 +92,7 @@ class AddedStage {
   template <class Owner>
   AddedStage& tuned(std::string name, Count Owner::*member, std::string doc) {
     StageOption added = begun<Tuned>(std::move(name), std::move(doc));
-    added.read = [member](void* options, const Json& value, const std::string& place) {
+    added.read = [member](void* options, const JsonText& value, const std::string& place) {
       static_cast<Options*>(options)->*member = OptionValue<Tuned>::read(value, place).value;
     };
     added.write = [member](const void* options) {
@@ -104,7 +104,7 @@ class AddedStage {
   template <class T, class Reach>
   AddedStage& reached(std::string name, std::string doc, Reach reach) {
     StageOption added = begun<T>(std::move(name), std::move(doc));
-    added.read = [reach](void* options, const Json& value, const std::string& place) {
+    added.read = [reach](void* options, const JsonText& value, const std::string& place) {
       reach(*static_cast<Options*>(options)) = OptionValue<T>::read(value, place);
     };
     added.write = [reach](const void* options) {

@@ -1,0 +1,267 @@
+"""Datasets as values, their errors, Python functions on batches, and iterators from close to statistics."""
+
+import asyncio
+import inspect
+import json
+import math
+import os
+import pathlib
+import pickle
+import signal
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import infeed
+import data
+
+
+def scaled(batch, rng):
+    """For processes it must have a name in a module."""
+    return {"x": batch["value"].numpy() + rng.integers(0, 1000), "pid": np.full(len(batch["value"]), os.getpid())}
+
+
+def failing(batch):
+    if 4 in batch["value"].numpy():
+        raise ValueError("four")
+    return {"x": batch["value"].numpy()}
+
+
+def dying(batch):
+    if 4 in batch["value"].numpy():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"x": batch["value"].numpy()}
+
+
+def values_of(dataset, name="x"):
+    return [batch[name].to_pylist() for batch in dataset]
+
+
+class Descriptions(unittest.TestCase):
+    def test_print_compare_pickle_and_come_back_from_json(self):
+        dataset = infeed.range(100).shuffle(10, seed=3).batch(7, drop_remainder=True).prefetch()
+        self.assertEqual(repr(dataset), "<infeed.Dataset range(stop=100) | shuffle(buffer=10, seed=3) | "
+                         "batch(size=7, drop_remainder=true) | prefetch()>")
+        again = infeed.from_json(dataset.to_json())
+        self.assertEqual(again, dataset)
+        self.assertEqual(hash(again), hash(dataset))
+        self.assertEqual(pickle.loads(pickle.dumps(dataset)), dataset)
+        self.assertEqual(again.fingerprint, dataset.fingerprint)
+        self.assertNotEqual(dataset, infeed.range(100).shuffle(10, seed=4).batch(7, drop_remainder=True).prefetch())
+        self.assertEqual(values_of(again.iterate(epoch=0), "value"), values_of(dataset.iterate(epoch=0), "value"))
+
+    def test_have_a_length_or_say_why_not(self):
+        self.assertEqual(len(infeed.range(100).batch(7)), 15)
+        self.assertEqual(infeed.counter().cardinality, math.inf)
+        with self.assertRaisesRegex(TypeError, "infinite"):
+            len(infeed.counter())
+        self.assertEqual(len(list(infeed.range(5))), 5)
+
+    def test_know_kinds_and_columns(self):
+        self.assertEqual(infeed.range(3).element_kind, "integer")
+        rows = infeed.from_numpy({"x": np.zeros((4, 2), np.float32), "t": [b"a", b"b", b"c", b"d"]})
+        self.assertEqual(rows.element_kind, "row")
+        spec = rows.batch(2).element_spec
+        self.assertEqual((spec["x"].dtype, spec["x"].shape), ("float32", (2,)))
+        self.assertEqual(spec["t"].kind, "bytes")
+        self.assertEqual(list(infeed.range(2, 8, 3)), [2, 5])
+
+    def test_functions_have_help(self):
+        for function in [infeed.records, infeed.Dataset.shuffle, infeed.Dataset.batch]:
+            self.assertGreater(len(inspect.getdoc(function)), 60)
+            self.assertIn("name", inspect.signature(function).parameters)
+        self.assertEqual(list(inspect.signature(infeed.Dataset.shuffle).parameters)[:3], ["self", "buffer", "seed"])
+
+    def test_mistakes_name_what_is_wrong(self):
+        mistakes = [
+            (lambda: infeed.range(5).shuffle("x"), infeed.Error, 'shuffle.buffer is "x"; it must be a whole number'),
+            (lambda: infeed.range(5).shuffle(), TypeError, "buffer"),
+            (lambda: infeed.range(5).shuffle(5, sed=1), TypeError, "its options are buffer, seed"),
+            (lambda: infeed.range(5).batch(2).batch(2), infeed.Error, "rebatch cuts them anew"),
+            (lambda: infeed.records("no-such-*.tfrecord"), infeed.Error, "no-such"),
+            (lambda: infeed.read("file.unknown"), infeed.Error, "doesn't say what kind of file"),
+            (lambda: infeed.from_json("{"), infeed.Error, "no JSON"),
+            (lambda: infeed.from_json('{"stages": [{"stage": "rang"}]}'), infeed.Error, r"\$.stages\[0\].stage"),
+            (lambda: infeed.range(5).map(abs), infeed.Error, "map_batches"),
+            (lambda: infeed.from_generator(iter([])), infeed.Error, "the function that returns the generator"),
+            (lambda: infeed.range(5).batch(1).map_batches(abs).prefetch(), infeed.Error, "must be the last stage"),
+            (lambda: infeed.range(5).batch(1).map_batches(abs, where="gpu"), infeed.Error, "'thread' and 'process'"),
+            (lambda: infeed.range(5).batch(1).map_batches(abs, where="thread").to_json(), infeed.Error, "pickle"),
+        ]
+        for make, kind, text in mistakes:
+            with self.subTest(text=text), self.assertRaisesRegex(kind, text):
+                make()
+
+
+class Errors(unittest.TestCase):
+    def test_name_code_stage_file_and_place(self):
+        with tempfile.TemporaryDirectory() as folder:
+            data.make(folder)
+            name = os.path.join(folder, "images.tfrecord-00000-of-00004")
+            with open(name, "r+b") as file:
+                file.seek(300)
+                file.write(b"\xff" * 20)
+            iterator = iter(infeed.records([name]))
+            with self.assertRaises(infeed.Error) as raised:
+                for _ in iterator:
+                    pass
+            error = raised.exception
+            self.assertEqual((error.code, error.file, error.is_terminal), ("data_loss", name, False))
+            self.assertGreaterEqual(error.record, 1)
+            self.assertGreater(error.offset, 0)
+            self.assertIn("records", error.stage)
+            self.assertIsNone(next(iterator, None), "the iteration goes on behind an error")
+            copy = pickle.loads(pickle.dumps(error))
+            self.assertEqual((copy.code, copy.record, str(copy)), (error.code, error.record, str(error)))
+
+    def test_rows_without_batch_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            data.make(folder)
+            rows = infeed.records(os.path.join(folder, "images.tfrecord-*")).parse(data.SCHEMA)
+            with self.assertRaisesRegex(infeed.Error, "put batch"):
+                iter(rows)
+            inferred = next(iter(infeed.records(os.path.join(folder, "images.tfrecord-*")).parse().batch(4)))
+            self.assertEqual(sorted(inferred), ["image", "label", "tokens"])
+
+    def test_an_iterator_does_not_pickle(self):
+        with self.assertRaisesRegex(infeed.Error, "pickle the dataset"):
+            pickle.dumps(iter(infeed.range(3)))
+
+
+class Functions(unittest.TestCase):
+    def test_give_the_same_everywhere(self):
+        batches = infeed.range(100).batch(7)
+        expected = None
+        for options in [{}, {"where": "thread"}, {"where": "thread", "workers": 3},
+                        {"where": "process", "workers": 2}]:
+            dataset = batches.map_batches(scaled, seed=5, **options)
+            for epoch in [0, 1]:
+                values = values_of(dataset.iterate(epoch=epoch))
+                if expected is None:
+                    expected = {}
+                self.assertEqual(values, expected.setdefault(epoch, values), options)
+        self.assertNotEqual(expected[0], expected[1])
+        pids = {pid for part in values_of(batches.map_batches(scaled, where="process", workers=2), "pid")
+                for pid in part}
+        self.assertNotIn(os.getpid(), pids)
+
+    def test_errors_take_one_batchs_place(self):
+        for where in ["thread", "process"]:
+            iterator = iter(infeed.range(10).batch(3).map_batches(failing, where=where))
+            self.assertEqual(next(iterator)["x"].to_pylist(), [0, 1, 2])
+            with self.assertRaisesRegex(infeed.Error, "ValueError: four") as raised:
+                next(iterator)
+            self.assertEqual(raised.exception.code, "user_function")
+            self.assertIsInstance(raised.exception.__cause__, ValueError)
+            self.assertEqual([batch["x"].to_pylist() for batch in iterator], [[6, 7, 8], [9]])
+
+    def test_a_process_that_dies_is_replaced(self):
+        iterator = iter(infeed.range(10).batch(3).map_batches(dying, where="process"))
+        next(iterator)
+        with self.assertRaisesRegex(infeed.Error, "exit code -9"):
+            next(iterator)
+        self.assertEqual([batch["x"].to_pylist() for batch in iterator], [[6, 7, 8], [9]])
+
+    def test_the_consumers_may_return_anything(self):
+        self.assertEqual(list(infeed.range(4).batch(2).map_batches(lambda batch: batch["value"].to_pylist())),
+                         [[0, 1], [2, 3]])
+
+    def test_generators_begin_anew_each_pass(self):
+        dataset = infeed.from_generator(lambda: ({"x": [i]} for i in range(3)))
+        self.assertEqual(values_of(dataset), [[0], [1], [2]])
+        self.assertEqual(values_of(dataset.repeat(2)), [[0], [1], [2]] * 2)
+
+        def broken():
+            yield {"x": [1]}
+            raise KeyError("gone")
+
+        iterator = iter(infeed.from_generator(broken))
+        next(iterator)
+        with self.assertRaisesRegex(infeed.Error, "KeyError"):
+            next(iterator)
+
+
+class Iterators(unittest.TestCase):
+    def test_go_on_from_a_state_and_close(self):
+        dataset = infeed.range(50).shuffle(9, seed=1).batch(5)
+        with iter(dataset) as iterator:
+            self.assertEqual(len(iterator), 10)
+            next(iterator)
+            state = iterator.state_dict()
+            rest = values_of(iterator, "value")
+            iterator.load_state_dict(json.loads(json.dumps(state)))
+            self.assertEqual(iterator.position, 1)
+            self.assertEqual(values_of(iterator, "value"), rest)
+            self.assertEqual(values_of(dataset.iterate(resume=state), "value"), rest)
+        self.assertTrue(iterator.is_closed)
+        with self.assertRaisesRegex(infeed.Error, "closed"):
+            next(iterator)
+
+    def test_passes_have_orders_of_their_own(self):
+        dataset = infeed.range(50).shuffle(50, seed=1)
+        first, second = list(dataset), list(dataset)
+        self.assertNotEqual(first, second)
+        self.assertEqual(list(dataset.iterate(epoch=0)), first)
+
+    def test_save_to_orbax(self):
+        class Awaited:
+            def __init__(self, path):
+                self.path = path
+
+            async def await_creation(self):
+                return self.path
+
+        async def save_and_load(folder):
+            iterator = iter(infeed.range(9))
+            next(iterator)
+            await (await iterator.save(Awaited(folder)))
+            other = iter(infeed.range(9))
+            await (await other.load(folder))
+            return next(other)
+
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(asyncio.run(save_and_load(pathlib.Path(folder))), 1)
+
+    def test_statistics_tuning_and_recording(self):
+        with tempfile.TemporaryDirectory() as folder:
+            iterator = infeed.range(10_000).batch(10).prefetch().iterate(recording=os.path.join(folder, "run"))
+            for _ in iterator:
+                pass
+            statistics = iterator.statistics()
+            self.assertEqual([stage["stage"] for stage in statistics.stages][-1], "range")
+            self.assertEqual(statistics.stages[0]["elements"], 1000)
+            self.assertIn("verdict", str(statistics))
+            self.assertIsInstance(str(iterator.tuning()), str)
+            iterator.close()
+            self.assertGreater(os.path.getsize(os.path.join(folder, "run")), 0)
+
+    def test_ctrl_c_is_answered_quickly(self):
+        def slow():
+            yield {"x": [1]}
+            wake.wait(30)
+
+        wake = threading.Event()
+        iterator = iter(infeed.from_generator(slow).prefetch())
+        next(iterator)
+        sent = []
+
+        def interrupt():
+            time.sleep(0.3)  # until next() waits
+            sent.append(time.monotonic())
+            signal.raise_signal(signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with self.assertRaises(KeyboardInterrupt):
+            next(iterator)
+        self.assertLess(time.monotonic() - sent[0], 2, "0.1 s and what a busy machine adds")
+        thread.join()
+        wake.set()
+        iterator.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
