@@ -40,6 +40,7 @@ test_packages=(
 other_packages=(
   clang libclang-rt-14-dev llvm  # the second compiler, its sanitizers, and names in their reports
   clang-tidy
+  libtorch-dev           # the README's training with libtorch, tests/consumers/trainers
   chromium fonts-dejavu-core  # opens the HTML report and Perfetto in tests/interop
 )
 peer_packages=(

@@ -17,10 +17,12 @@ int main() {
   double sum = 0;
   for (const auto& batch : batches.iterate()) {
 #if TRAINER_HAS_CUDA
-    cudaPointerAttributes where{};
-    require(cudaPointerGetAttributes(&where, batch.values().data()) == cudaSuccess &&
-                where.type == cudaMemoryTypeHost,
-            "the batch is page-locked");
+    if (memory->has_gpu()) {
+      cudaPointerAttributes where{};
+      require(cudaPointerGetAttributes(&where, batch.values().data()) == cudaSuccess &&
+                  where.type == cudaMemoryTypeHost,
+              "the batch is page-locked");
+    }
 #endif
     require(reinterpret_cast<std::uintptr_t>(batch.values().data()) % 64 == 0, "it is aligned");
     for (const std::int64_t value : batch.values()) sum += static_cast<double>(value);

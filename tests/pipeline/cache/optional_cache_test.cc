@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 
 template <class Check>
-void for_each_copyable(const Check& check) {
+void for_each_cached(const Check& check) {
   check(std::type_identity<std::int64_t>());
   check(std::type_identity<std::string>());
   check(std::type_identity<OverAligned>());
@@ -27,14 +27,14 @@ void for_each_copyable(const Check& check) {
 
 // The suite also drives the knobs of its pipelines at random.
 TEST(OptionalCache, PassesTheSuite) {
-  for_each_copyable([]<class T>(std::type_identity<T>) {
+  for_each_cached([]<class T>(std::type_identity<T>) {
     run_stage_suite_on<T>([](auto dataset) { return dataset | optional_cache(); },
                           [](const Slots& in) { return show_all(in); });
   });
 }
 
 TEST(OptionalCache, PassesTheSuiteWhenItIsReadAgain) {
-  for_each_copyable([]<class T>(std::type_identity<T>) {
+  for_each_cached([]<class T>(std::type_identity<T>) {
     run_stage_suite_on<T>([](auto dataset) { return dataset | optional_cache() | repeat(2); },
                           show_twice);
   });
