@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -98,13 +99,21 @@ void JobQueue::extend_last(Chunk& pulled) {
   if (last.state != Job::State::waiting || last.in.has_error()) return;
   // Unordered, the job that was added last may be gone. Then the last job has other neighbours.
   if (last.position + last.elements != position_) return;
+  if (options_.bookmark_every != 0 && position_ % options_.bookmark_every == 0) return;
   const std::size_t wanted = elements_per_job();
   if (last.in.size() >= wanted) return;
-  const std::size_t count = std::min({wanted - last.in.size(), last.in.room(), pulled.size()});
+  const std::size_t count = std::min({wanted - last.in.size(), last.in.room(), pulled.size(),
+                                      static_cast<std::size_t>(elements_to_bookmark())});
   last.held.take_from(in_hand_.held(), pulled.type().bytes(pulled.front(), count));
   last.in.append_from(pulled, count);
   last.elements += count;
   position_ += count;
+}
+
+/// Returns how many slots may follow in the same job.
+std::uint64_t JobQueue::elements_to_bookmark() const {
+  if (options_.bookmark_every == 0) return std::numeric_limits<std::size_t>::max();
+  return options_.bookmark_every - position_ % options_.bookmark_every;
 }
 
 /// Makes a job of the chunk's next elements, and of its error when no elements follow.
@@ -121,9 +130,11 @@ std::unique_ptr<Job> JobQueue::job_of(Chunk& pulled, std::size_t elements) {
   job->result_bytes = 0;
   job->state = Job::State::waiting;
   job->position = position_;
-  job->in.append_from(pulled, elements);
+  const std::uint64_t most = elements_to_bookmark();
+  job->in.append_from(pulled, static_cast<std::size_t>(std::min<std::uint64_t>(elements, most)));
   job->elements = job->in.size();
-  if (pulled.size() == 0 && pulled.has_error()) job->in.set_error(pulled.take_error());
+  const bool error_is_next = pulled.size() == 0 && pulled.has_error();
+  if (error_is_next && job->elements < most) job->in.set_error(pulled.take_error());
   position_ += job->in.slots();
   const std::uint64_t bytes = job->in.bytes();
   HandOff::lock_again(lock);
@@ -285,6 +296,7 @@ Pull JobQueue::pull_here(std::unique_ptr<Job>& result, std::size_t want) {
     const auto lock = hand_off_.lock();
     most = std::min(most, elements_per_job());
   }
+  most = static_cast<std::size_t>(std::min<std::uint64_t>(most, elements_to_bookmark()));
   const Pull got = driver_.pull_here(pulled, most);
   if (got != Pull::values) return got;
   result = job_of(pulled, pulled.size());

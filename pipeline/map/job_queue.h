@@ -22,6 +22,8 @@ struct JobQueueOptions {
   int parallelism_blocking;  ///< the same for a function that blocks
   bool ordered;
   bool is_tuned = false;  ///< `parallelism` is only the start
+  /// Elements of the input behind each of which a job begins, for bookmarks; 0: where it suits.
+  std::uint64_t bookmark_every = 0;
 };
 
 /// The jobs of one parallel stage. A driver cuts the input into jobs, threads run them, and the
@@ -68,6 +70,7 @@ class JobQueue {
   void cut_into_jobs(Chunk& pulled);
   std::unique_ptr<Job> job_of(Chunk& pulled, std::size_t elements);
   void extend_last(Chunk& pulled);
+  std::uint64_t elements_to_bookmark() const;
   void run_here(Job& job, bool is_watched);
   void add(std::unique_ptr<Job> job);
   void finish(ErrorPointer failure);

@@ -90,6 +90,44 @@ TEST(Bookmarks, ThroughTwoFilters) {
   EXPECT_LE(calls_of_resume(make, 300'000), 8 * 1024);
 }
 
+/// The number of threads may change in a resume, and the input may have errors.
+TEST(Bookmarks, AFilterOnThreadsNotesTheSame) {
+  const auto make = [](Count threads) {
+    const auto some_fail = [](std::int64_t x) {
+      if (x % 997 == 5 || x % 4096 == 0) throw std::invalid_argument("planted");
+      return x;
+    };
+    return range(10'000'000) | map(some_fail) |
+           filter([](std::int64_t x) { return (x * 2654435761) % 7 < 3; },
+                  {.parallelism = threads});
+  };
+  RandomSource random;
+  for (int i = 0; i < 20; ++i) {
+    const std::size_t steps = 1 + random.below(30'000);
+    SCOPED_TRACE(steps);
+    auto serial = make(1).iterate();
+    auto threaded = make(4).iterate();
+    EXPECT_EQ(take_stream(serial, steps), take_stream(threaded, steps));
+    const Checkpoint checkpoint = serial.checkpoint();
+    EXPECT_EQ(checkpoint.to_text(), threaded.checkpoint().to_text());
+    for (const Count threads : {Count(1), Count(3)}) {
+      auto resumed = make(threads).iterate({.resume = checkpoint});
+      auto straight = make(2).iterate();
+      take_stream(straight, steps);
+      EXPECT_EQ(take_stream(resumed, 2000), take_stream(straight, 2000));
+    }
+  }
+  const auto counted = [](const Calls& calls) {
+    return range(10'000'000) | filter(
+                                   [calls](std::int64_t x) {
+                                     calls->fetch_add(1, std::memory_order_relaxed);
+                                     return x % 2 == 0;
+                                   },
+                                   {.parallelism = 2});
+  };
+  EXPECT_LE(calls_of_resume(counted, 1'000'000), 100'000U);
+}
+
 TEST(Bookmarks, RepeatOfUnknownLength) {
   const auto make = [](const Calls& calls) { return range(100'000) | half(calls) | repeat(); };
   EXPECT_LE(calls_of_resume(make, 1'000'000), 4 * 1024);
@@ -185,6 +223,13 @@ TEST(Bookmarks, BehindInnerDatasetsMixturesAndGroups) {
   };
   EXPECT_LE(calls_of_resume(mixed, 300'000), 16 * 1024);
   EXPECT_LE(calls_of_resume(mixed, 900'000), 16 * 1024) << "one of them has ended";
+  const auto by_size = [](const Calls& calls) {
+    return sample_from_datasets({range(10'000'000) | half(calls), range(900'000) | half(calls)},
+                                {.weights = {0.3, 0.7}, .seed = 3},
+                                [](std::int64_t x) { return 1 + x % 500; });
+  };
+  EXPECT_LE(calls_of_resume(by_size, 300'000), 16 * 1024);
+  EXPECT_LE(calls_of_resume(by_size, 900'000), 16 * 1024) << "one of them has ended";
   const auto chosen = [](const Calls& calls) {
     const auto some = range(10'000'000) | half(calls);
     return choose_from_datasets({some, range(10)}, range(1'000'000) | map([](std::int64_t x) {
