@@ -44,6 +44,7 @@ struct Inputs {
       lists.push_back(list.empty() ? list : list.substr(0, list.size() - 1));
       numbers.push_back(std::to_string(random() % 1'000'000));
       floats.push_back(normal(random));
+      decimals.push_back(std::to_string(normal(random)));
       doubles.push_back(normal(random));
       longs.push_back(static_cast<std::int64_t>(random() % 1'000'000));
       ids.push_back(static_cast<std::int64_t>(random() % 32));
@@ -56,6 +57,7 @@ struct Inputs {
   std::vector<std::string> texts;
   std::vector<std::string> lists;
   std::vector<std::string> numbers;
+  std::vector<std::string> decimals;
   std::vector<float> floats;
   std::vector<double> doubles;
   std::vector<std::int64_t> longs;
@@ -191,6 +193,20 @@ void BM_cast_text_plain(benchmark::State& state) {
 }
 BENCHMARK(BM_cast_text_features);
 BENCHMARK(BM_cast_text_plain);
+
+void BM_cast_text_to_float_features(benchmark::State& state) {
+  run_features(state, f::Cast{.column = "x"}, column_of(inputs().decimals));
+}
+void BM_cast_text_to_float_plain(benchmark::State& state) {
+  run_plain(state, plain_map(inputs().decimals, [](const std::string& text) {
+              float number = 0;
+              const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+              if (read.ec != std::errc() || read.ptr != text.data() + text.size()) std::abort();
+              return number;
+            }));
+}
+BENCHMARK(BM_cast_text_to_float_features);
+BENCHMARK(BM_cast_text_to_float_plain);
 
 void BM_cast_features(benchmark::State& state) {
   run_features(state, f::Cast{.column = "x", .dtype = DType::int32},

@@ -32,21 +32,20 @@ Tensor zeros(DType dtype, Shape shape) {
   return tensor;
 }
 
-/// Calls put(index of the item, its number) for all items that are no padding.
+/// Calls put(i, number i) for the numbers from `begin` to `end`.
 template <class T, class Put>
-void for_each_number(const Column& column, std::int64_t depth, Put put) {
+void for_each_number(const Column& column, std::size_t begin, std::size_t end, std::int64_t depth,
+                     Put put) {
   const T* const numbers = column.values<T>().data();
-  for_each_run(column, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const auto number = static_cast<std::uint64_t>(numbers[i]);  // negative ones become large
-      if (number >= static_cast<std::uint64_t>(depth)) [[unlikely]] {
-        refuse_item(column, static_cast<std::int64_t>(i),
-                    fmt::format("{} is found, but a whole number from 0 to {} is expected",
-                                numbers[i], depth - 1));
-      }
-      put(i, static_cast<std::size_t>(number));
+  for (std::size_t i = begin; i < end; ++i) {
+    const auto number = static_cast<std::uint64_t>(numbers[i]);  // negative ones become large
+    if (number >= static_cast<std::uint64_t>(depth)) [[unlikely]] {
+      refuse_item(column, static_cast<std::int64_t>(i),
+                  fmt::format("{} is found, but a whole number from 0 to {} is expected",
+                              numbers[i], depth - 1));
     }
-  });
+    put(i, static_cast<std::size_t>(number));
+  }
 }
 
 template <class T, class Out>
@@ -55,44 +54,51 @@ Column one_hot(const Column& column, std::int64_t depth) {
   extents.push_back(depth);
   Tensor values = zeros(dtype_of<Out>(), Shape(std::span<const std::int64_t>(extents)));
   Out* const to = values.template writable<Out>().data();
-  for_each_number<T>(column, depth, [&](std::size_t i, std::size_t number) {
-    to[i * static_cast<std::size_t>(depth) + number] = converted<Out>(std::uint8_t{1});
+  for_each_run(column, [&](std::size_t begin, std::size_t end) {
+    for_each_number<T>(column, begin, end, depth, [&](std::size_t i, std::size_t number) {
+      to[i * static_cast<std::size_t>(depth) + number] = converted<Out>(std::uint8_t{1});
+    });
   });
   return with_values(column, std::move(values));
 }
 
-/// Returns how many numbers of values() a row has: padding included, and 0 where splits say it.
-std::size_t numbers_per_row(const Column& column) {
-  if (column.is_ragged() || column.rows() == 0) return 0;
-  return static_cast<std::size_t>(column.values().shape().items() / column.rows());
+/// Calls visit(row, begin, end) for each row's numbers.
+template <class Visit>
+void for_each_row(const Column& column, Visit visit) {
+  const auto rows = static_cast<std::size_t>(column.rows());
+  const auto per_item = static_cast<std::size_t>(numbers_per_item(column));
+  if (column.is_ragged()) {
+    const auto splits = column.row_splits();
+    for (std::size_t row = 0; row < rows; ++row) {
+      visit(row, static_cast<std::size_t>(splits[row]) * per_item,
+            static_cast<std::size_t>(splits[row + 1]) * per_item);
+    }
+    return;
+  }
+  std::size_t row = 0;
+  const auto visit_next = [&](std::size_t begin, std::size_t end) { visit(row++, begin, end); };
+  if (column.kind() == Column::Kind::padded) return for_each_run(column, visit_next);
+  for (std::size_t i = 0; i < rows; ++i) visit_next(i * per_item, (i + 1) * per_item);
 }
 
 template <class T, class Out>
 Column multi_hot(const Column& column, std::int64_t depth, bool counts) {
   Tensor values = zeros(dtype_of<Out>(), {column.rows(), depth});
   Out* const to = values.template writable<Out>().data();
-  const std::size_t per_row = numbers_per_row(column);
-  const std::span<const std::int64_t> splits =
-      column.is_ragged() ? column.row_splits() : std::span<const std::int64_t>();
-  const auto per_item = static_cast<std::size_t>(numbers_per_item(column));
-  std::size_t row = 0;
-  for_each_number<T>(column, depth, [&](std::size_t i, std::size_t number) {
-    if (per_row != 0) {
-      row = i / per_row;
-    } else {
-      while (static_cast<std::size_t>(splits[row + 1]) * per_item <= i) ++row;
-    }
-    Out& place = to[row * static_cast<std::size_t>(depth) + number];
-    if (!counts) {
-      place = converted<Out>(std::uint8_t{1});
-    } else if constexpr (std::is_arithmetic_v<Out> && !std::is_same_v<Out, bool>) {
-      if (std::is_integral_v<Out> && place == std::numeric_limits<Out>::max()) {
-        refuse_item(
-            column, static_cast<std::int64_t>(i),
-            fmt::format("{} comes more often than {} counts", number, to_string(dtype_of<Out>())));
+  for_each_row(column, [&](std::size_t row, std::size_t begin, std::size_t end) {
+    Out* const places = to + row * static_cast<std::size_t>(depth);
+    for_each_number<T>(column, begin, end, depth, [&](std::size_t i, std::size_t number) {
+      if (!counts) {
+        places[number] = converted<Out>(std::uint8_t{1});
+      } else if constexpr (std::is_arithmetic_v<Out> && !std::is_same_v<Out, bool>) {
+        if (std::is_integral_v<Out> && places[number] == std::numeric_limits<Out>::max()) {
+          refuse_item(column, static_cast<std::int64_t>(i),
+                      fmt::format("{} comes more often than {} counts", number,
+                                  to_string(dtype_of<Out>())));
+        }
+        ++places[number];
       }
-      ++place;
-    }
+    });
   });
   return Column::dense(std::move(values));
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -7,11 +8,15 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "columns/growing_buffer.h"
 #include "features/column_items.h"
 #include "features/feature_functions.h"
+#include "features/number_places.h"
+#include "infeed/records/detail/row_scan.h"
 #include "infeed/records/detail/text_feed.h"
 #include "infeed/records/detail/text_value.h"
 #include "infeed/records/fingerprint.h"
+#include "text/number_text.h"
 #include "text/text_plan.h"
 
 /// Operations on text: hash_buckets, vocabulary, split, and the cast to numbers.
@@ -82,6 +87,7 @@ class WordPlaces {
   explicit WordPlaces(std::vector<std::string> words, std::string_view source)
       : words_(std::move(words)) {
     places_.reserve(words_.size());
+    std::vector<NumberPlace> numbers;
     for (const std::string& word : words_) {
       const auto place = static_cast<std::int64_t>(places_.size());
       const auto [known, is_new] = places_.emplace(word, place);
@@ -95,9 +101,11 @@ class WordPlaces {
       const char* const end = word.data() + word.size();
       const auto read = std::from_chars(word.data(), end, number);
       const bool is_number = read.ec == std::errc() && read.ptr == end;
-      if (is_number && std::string_view(NumberText(number)) == word)
-        numbers_.emplace(number, place);
+      if (is_number && std::string_view(NumberText(number)) == word) {
+        numbers.push_back({number, place});
+      }
     }
+    numbers_ = NumberPlaces(numbers);
   }
 
   std::size_t size() const { return words_.size(); }
@@ -109,14 +117,13 @@ class WordPlaces {
   template <std::integral T>
   std::int64_t find(T number) const {
     if (!holds<std::int64_t>(number)) return find(std::string_view(NumberText(number)));
-    const auto found = numbers_.find(static_cast<std::int64_t>(number));
-    return found == numbers_.end() ? -1 : found->second;
+    return numbers_.find(static_cast<std::int64_t>(number));
   }
 
  private:
   const std::vector<std::string> words_;
   std::unordered_map<std::string_view, std::int64_t> places_;
-  std::unordered_map<std::int64_t, std::int64_t> numbers_;  ///< words that are whole numbers
+  NumberPlaces numbers_;  ///< words that are whole numbers
 };
 
 std::string_view text_of(std::string_view text) { return text; }
@@ -150,35 +157,48 @@ std::vector<std::string> read_words(const std::string& file) {
   return words;
 }
 
-/// Reads a number as To. Returns false when the text is none that To holds.
+/// Reads true, false, 1 or 0. Returns false for other texts.
+bool read_bool(std::string_view text, bool& to) {
+  if (const auto named = parse_bool_name(text)) {
+    to = *named;
+    return true;
+  }
+  to = text == "1";
+  return to || text == "0";
+}
+
+/// Reads a float. The quick way goes on over all digits, which the next text may have, too, so the
+/// text gets an end of its own.
+template <class T>
+NumberProblem read_float(std::string_view text, T& to) {
+  std::array<char, 2 * kTextPaddingBytes> own{};
+  if (text.size() >= kTextPaddingBytes) {
+    return parse_any_float(text.data(), text.data() + text.size(), to);
+  }
+  std::memcpy(own.data(), text.data(), text.size());
+  return parse_float(own.data(), own.data() + text.size(), to);
+}
+
+/// Reads a number as To. Returns false when the text is none that To holds. If `has_room`, some
+/// bytes behind the text may be read.
 template <class To>
-bool read_number(std::string_view text, To& to) {
+bool read_number(std::string_view text, bool has_room, To& to) {
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
   if constexpr (std::is_same_v<To, bool>) {
-    if (const auto named = parse_bool_name(text)) {
-      to = *named;
-      return true;
-    }
-    to = text == "1";
-    return to || text == "0";
-  } else if constexpr (std::is_unsigned_v<To>) {
-    const auto number = parse_uint64(text);
-    to = number ? static_cast<To>(*number) : To{0};
-    return number && std::in_range<To>(*number);
+    return read_bool(text, to);
   } else if constexpr (std::is_integral_v<To>) {
-    const auto number = parse_int64(text);
-    to = number ? static_cast<To>(*number) : To{0};
-    return number && std::in_range<To>(*number);
+    const NumberProblem problem =
+        has_room ? parse_integer(begin, end, to) : parse_long_integer(begin, end, to);
+    return problem == NumberProblem::none;
+  } else if constexpr (sizeof(To) == 2) {
+    float number = 0;
+    const NumberProblem problem = read_float(text, number);
+    to = To(number);
+    return problem == NumberProblem::none &&
+           (std::isinf(number) || !std::isinf(static_cast<float>(to)));
   } else {
-    const auto number = parse_float64(text);
-    if (!number) return false;
-    if constexpr (std::is_same_v<To, double>) {
-      to = *number;
-    } else {
-      to = To(parse_float32(text, *number));
-    }
-    return !std::isinf(static_cast<double>(
-               static_cast<std::conditional_t<sizeof(To) == 2, float, To>>(to))) ||
-           !is_finite_number(text);
+    return read_float(text, to) == NumberProblem::none;
   }
 }
 
@@ -195,37 +215,30 @@ void for_each_part(std::string_view text, std::string_view delimiter, Visit visi
 }
 
 Column split(const Column& column, std::string_view delimiter) {
+  const TensorPool pool;
   const std::int64_t texts = texts_of(column);
   Tensor splits(DType::int64, {texts + 1});
-  const auto ends = splits.writable<std::int64_t>();
+  std::int64_t* const ends = splits.writable<std::int64_t>().data();
   ends[0] = 0;
-  std::size_t bytes = 0;
-  for_each_text(column, [&](std::size_t i, std::string_view text) {
-    std::int64_t parts = 0;
-    if (delimiter.size() == 1) {
-      parts = text.empty() ? 0 : 1 + std::count(text.begin(), text.end(), delimiter[0]);
-    } else {
-      for_each_part(text, delimiter, [&parts](std::string_view) { ++parts; });
-    }
-    if (parts != 0) bytes += text.size() - static_cast<std::size_t>(parts - 1) * delimiter.size();
-    ends[i + 1] = ends[i] + parts;
-  });
-  Tensor offsets(DType::int64, {ends.back() + 1});
-  Tensor data(DType::uint8, {static_cast<std::int64_t>(bytes)});
-  std::int64_t* end_of = offsets.writable<std::int64_t>().data();
+  Tensor data(DType::uint8, column.values().shape());  // the delimiters' room stays free
   auto* const begin = data.writable<std::uint8_t>().data();
   std::uint8_t* to = begin;
-  *end_of++ = 0;
-  for_each_text(column, [&](std::size_t, std::string_view text) {
+  GrowingBuffer offsets;
+  offsets.reserve(static_cast<std::size_t>(texts) * 4 * sizeof(std::int64_t), pool);
+  offsets.push_back(0, pool);
+  for_each_text(column, [&](std::size_t i, std::string_view text) {
     for_each_part(text, delimiter, [&](std::string_view part) {
-      to = std::copy(part.begin(), part.end(), to);
-      *end_of++ = to - begin;
+      std::memcpy(to, part.data(), part.size());
+      to += part.size();
+      offsets.push_back(to - begin, pool);
     });
+    ends[i + 1] = static_cast<std::int64_t>(offsets.size<std::int64_t>()) - 1;
   });
   const auto outer = column.partitions().first(column.levels());
   std::vector<Tensor> all(outer.begin(), outer.end());
   all.push_back(std::move(splits));
-  return Column::ragged_bytes(std::move(all), std::move(offsets), std::move(data));
+  return Column::ragged_bytes(std::move(all), offsets.finish(DType::int64, {ends[texts] + 1}),
+                              data.slice(0, to - begin));
 }
 
 }  // namespace
@@ -289,9 +302,14 @@ FeatureFunction text_cast(DType dtype) {
     return with_dtype(dtype, [&]<class To>(To) {
       Tensor values(dtype, {texts_of(column)});
       To* const to = values.writable<To>().data();
+      const auto* const data = reinterpret_cast<const char*>(column.values().data());
+      const char* const end = data + column.values().bytes();
       for_each_text(column, [&](std::size_t i, std::string_view text) {
-        if (read_number(trimmed_cell(text), to[i])) [[likely]]
+        const bool has_room =
+            static_cast<std::size_t>(end - text.data()) >= text.size() + kTextPaddingBytes;
+        if (read_number(text, has_room, to[i])) [[likely]]
           return;
+        if (read_number(trimmed_cell(text), has_room, to[i])) return;
         refuse_item(column, static_cast<std::int64_t>(i),
                     fmt::format("{} is found, but {} is expected", quoted_text(text),
                                 expected_value(dtype)));

@@ -50,7 +50,7 @@ TEST(FeaturesStage, ABadValueIsAnErrorInThePlaceOfItsBatch) {
   const auto dataset = range(3) | map(batch_of_number) |
                        features({f::OneHot{.column = "x", .depth = 3}}, {.name = "hot"});
   auto iterator = dataset.iterate();
-  EXPECT_EQ(iterator.next()->column("x").row_shape(), Shape({3}));
+  EXPECT_EQ(iterator.next()->column("x").row_shape(), infeed::Shape({3}));
   EXPECT_EQ(iterator.next()->rows(), 2);
   EXPECT_STREQ(error_of([&] { iterator.next(); }).what(),
                "data_loss: one_hot: column 'x', row 1: 3 is found, but a whole number from 0 to 2 "

@@ -52,7 +52,7 @@ TEST_F(Recipes, MixTokens) {
   double all = 0;
   for (int i = 0; i < 10; ++i) {
     const auto batch = iterator.next();
-    ASSERT_EQ(batch->column("tokens").values().shape(), Shape({8, 2048}));
+    ASSERT_EQ(batch->column("tokens").values().shape(), infeed::Shape({8, 2048}));
     share += count_of(*batch, 'w');
     all += count_of(*batch, 'w') + count_of(*batch, 'c');
   }
