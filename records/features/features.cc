@@ -79,7 +79,11 @@ ColumnBatch Features::operator()(const ColumnBatch& batch) const {
     try {
       if (column == nullptr) result.column(column_of(step));  // throws with the nearest names
       result = result.with_column(result_of(step), state_->functions[i](*column));
-    } catch (const Error& error) {
+    } catch (Error& error) {
+      // The error stands for one row; the others of the batch are lost with it.
+      if (error.code() == ErrorCode::data_loss) {
+        error.losing({.records = static_cast<std::uint64_t>(batch.rows()) - 1});
+      }
       rethrow_at(step, error);
     }
   }

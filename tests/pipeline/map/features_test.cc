@@ -52,9 +52,12 @@ TEST(FeaturesStage, ABadValueIsAnErrorInThePlaceOfItsBatch) {
   auto iterator = dataset.iterate();
   EXPECT_EQ(iterator.next()->column("x").row_shape(), infeed::Shape({3}));
   EXPECT_EQ(iterator.next()->rows(), 2);
-  EXPECT_STREQ(error_of([&] { iterator.next(); }).what(),
-               "data_loss: one_hot: column 'x', row 1: 3 is found, but a whole number from 0 to 2 "
-               "is expected [stage features 'hot']");
+  const Error error = error_of([&] { iterator.next(); });
+  EXPECT_EQ(error.message(),
+            "one_hot: column 'x', row 1: 3 is found, but a whole number from 0 to 2 is expected");
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_EQ(error.stage(), "features 'hot'");
+  EXPECT_EQ(error.lost(), Lost{.records = 1}) << "the other row of the batch";
   EXPECT_FALSE(iterator.next());
 }
 

@@ -275,6 +275,34 @@ TEST(Features, CastReadsText) {
               HasSubstr("true or false"));
 }
 
+/// Texts lie one behind the other, so the digits of the next one follow those of each.
+TEST(Features, CastReadsTextsAmongOthers) {
+  std::mt19937_64 random(test_seed());
+  std::vector<std::string> wholes;
+  std::vector<std::string> decimals;
+  for (int i = 0; i < 2000; ++i) {
+    const std::uint64_t bits = random() >> random() % 64;
+    wholes.push_back((random() % 2 == 0 ? "-" : "") + std::to_string(bits >> 1));
+    decimals.push_back(std::to_string(static_cast<double>(bits) / 1000));
+    if (random() % 9 == 0) decimals.back() += "e-" + std::to_string(random() % 30);
+    if (random() % 9 == 0) decimals.back() = std::string(70, '0') + decimals.back();
+  }
+  const auto integers = applied(f::Cast{.column = "x", .dtype = DType::int64}, column_of(wholes));
+  const auto floats = applied(f::Cast{.column = "x"}, column_of(decimals));
+  const auto doubles =
+      applied(f::Cast{.column = "x", .dtype = DType::float64}, column_of(decimals));
+  for (std::size_t i = 0; i < wholes.size(); ++i) {
+    SCOPED_TRACE("seed " + std::to_string(test_seed()) + ", text " + wholes[i] + ", " +
+                 decimals[i]);
+    EXPECT_EQ(integers.values<std::int64_t>()[i], std::stoll(wholes[i]));
+    EXPECT_EQ(floats.values<float>()[i], std::strtof(decimals[i].c_str(), nullptr));
+    EXPECT_EQ(doubles.values<double>()[i], std::strtod(decimals[i].c_str(), nullptr));
+  }
+  wholes[1000] = "12x";
+  EXPECT_THAT(message_of(f::Cast{.column = "x", .dtype = DType::int64}, column_of(wholes)),
+              HasSubstr("row 1000: '12x' is found"));
+}
+
 TEST(Features, VocabulariesComeFromFiles) {
   const TemporaryFolder folder;
   folder.write("words.txt", "\xef\xbb\xbfRome\r\nOslo\n\n7");
