@@ -66,7 +66,7 @@ struct CountElements {};
 ///     infeed::sample_from_datasets(std::tuple(clean, infeed::lines("text.txt")), {.weights = {3, 1}})
 ///
 /// With a third argument the weights are shares of the elements' sizes instead of their number, such
-/// as tokens or bytes. It is a function of an element that gives its size (at least 1), or
+/// as tokens or bytes. It is a function of an element that gives its size (0 counts as 1), or
 /// infeed::bytes_of:
 ///
 ///     struct Document { std::vector<std::int32_t> tokens; };
@@ -76,10 +76,10 @@ struct CountElements {};
 ///     }
 ///
 /// Then a dataset that is ahead of its share by more than its last element waits, and the others are
-/// drawn by their weights. So at any place in the stream each share is right within two elements. An
-/// error counts as much as the element before. A resume makes all elements before it again, since
-/// their sizes decide; where elements are batches of pack(), which all have one size, weights
-/// without sizes give the same shares and seek.
+/// drawn by their weights. So at any place in the stream no dataset is ahead by more than two of its
+/// elements. An error counts as much as the element before. A resume makes all elements before it
+/// again, since their sizes decide. Where all elements have one size, as the batches of pack(),
+/// weights without sizes give the same shares, and inputs are passed over.
 ///
 /// Draw k is a function of (seed, k): the k-th 64 bits of Philox. If the drawn dataset has ended,
 /// the next draw replaces it. The stream ends when no dataset that is left will ever be drawn
