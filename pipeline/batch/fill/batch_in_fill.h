@@ -21,6 +21,9 @@ struct BatchInFill {
   BatchInFill(const TypeInfo& type, bool its_rows_have_places)
       : has_places(its_rows_have_places), made(type, 1) {}
 
+  /// Returns the number of its first row, in batches of `size`.
+  std::uint64_t first_row(std::uint64_t size) const { return number * size; }
+
   const bool has_places;  ///< RowFillSpec::rows_have_places
   std::uint64_t number = 0;
   void* filling = nullptr;  ///< null before the first row, and once the batch is made

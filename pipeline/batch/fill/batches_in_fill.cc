@@ -89,8 +89,9 @@ std::optional<Piece> BatchesInFill::take_piece(const OwnStretches* own) {
 }
 
 void BatchesInFill::drop_pieces_behind(std::uint64_t row) {
-  std::erase_if(pieces_,
-                [&](const Piece& piece) { return first_row_of(*piece.batch) + piece.row > row; });
+  std::erase_if(pieces_, [&](const Piece& piece) {
+    return piece.batch->first_row(spec_.size) + piece.row > row;
+  });
 }
 
 void BatchesInFill::note_written(const Piece& piece, PieceOutcome outcome) {
@@ -169,14 +170,15 @@ bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t rows_ahead_max) {
 
 void BatchesInFill::forget_rows_from(std::uint64_t row) {
   rows_ = row;
-  while (!batches_.empty() && first_row_of(*batches_.back()) >= row) {
+  while (!batches_.empty() && batches_.back()->first_row(spec_.size) >= row) {
     drop_rows(*batches_.back());
     if (!batches_.back()->errors.empty()) return;
     batches_.pop_back();
   }
-  if (batches_.empty() || first_row_of(*batches_.back()) + batches_.back()->placed <= row) return;
+  if (batches_.empty() || batches_.back()->first_row(spec_.size) + batches_.back()->placed <= row)
+    return;
   BatchInFill& batch = *batches_.back();
-  batch.placed = batch.done = static_cast<std::size_t>(row - first_row_of(batch));
+  batch.placed = batch.done = static_cast<std::size_t>(row - batch.first_row(spec_.size));
   std::erase_if(batch.failed, [&](const auto& failed) { return failed.first >= batch.placed; });
   if (spec_.rows_have_places) return;
   batch.appended = batch.placed - batch.failed.size();

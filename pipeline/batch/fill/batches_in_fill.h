@@ -35,7 +35,6 @@ class BatchesInFill {
 
   // Rows:
   std::uint64_t rows() const { return rows_; }  ///< rows that have places
-  std::uint64_t first_row_of(const BatchInFill& batch) const { return batch.number * spec_.size; }
   /// Returns true if rows should be read. At most `rows_ahead_max` rows may have places without
   /// being taken.
   bool want_rows(std::uint64_t rows_ahead_max) const;

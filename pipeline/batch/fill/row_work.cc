@@ -148,7 +148,7 @@ void RowWork::write(Lock& lock, const Piece& piece) {
   batches_.note_written(piece, std::move(outcome));
   if (damaged) {
     const RecordBlock& block = piece.rows->block;
-    note_damage(batches_.first_row_of(*piece.batch) + piece.row + *damaged,
+    note_damage(piece.batch->first_row(spec_.size) + piece.row + *damaged,
                 {&block.file(), block.position(piece.first + *damaged)});
   }
   finish_if_written(lock, *piece.batch);
@@ -162,7 +162,7 @@ void RowWork::note_cost(const Piece& piece, const PieceOutcome& outcome) {
 }
 
 void RowWork::finish_if_written(Lock& lock, BatchInFill& batch) {
-  if (damage_ && damage_->row < batches_.first_row_of(batch) + batch.placed) return;
+  if (damage_ && damage_->row < batch.first_row(spec_.size) + batch.placed) return;
   const bool is_last = ended_ && &batch == &batches_.last();
   const bool keeps_rest = !spec_.drop_remainder && ended_ && *ended_ == nullptr;
   batches_.finish_if_written(lock, batch, is_last, keeps_rest);
