@@ -156,7 +156,7 @@ void Bookmarks::forget_before(const ResumedStage& root, const Node& node,
     std::size_t bytes = bytes_of(noted);
     // So many are behind a large shuffle, or a stage that pulls all of its input again.
     if (bytes > kStageBytesMax) {
-      bool is_kept = true;
+      bool is_kept = false;  // the first one is needed
       std::erase_if(noted, [&](const Bookmark&) { return !(is_kept = !is_kept); });
       bytes = bytes_of(noted);
     }

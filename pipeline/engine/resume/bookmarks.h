@@ -18,8 +18,8 @@ namespace infeed::detail {
 
 class IteratorCounters;
 
-/// The bookmarks (detail/resume.h) that the stages of a run have noted, and those of the checkpoint that it
-/// resumed from. They are known by the stage's counters, which all its passes share.
+/// The bookmarks (detail/resume.h) that the stages of a run have noted, and those of the checkpoint
+/// that it resumed from. They are known by the stage's counters, which all its passes share.
 ///
 /// Only bookmarks that a later checkpoint may need are kept. Stages run ahead of the consumer, so
 /// that is the last one before the consumer's place, and all behind it.

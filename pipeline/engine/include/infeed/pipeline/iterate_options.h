@@ -43,7 +43,7 @@ struct IterateOptions {
   /// The checkpoint to go on from. It is refused if it belongs to another pipeline.
   std::optional<Checkpoint> resume = std::nullopt;
   /// The number of elements to pass over behind the checkpoint, or at the start. Other than those
-  /// before a checkpoint without errors, each is looked at, since it may be an error.
+  /// before a checkpoint without errors, each is looked at, since it may be an error. They don't count in order_hash().
   std::uint64_t skip = 0;
   /// Runs the functions of parallel stages. If null, the iterator has its own threads for them.
   std::shared_ptr<Executor> executor = nullptr;

@@ -13,9 +13,9 @@
 /// such stage, and a resume goes on from there. It makes again what lies between the bookmark and
 /// the checkpoint, 1,024 elements or so.
 ///
-/// Bookmarks stand at places that depend on the stream alone: where the stage's position in its input,
-/// or its own, is a multiple of Bookmarked::every(). So checkpoints of the same place have the
-/// same bookmarks, whatever threads have read ahead.
+/// Bookmarks stand at places that depend on the stream alone: where the stage's position in its
+/// input, or its own, passes a multiple of Bookmarked::every(). So checkpoints of the same place have
+/// the same bookmarks, whatever threads have read ahead.
 namespace infeed {
 
 class IteratorContext;
@@ -51,8 +51,7 @@ struct Bookmark {
 struct StreamPlace {
   std::uint64_t pass = 0;
   std::uint64_t position = 0;
-  bool is_read_again =
-      false;  ///< behind it is a cache, whose next pass may begin before this place
+  bool is_read_again = false;  ///< a cache behind it may begin again before this place
 
   StreamPlace at(std::uint64_t other_position) const {
     return {pass, other_position, is_read_again};
