@@ -14,8 +14,8 @@
 #include <infeed/records/record.h>
 
 /// Why: a resume must cost the same after a day as after a minute. A row runs a pipeline up to an
-/// element, saves, describes the pipeline anew, and measures how long it takes until that element is
-/// there again.
+/// element, saves, describes the pipeline anew, and measures how long it takes until that element
+/// is there again.
 namespace infeed::resume {
 
 struct Cost {

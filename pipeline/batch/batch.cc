@@ -142,8 +142,8 @@ class BatchStage final : public Stage, public Bookmarked {
     taken_ += count;
   }
 
-  /// Notes that the next batch begins with the next element of the input. Errors before have taken no
-  /// row, so that doesn't follow from the number of batches.
+  /// Notes that the next batch begins with the next element of the input. Errors before have taken
+  /// no row, so that doesn't follow from the number of batches.
   void note_bookmark_if_due(std::uint64_t given) {
     if (every() == 0 || taken_ - bookmark_at_ < every()) return;
     bookmark_at_ = taken_ - taken_ % every();

@@ -20,9 +20,9 @@ struct PackPlace {
   friend auto operator<=>(const PackPlace&, const PackPlace&) = default;
 };
 
-/// The numbers of a bookmark of pack. The rows of the next batches hold nothing from before `begin`,
-/// so they are packed again from there: into those rows and the rows that were open, of which only
-/// the room matters.
+/// The numbers of a bookmark of pack. The rows of the next batches hold nothing from before
+/// `begin`, so they are packed again from there: into those rows and the rows that were open, of
+/// which only the room matters.
 struct PackBookmark {
   PackPlace begin;                       ///< the part that began the next batch's first row
   PackPlace end;                         ///< the next part

@@ -56,8 +56,8 @@ class PackRows {
   std::size_t batches() const { return batches_.size(); }
 
   /// Returns the room that the open rows had, in items of each column, when the next batch's first
-  /// row began; as it is now, if that row hasn't begun. What the next batches get depends on nothing
-  /// else.
+  /// row began; as it is now, if that row hasn't begun. What the next batches get depends on
+  /// nothing else.
   std::vector<std::uint64_t> room_before_next_batch() const {
     return begins_.empty() ? room_of_open_rows() : begins_.front();
   }

@@ -119,8 +119,8 @@ class UnbatchStage final : public Stage, public Bookmarked {
     if (in_.size() > 0) rows_ = access_.count(in_.front());
   }
 
-  /// Counts an element, and notes a bookmark behind it if as many rows as one is due after were given,
-  /// or elements passed.
+  /// Counts an element, and notes a bookmark behind it if as many rows as one is due after were
+  /// given, or elements passed.
   void next_element() {
     ++element_;
     if (every() == 0 || (element_ + given_) / every() == bookmark_at_) return;

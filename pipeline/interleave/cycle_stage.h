@@ -13,8 +13,8 @@
 
 namespace infeed::detail {
 
-/// The shared part of both forms of interleave: the cycle, which a resume brings to its place in the
-/// calling thread.
+/// The shared part of both forms of interleave: the cycle, which a resume brings to its place in
+/// the calling thread.
 class CycleStage : public Stage, public Bookmarked {
  public:
   CycleStage(const StageContext& context, const InterleaveSpec& spec, const TypeInfo& outer_type,

@@ -84,12 +84,13 @@ class InterleaveCycle {
   std::uint64_t skip(SerialInnerSupplier& supplier, std::uint64_t count, Known known,
                      const IteratorContext& run);
 
-  /// Returns the place that go_to() goes on from, or nothing if it takes too many numbers. Its inputs
-  /// have the first outer element that is needed again. Don't ask for a cycle without an order.
+  /// Returns the place that go_to() goes on from, or nothing if it takes too many numbers. Its
+  /// inputs have the first outer element that is needed again. Don't ask for a cycle without an
+  /// order.
   std::optional<Bookmark> place() const;
-  /// Opens the inner datasets of a place, before the first element. pass_over(position, known) passes
-  /// over the outer input up to an element, and says false when cancelled. Returns false then; throws
-  /// what the inner datasets throw. Returns nothing for a place that is none.
+  /// Opens the inner datasets of a place, before the first element. pass_over(position, known)
+  /// passes over the outer input up to an element, and says false when cancelled. Returns false
+  /// then; throws what the inner datasets throw. Returns nothing for a place that is none.
   template <class PassOver>
   std::optional<bool> go_to(SerialInnerSupplier& supplier, const Bookmark& place, Known known,
                             const PassOver& pass_over);

@@ -37,8 +37,8 @@ class ShardStage final : public Stage {
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const bool is_countable = count <= std::numeric_limits<std::uint64_t>::max() / options_.count;
-    // A run that has read elements behind the begin has seen those before it, too. Only one skip from
-    // the start finds the input's bookmark.
+    // A run that has read elements behind the begin has seen those before it, too. Only one skip
+    // from the start finds the input's bookmark.
     const bool is_at_once = known == Known::no_errors && passed_ == 0 && is_countable;
     if (!is_at_once && !pass_to_begin()) return 0;
     if (!in_.empty() || !is_countable) return Stage::do_skip(count, known);

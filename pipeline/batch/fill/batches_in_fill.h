@@ -70,8 +70,8 @@ class BatchesInFill {
   /// Hands over one batch or error. Returns true if that was the last item of its batch, and
   /// somebody may have waited for the batch's memory or for room in `rows_ahead_max`.
   bool hand_over_front(Chunk& out, std::uint64_t rows_ahead_max);
-  /// Returns how many elements of the input, errors included, the batches had that were handed over.
-  /// Not between a batch and its errors.
+  /// Returns how many elements of the input, errors included, the batches had that were handed
+  /// over. Not between a batch and its errors.
   std::uint64_t elements_given() const { return first_batch_ * spec_.size + errors_given_; }
   /// Forgets the rows from this one on.
   void forget_rows_from(std::uint64_t row);

@@ -17,8 +17,8 @@ void note_slow_calls(Recorder& recorder, const StageCounters& counters, const Ow
 
 /// Returns the records of `count` elements of a stage from `position` on, if they are neighbours.
 TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_t count);
-/// Returns the same for a batch of `count` elements; if each is to be traced, also their places one by
-/// one.
+/// Returns the same for a batch of `count` elements; if each is to be traced, also their places one
+/// by one.
 TracedPlace trace_rows(const IteratorContext& run, const Stage& stage, std::uint64_t position,
                        std::uint64_t count);
 /// Keeps where `count` elements from `position` on came from: from elements of `input`, from

@@ -44,8 +44,8 @@ class Bookmarks {
                            const IteratorCounters& counters) const;
   /// Returns true once so many were noted that forget_before() is due.
   bool are_many() const { return bytes_.load(std::memory_order_relaxed) > many_bytes_; }
-  /// Forgets those that no checkpoint behind this place needs, and every second one where a stage has
-  /// far too many.
+  /// Forgets those that no checkpoint behind this place needs, and every second one where a stage
+  /// has far too many.
   void forget_before(const ResumedStage& root, const Node& node, const IteratorCounters& counters);
 
  private:

@@ -51,8 +51,8 @@ auto half(const Calls& calls) {
   });
 }
 
-/// Takes `steps` elements, saves, and goes on in the dataset described anew. Returns the calls of the
-/// resume, up to its first element.
+/// Takes `steps` elements, saves, and goes on in the dataset described anew. Returns the calls of
+/// the resume, up to its first element.
 template <class Make>
 std::uint64_t calls_of_resume(const Make& make, std::uint64_t steps) {
   const Calls before = no_calls();

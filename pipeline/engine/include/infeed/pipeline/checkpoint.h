@@ -27,11 +27,10 @@
 /// ```
 ///
 /// The position counts the elements that the consumer took, not those that were read ahead. A line
-/// "bookmark" belongs to the stage before it, and says from where a resume may go on (detail/resume.h): here
-/// filter had read 65,536 elements when it had given 32,703. Without these lines the resume reads
-/// from the start. The
-/// checksum covers the lines before it. To edit a checkpoint, delete the checksum line: a text
-/// without one is accepted.
+/// "bookmark" belongs to the stage before it, and says from where a resume may go on
+/// (detail/resume.h): here filter had read 65,536 elements when it had given 32,703. Without these
+/// lines the resume reads from the start. The checksum covers the lines before it. To edit a
+/// checkpoint, delete the checksum line: a text without one is accepted.
 ///
 /// A source's line has checksums of its files' names, without their folders, and of their content.
 /// So data that was copied or moved resumes, and other data is refused. They are made once a

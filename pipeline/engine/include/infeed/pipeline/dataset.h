@@ -54,15 +54,17 @@ class Dataset {
   }
 
   /// Returns the element that a run has given at a step (its position, from 0), and where each row
-  /// came from: the batch in which a loss rose. Give it the run's last checkpoint before the step as
-  /// `resume`: it has the run's seeds, epoch and bookmarks. Then it costs what a resume there and the
-  /// steps behind it cost; without one all elements before the step are looked at.
+  /// came from: the batch in which a loss rose. Give it the run's last checkpoint before the step
+  /// as `resume`: it has the run's seeds, epoch and bookmarks. Then it costs what a resume there
+  /// and the steps behind it cost; without one all elements before the step are looked at.
   ///
-  ///     const auto batch = dataset.at(8'412, {.resume = checkpoint});
-  ///     for (const TracedPlace& row : batch.rows) if (row.place) log(row.place->file, row.place->record);
+  ///     const auto found = dataset.at(8'412, {.resume = checkpoint});
+  ///     for (const infeed::TracedPlace& row : found.rows) {
+  ///       if (row.place) std::printf("%s %lu\n", row.place->file.c_str(), row.place->record);
+  ///     }
   ///
-  /// Throws the error that the step gave. Throws failed_precondition if there is no such step, or if
-  /// a stage has drawn its seed itself and there is no checkpoint to take it from.
+  /// Throws the error that the step gave. Throws failed_precondition if there is no such step, or
+  /// if a stage has drawn its seed itself and there is no checkpoint to take it from.
   TracedElement<T> at(std::uint64_t step, IterateOptions options = {}) const {
     const bool is_resumed = options.resume.has_value();
     Iterator<T> iterator = iterate(detail::begin_at(*node(), step, std::move(options)));

@@ -43,7 +43,8 @@ struct IterateOptions {
   /// The checkpoint to go on from. It is refused if it belongs to another pipeline.
   std::optional<Checkpoint> resume = std::nullopt;
   /// The number of elements to pass over behind the checkpoint, or at the start. Other than those
-  /// before a checkpoint without errors, each is looked at, since it may be an error. They don't count in order_hash().
+  /// before a checkpoint without errors, each is looked at, since it may be an error. They don't
+  /// count in order_hash().
   std::uint64_t skip = 0;
   /// Runs the functions of parallel stages. If null, the iterator has its own threads for them.
   std::shared_ptr<Executor> executor = nullptr;
@@ -73,8 +74,8 @@ struct IterateOptions {
   std::chrono::milliseconds on_resume_every{1000};  ///< at least 1 ms
   /// The recording for `infeed profile` (recording.h).
   RecordingOptions recording = {};
-  /// The number of elements of a filter's or another such stage's input between two bookmarks, and so
-  /// about how many elements a resume makes again (detail/resume.h). 0: checkpoints have none.
+  /// The number of elements of a filter's or another such stage's input between two bookmarks, and
+  /// so about how many elements a resume makes again (detail/resume.h). 0: checkpoints have none.
   std::uint64_t bookmark_every = 1024;
   /// Keeps what Iterator::rows_of() asks for. A filter then gives its elements one by one.
   bool trace = false;

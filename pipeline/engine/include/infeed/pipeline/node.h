@@ -69,12 +69,12 @@ class Node {
   /// Returns how many of the input's first elements the first `given` are made of; nothing if that
   /// isn't known, or if the input can't begin behind them (filter, shuffle, enumerate).
   virtual std::optional<std::uint64_t> input_taken(std::uint64_t given) const;
-  /// Returns true if the stage needs a bookmark (detail/resume.h) where no element has failed, or where some
-  /// have (Known::nothing). False for a stage that seeks then.
+  /// Returns true if the stage needs a bookmark (detail/resume.h) where no element has failed, or
+  /// where some have (Known::nothing). False for a stage that seeks then.
   virtual bool needs_bookmark(Known) const { return true; }
-  /// Returns the first element that this stage asks of an input in a resume. A lower one is allowed,
-  /// and a stage that pulls all of its input again says 0. The bookmarks that a checkpoint gets are
-  /// chosen by it.
+  /// Returns the first element that this stage asks of an input in a resume. A lower one is
+  /// allowed, and a stage that pulls all of its input again says 0. The bookmarks that a checkpoint
+  /// gets are chosen by it.
   virtual StreamPlace input_resumed(std::size_t input, const ResumedStage& stage) const;
   /// Returns how many elements there are if none fails.
   virtual Cardinality cardinality() const { return Cardinality::unknown(); }

@@ -17,8 +17,8 @@
 /// Why: this is the interface between stages. Write a stage of your own against it.
 ///
 /// A **Node** (node.h) describes a stage: it is immutable, shared by all iterators, and safe to use
-/// from any thread. A **Stage** is its running state: made when an iteration starts (by repeat: once per
-/// pass), used by one thread at a time, and gone when that iteration ends.
+/// from any thread. A **Stage** is its running state: made when an iteration starts (by repeat:
+/// once per pass), used by one thread at a time, and gone when that iteration ends.
 ///
 ///     class EveryOther final : public infeed::Stage {   // hands on the elements 0, 2, 4, ...
 ///      public:

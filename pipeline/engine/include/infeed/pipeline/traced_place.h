@@ -29,7 +29,8 @@ struct TracedPlace {
   /// making a sentence for each cost 5 % of range(1000) in a flat_map.
   const std::string* stage = nullptr;
   const char* why_not_of_stage = "";
-  /// The places of a batch's rows, if the iteration was asked to trace them (IterateOptions::trace).
+  /// The places of a batch's rows, if the iteration was asked to trace them
+  /// (IterateOptions::trace).
   std::vector<TracedPlace> rows = {};
 
   static TracedPlace unknown(std::string why) { return {std::nullopt, std::move(why)}; }

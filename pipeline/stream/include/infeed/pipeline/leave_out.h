@@ -10,8 +10,8 @@
 namespace infeed {
 
 struct LeaveOutOptions {
-  /// The bytes that stand in a left-out record's place: no bytes are an Example without features. Give
-  /// a record of weight 0 if the parser expects features.
+  /// The bytes that stand in a left-out record's place: no bytes are an Example without features.
+  /// Give a record of weight 0 if the parser expects features.
   std::string instead = {};
   StageName name = {};  ///< as in StageOptions
 };
@@ -20,14 +20,14 @@ struct LeaveOutOptions {
 /// every other row keeps its step, its batch and its random numbers. So something else stands in
 /// their place. Put it right behind the source:
 ///
-///     const auto bad = dataset.at(8'412, {.resume = checkpoint}).rows;   // dataset.h
+///     const auto rows = dataset.at(8'412, {.resume = checkpoint}).rows;
 ///     infeed::records("train-*.tfrecord")
-///         | infeed::leave_out({*bad[17].place}, {.instead = blank_example})
-///         | infeed::shuffle({.buffer = 10'000, .seed = 1}) | infeed::parse<Sample>(schema) | ...
+///         | infeed::leave_out({*rows[17].place}, {.instead = infeed::ExampleBuilder().encode()})
+///         | infeed::shuffle({.buffer = 10'000, .seed = 1})
 ///
-/// The list changes no checkpoint: one that was taken before, or with another list, goes on. Records
-/// are known by file (its name as the source was given it) and number. A cache behind has the old
-/// rows: give it another `version`. The records go through one thread, as a serial map's.
+/// The list changes no checkpoint: one that was taken before, or with another list, goes on.
+/// Records are known by file (its name as the source was given it) and number. A cache behind has
+/// the old rows: give it another `version`. The records go through one thread, as a serial map's.
 auto leave_out(std::vector<RecordPlace> rows, LeaveOutOptions options = {});
 
 // Only the library reads what follows.

@@ -7,15 +7,15 @@
 #include <infeed/error.h>
 
 /// Why: a filter can't tell which of its inputs gave its millionth output without calling its
-/// function on all of them again. So a stage that can pass over elements only by making them notes a
-/// **bookmark** now and then: after so many elements given, these are the next elements of its
+/// function on all of them again. So a stage that can pass over elements only by making them notes
+/// a **bookmark** now and then: after so many elements given, these are the next elements of its
 /// inputs, and these numbers are the rest of its state. A checkpoint has the last bookmark of each
 /// such stage, and a resume goes on from there. It makes again what lies between the bookmark and
 /// the checkpoint, 1,024 elements or so.
 ///
 /// Bookmarks stand at places that depend on the stream alone: where the stage's position in its
-/// input, or its own, passes a multiple of Bookmarked::every(). So checkpoints of the same place have
-/// the same bookmarks, whatever threads have read ahead.
+/// input, or its own, passes a multiple of Bookmarked::every(). So checkpoints of the same place
+/// have the same bookmarks, whatever threads have read ahead.
 namespace infeed {
 
 class IteratorContext;
@@ -66,9 +66,7 @@ struct ResumedStage {
   Known known;
 };
 
-/// The second base class of a stage that notes bookmarks and goes on from them:
-///
-///     class FilterStage final : public infeed::Stage, public infeed::Bookmarked {
+/// The second base class of a stage that notes bookmarks and goes on from them.
 class Bookmarked {
  public:
   explicit Bookmarked(const StageContext& context);
