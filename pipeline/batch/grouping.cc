@@ -145,12 +145,12 @@ class GroupingStage final : public Stage, public Bookmarked {
 
   void note_bookmark_if_due(std::uint64_t given) {
     if (every() == 0 || ended_ || taken_ / every() == bookmark_at_) return;
+    bookmark_at_ = taken_ / every();
     std::vector<std::uint64_t> held;
     for (const auto& [key, group] : groups_) {
       if (held.size() + group.positions.size() > kHeldMax) return;
       held.insert(held.end(), group.positions.begin(), group.positions.end());
     }
-    bookmark_at_ = taken_ / every();
     std::sort(held.begin(), held.end());
     const std::uint64_t first = held.empty() ? taken_ : held.front();
     std::adjacent_difference(held.begin(), held.end(), held.begin());
@@ -183,7 +183,9 @@ class GroupingStage final : public Stage, public Bookmarked {
     }
     reserve(group, count);
     group.rows->append_from(in_, count);
-    if (spec_.key != nullptr && every() != 0) group.positions.push_back(taken_);
+    // One more than a bookmark may have says that there are too many.
+    if (spec_.key != nullptr && every() != 0 && group.positions.size() <= kHeldMax)
+      group.positions.push_back(taken_);
     taken_ += count;
     return group.rows->size() == static_cast<std::size_t>(group.size);
   }
