@@ -82,6 +82,7 @@ std::optional<Setting> changed(const Workload& workload, const Setting& setting,
       if (knob == other.workers.end()) return std::nullopt;
       knob->second = 1;
       return other;
+    case ChangeKind::others:
     case ChangeKind::slow_file:
       return std::nullopt;
   }

@@ -42,7 +42,8 @@ bool is_before(const TuningObservation& seen, std::size_t stage, int other) {
   return above == other;
 }
 
-/// True if a stage gave elements and no stage before it did.
+}  // namespace
+
 bool is_read_from_memory(const TuningObservation& seen, int stage) {
   if (seen.stages[static_cast<std::size_t>(stage)].elements == 0) return false;
   for (std::size_t i = 0; i < seen.stages.size(); ++i) {
@@ -56,6 +57,8 @@ const KnobState* find_knob(const TuningObservation& seen, std::uint64_t id) {
                                   [id](const KnobState& knob) { return knob.id == id; });
   return found == seen.knobs.end() ? nullptr : &*found;
 }
+
+namespace {
 
 /// The gain that a cache behind a stage promises.
 struct CacheGain {

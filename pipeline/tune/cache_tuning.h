@@ -9,6 +9,11 @@
 
 namespace infeed::detail {
 
+/// True if a stage gave elements and no stage before it did.
+bool is_read_from_memory(const TuningObservation& seen, int stage);
+/// Returns null if the pipeline has no such knob (now).
+const KnobState* find_knob(const TuningObservation& seen, std::uint64_t id);
+
 /// Says behind which stage a cache would help: each pass makes the same elements there, and they
 /// fit into memory. Empty if there is no such stage. The user must write the cache: nobody else
 /// knows whether a function gives the same each time.

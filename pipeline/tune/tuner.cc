@@ -219,6 +219,7 @@ void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
     change.rate_after = 0;
     rest_.begin(seen.at_ns);
   } else {
+    if (!is_kept && trial.saves()) rest_.begin_for_savings(seen.at_ns);
     error_.note(change.rate_predicted, change.rate_after);
     failed_.push_back({is_kept ? trial.before() : trial.after(),
                        is_kept ? change.rate_before : change.rate_after,
@@ -260,7 +261,9 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
   if (rest_.lasts(seen.at_ns)) return;
   const bool has_company = others_want_cores(seen);
   const double worth = has_company ? kWorthAChangeAmongOthers : kWorthAChange;
-  const KnobValues wanted = fewest_workers(model_, seen, 1 + error_.share());
+  KnobValues wanted = fewest_workers(model_, seen, 1 + error_.share());
+  for (std::size_t i = 0; has_company && i < now.size(); ++i)
+    wanted[i] = std::max(wanted[i], now[i]);
   const double predicted = predicted_rate(seen, wanted);
   if (wanted != now && predicted >= worth * rate && !has_failed(wanted)) {
     return begin(seen, Kind::growth, wanted, predicted, slowest_text(model_, seen, now), decision);
@@ -271,7 +274,8 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
     return begin(seen, Kind::growth, *serial, model_.serial_rate(seen),
                  "handing elements over costs more than it brings", decision);
   }
-  if (has_company) {  // threads that are given back take the process's share of the cores with them
+  // Threads that are given back take the process's share of the cores with them.
+  if (has_company || rest_.lasts_for_savings(seen.at_ns)) {
     saving_windows_ = 0;
     decision.is_settled = !serial && model_.windows() > 10;
     return;
@@ -334,6 +338,7 @@ bool Tuner::undo_regretted(const TuningObservation& window, TuningDecision& deci
   saving_->worse_ns = costs ? saving_->worse_ns + static_cast<double>(window.window_ns) : 0;
   if (saving_->worse_ns < std::max(kRegretNs, static_cast<double>(windows_.ns_min()))) return false;
   failed_.push_back({values_of(window), now.rate, /*saved=*/true});
+  rest_.begin_for_savings(window.at_ns);
   const Saving saving = *std::exchange(saving_, std::nullopt);
   begin(window, TuningTrial::Kind::undoing, saving.before, std::max(saving.rate, now.rate),
         "what was given back costs after all", decision);

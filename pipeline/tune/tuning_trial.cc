@@ -34,19 +34,20 @@ constexpr double kLongTrialNs = 900e6;
 constexpr double kTrialAmongOthersNs = 1500e6;
 constexpr double kLongestTrialNs = 15e9;
 constexpr double kTrialElements = 20;
+constexpr std::uint64_t kRestNs = 5'000'000'000;
+constexpr std::uint64_t kRestNsMax = 40'000'000'000;
 // Rates with and without so many cores of others can't be compared. Others that want all they can
 // get have more or less of the cores by the number of our own threads.
 constexpr double kOthersDiffer = 0.25;
 constexpr double kBusyOthersDiffer = 0.5;
 constexpr double kBusyOthers = 0.3;
 
-/// True if rates with these cores of others can be compared.
+}  // namespace
+
 bool are_alike(double others, double others_before) {
   const bool are_busy = std::min(others, others_before) > kBusyOthers;
   return std::abs(others - others_before) <= (are_busy ? kBusyOthersDiffer : kOthersDiffer);
 }
-
-}  // namespace
 
 void ForecastError::note(double predicted, double measured) {
   if (measured <= 0) return;
@@ -60,10 +61,13 @@ double ForecastError::share() const {
 }
 
 void TrialRest::begin(std::uint64_t at_ns) {
-  constexpr std::uint64_t kNs = 5'000'000'000;
-  constexpr std::uint64_t kNsMax = 40'000'000'000;
-  ns_ = std::clamp(2 * ns_, kNs, kNsMax);
-  until_ns_ = at_ns + ns_;
+  until_ns_ = at_ns + kRestNs;
+  begin_for_savings(at_ns);
+}
+
+void TrialRest::begin_for_savings(std::uint64_t at_ns) {
+  savings_ns_ = std::clamp(2 * savings_ns_, kRestNs, kRestNsMax);
+  savings_until_ns_ = at_ns + savings_ns_;
 }
 
 bool waits_longer(double wait_share, double wait_share_before) {

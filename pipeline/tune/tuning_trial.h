@@ -23,16 +23,20 @@ class ForecastError {
   std::size_t at_ = 0;
 };
 
-/// The time without trials behind one that other processes have disturbed.
+/// The time without trials behind one that other processes have disturbed, and without savings
+/// behind one that has cost something.
 class TrialRest {
  public:
-  /// Begins another rest, twice as long as the last one.
   void begin(std::uint64_t at_ns);
+  /// Begins a rest twice as long as the last one of savings.
+  void begin_for_savings(std::uint64_t at_ns);
   bool lasts(std::uint64_t at_ns) const { return at_ns < until_ns_; }
+  bool lasts_for_savings(std::uint64_t at_ns) const { return at_ns < savings_until_ns_; }
 
  private:
-  std::uint64_t ns_ = 0;
   std::uint64_t until_ns_ = 0;
+  std::uint64_t savings_ns_ = 0;
+  std::uint64_t savings_until_ns_ = 0;
 };
 
 /// The figures of some time that others are compared with.
@@ -92,6 +96,8 @@ class TuningTrial {
   double others_ns_ = 0;  ///< cores of others times time
 };
 
+/// True if rates with these cores of others can be compared.
+bool are_alike(double others, double others_before);
 /// True if the consumer waits for so much more of its time that a saving must be undone.
 bool waits_longer(double wait_share, double wait_share_before);
 

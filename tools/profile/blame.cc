@@ -139,6 +139,12 @@ class Blame {
           "the training loop did something else for {} before the step; its input was "
           "there",
           duration_text(step.idle_ns));
+    } else if (const double others = others_in({step.begin_ns, step.end_ns()});
+               run_.device.empty() && others > kMostOf * run_.cores) {
+      late.cause = Cause::others_on_cores;
+      late.sentence =
+          fmt::format("the step itself took {}, while other processes had {:.1f} of {:.0f} cores",
+                      duration_text(own_ns), others, run_.cores);
     } else {
       late.cause = Cause::slow_step;
       late.sentence =
@@ -303,10 +309,17 @@ class Blame {
     });
   }
 
-  void blame_rate(const Interval& wait, std::uint64_t waited_ns, LateStep& late) const {
+  /// The most cores that other processes had in one of the windows.
+  double others_in(const Interval& interval) const {
     double others = 0;
+    for (const RecordedWindow& window : windows_of(interval))
+      others = std::max(others, window.cores_of_others);
+    return others;
+  }
+
+  void blame_rate(const Interval& wait, std::uint64_t waited_ns, LateStep& late) const {
+    const double others = others_in(wait);
     const std::span<const RecordedWindow> windows = windows_of(wait);
-    for (const RecordedWindow& window : windows) others = std::max(others, window.cores_of_others);
     looks_left_ -= std::min<std::uint64_t>(looks_left_, run_.stages.size());
     late.stage =
         may_look() ? busy_stages_.starving_stage(windows, wait, waited_ns, looks_left_) : -1;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "cli/terminal.h"
 #include "profile/blame.h"
 #include "profile/flow_model.h"
 #include "profile/profile_report.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr double kHighlyPercent = 20;
 constexpr double kModeratelyPercent = 5;
+constexpr double kOthersNamed = 0.25;  // their share of the cores
 
 void add_up_steps(const RecordedRun& run, ProfileReport& report) {
   for (const RecordedStep& step : run.steps) {
@@ -66,20 +68,21 @@ void add_up_stages(const RecordedRun& run, ProfileReport& report) {
   }
 }
 
-std::string most_frequent_cause(const RecordedRun& run, const ProfileReport& report) {
+/// Names the cause that cost most time, and its part: few steps may have cost nearly all.
+std::string costliest_cause(const RecordedRun& run, const ProfileReport& report) {
   struct Group {
     Cause cause;
     int stage;
     std::uint64_t late_ns = 0;
-    std::size_t steps = 0;
   };
   std::vector<Group> groups;
   std::map<std::pair<Cause, int>, std::size_t> places;
+  std::uint64_t all_ns = 0;
   for (const LateStep& late : report.late_steps) {
+    all_ns += late.late_ns;
     const auto [place, is_new] = places.try_emplace({late.cause, late.stage}, groups.size());
     if (is_new) groups.push_back({late.cause, late.stage});
     groups[place->second].late_ns += late.late_ns;
-    ++groups[place->second].steps;
   }
   if (groups.empty()) return {};
   const auto worst =
@@ -87,8 +90,21 @@ std::string most_frequent_cause(const RecordedRun& run, const ProfileReport& rep
                        [](const Group& a, const Group& b) { return a.late_ns < b.late_ns; });
   const std::string stage =
       worst->stage < 0 ? "" : " in " + run.stages[static_cast<std::size_t>(worst->stage)].label;
-  return fmt::format("; {} of {} late steps: {}{}", worst->steps, report.late_steps.size(),
-                     words_of(worst->cause), stage);
+  return fmt::format("; {} of the {} that steps came late: {}{}", duration_text(worst->late_ns),
+                     duration_text(all_ns), words_of(worst->cause), stage);
+}
+
+/// Names other processes where they had a good part of the cores for the whole run.
+std::string others_text(const RecordedRun& run) {
+  double others_ns = 0;
+  double length_ns = 0;
+  for (const RecordedWindow& window : run.windows) {
+    others_ns += window.cores_of_others * static_cast<double>(window.length_ns);
+    length_ns += static_cast<double>(window.length_ns);
+  }
+  if (length_ns == 0 || others_ns < kOthersNamed * run.cores * length_ns) return {};
+  return fmt::format("; other processes had {:.1f} of the {:.3g} cores", others_ns / length_ns,
+                     run.cores);
 }
 
 std::string verdict_of(const RecordedRun& run, const ProfileReport& report) {
@@ -102,7 +118,7 @@ std::string verdict_of(const RecordedRun& run, const ProfileReport& report) {
     verdict += fmt::format("; the slowest stage is {}",
                            run.stages[static_cast<std::size_t>(report.bottleneck)].label);
   }
-  return verdict + most_frequent_cause(run, report);
+  return verdict + costliest_cause(run, report) + others_text(run);
 }
 
 }  // namespace

@@ -46,8 +46,9 @@ struct ProfileCommandOptions {
 /// Runs the program with INFEED_PROFILE. Its exit status doesn't matter as long as it has recorded
 /// something: a run that failed is worth a look, too.
 void record_program(const std::vector<std::string>& program, const std::string& recording,
-                    const std::stop_token& stop) {
+                    bool tries, const std::stop_token& stop) {
   ::setenv("INFEED_PROFILE", recording.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  if (tries) ::setenv("INFEED_TRY", "1", 1);         // NOLINT(concurrency-mt-unsafe)
   std::vector<char*> arguments;
   for (std::string argument : program) arguments.push_back(::strdup(argument.c_str()));
   arguments.push_back(nullptr);
@@ -81,11 +82,22 @@ void record_program(const std::vector<std::string>& program, const std::string& 
   }
 }
 
+/// Throws Error (invalid_argument) if there is nothing that --try could change.
+void check_what_is_tried(const ProfileCommandOptions& options) {
+  if (!options.tries || !options.pipeline_file.empty() || !options.program.empty()) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      "--try needs something to run: a pipeline in JSON (--pipeline FILE), in which it makes "
+      "what is advised, or a program (-- PROGRAM), which tries other settings of what it "
+      "marks autotune while it runs");
+}
+
 void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
   std::vector<ReplayRequest> replays;  // before anything is run: they may be misspelt
   for (const std::string& text : options.replays) replays.push_back(ReplayRequest::parse(text));
+  check_what_is_tried(options);
   if (!options.program.empty()) {
-    record_program(options.program, options.recording, stop);
+    record_program(options.program, options.recording, options.tries, stop);
     // Ctrl-C ends the program, and what it recorded is still explained; another one ends that, too.
     if (stop.stop_requested()) stop = {};
   }
@@ -96,7 +108,7 @@ void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
   }
   const RecordedRun run = read_recorded_run(options.recording, stop);
   ProfileReport report = explain(run, stop);
-  if (options.tries) try_advice(*pipeline, options.seconds, stop, report);
+  if (options.tries && pipeline) try_advice(*pipeline, options.seconds, stop, report);
   for (const ReplayRequest& request : replays) {
     throw_if_stopped(stop, "the run was replayed");
     report.replays.push_back(replay(run, request));
@@ -127,12 +139,11 @@ Command add_profile_command(CLI::App& app) {
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str()
       ->type_name("S");
-  command
-      ->add_flag(
-          "--try", options->tries,
-          "Make what is advised, as far as the pipeline's file has it, measure it against the "
-          "pipeline as it is, by turns, and say what came of it")
-      ->needs(pipeline);
+  command->add_flag(
+      "--try", options->tries,
+      "Make what is advised, as far as the pipeline's file has it, measure it against the "
+      "pipeline as it is, by turns, and say what came of it; a PROGRAM tries settings in itself "
+      "while it runs, as with INFEED_TRY=1");
   command
       ->add_option("--replay", options->replays,
                    "What the pipeline would do on another slice, with the recorded step or a "
@@ -159,6 +170,7 @@ Command add_profile_command(CLI::App& app) {
       "          infeed profile run.profile -- ./train --epochs 2\n"
       "          infeed profile run.profile --html report.html --trace run.json\n"
       "          infeed profile run.profile --pipeline pipeline.json --try\n"
+      "          infeed profile run.profile --try -- ./train\n"
       "          infeed profile run.profile --replay v3-32:resnet50:4096\n"
       "A recording may be looked at while the program runs, and after it was killed.\n");
   return {.options = command,

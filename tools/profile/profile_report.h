@@ -65,6 +65,7 @@ struct StageShare {
 /// The thing that is changed.
 enum class ChangeKind {
   cores,      ///< twice as many, with twice the threads of each stage that has some
+  others,     ///< no other processes on the cores
   storage,    ///< reading takes half as long
   waits,      ///< the waits of a stage's function take half as long
   slice,      ///< the training step takes half as long

@@ -17,6 +17,8 @@ using Service = FlowModel::Service;
 
 // A change that brings less is not worth a line.
 constexpr double kGainMin = 0.02;
+// Gains that differ by less are the same in a table of whole per cents.
+constexpr double kSameGain = 0.01;
 
 constexpr std::array<std::string_view, 4> kCanHaveThreads{"map", "filter", "parse", "batch_into"};
 constexpr std::array<std::string_view, 6> kCacheable{"map",     "parse",      "decode",
@@ -67,10 +69,31 @@ class WhatIfs {
     std::stable_sort(list_.begin(), list_.end(), [](const WhatIf& a, const WhatIf& b) {
       return a.predicted_gain > b.predicted_gain;
     });
+    keep_one_of_equal_caches();
     return std::move(list_);
   }
 
  private:
+  /// Keeps the one that holds least, where several caches promise the same.
+  void keep_one_of_equal_caches() {
+    const auto bytes_of = [&](const WhatIf& what_if) {
+      return costs_.stages[static_cast<std::size_t>(what_if.stage)].bytes;
+    };
+    std::vector<WhatIf> kept;
+    for (WhatIf& what_if : list_) {
+      const auto same = std::ranges::find_if(kept, [&](const WhatIf& other) {
+        return what_if.kind == ChangeKind::cache && other.kind == ChangeKind::cache &&
+               other.predicted_gain - what_if.predicted_gain < kSameGain;
+      });
+      if (same == kept.end()) {
+        kept.push_back(std::move(what_if));
+      } else if (bytes_of(what_if) < bytes_of(*same)) {
+        *same = std::move(what_if);
+      }
+    }
+    list_ = std::move(kept);
+  }
+
   void add(const Costs& changed, std::uint64_t stalls_ns, WhatIf what_if) {
     add(model_.gain(changed, stalls_ns), std::move(what_if));
   }
@@ -92,6 +115,13 @@ class WhatIfs {
         {.kind = ChangeKind::cores,
          .change = "twice the cores",
          .how = "a machine or a quota of twice as many"});
+    changed = costs_;
+    changed.cores_of_others = 0;
+    add(changed, 0,
+        {.kind = ChangeKind::others,
+         .change = "no other processes on the cores",
+         .how = fmt::format("they had {:.1f} of {:.3g}: run them elsewhere, or later",
+                            costs_.cores_of_others, costs_.cores)});
     changed = costs_;
     for (std::size_t i = 0; i < changed.stages.size(); ++i) {
       if (model_.is_source(static_cast<int>(i))) changed.stages[i].blocked_s /= 2;

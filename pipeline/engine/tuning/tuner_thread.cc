@@ -1,11 +1,14 @@
 #include "engine/tuning/tuner_thread.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "engine/freed_memory.h"
 #include "engine/iterator_context.h"
 #include "engine/threads/clock.h"
+#include "tune/tried_settings.h"
 
 namespace infeed::detail {
 namespace {
@@ -17,6 +20,16 @@ constexpr std::uint64_t kAwayNs = 1'000'000'000;
 constexpr std::size_t kChangesKept = 256;
 constexpr std::size_t kNotesKept = 64;
 
+/// Returns the user's policy, else the tuner, which INFEED_TRY=1 lets try other settings, too.
+std::shared_ptr<TuningPolicy> policy_of(const TunerOptions& options) {
+  if (options.policy != nullptr) return options.policy;
+  auto tuner = make_tuner(options.profile, options.mode == TunerMode::advice_only);
+  const char* const tries = std::getenv("INFEED_TRY");  // NOLINT(concurrency-mt-unsafe)
+  const bool is_wanted = tries != nullptr && std::string_view(tries) == "1";
+  if (!is_wanted || options.mode != TunerMode::on) return tuner;
+  return try_settings(std::move(tuner));
+}
+
 }  // namespace
 
 TunerThread::TunerThread(IteratorContext& run, const TunerOptions& options,
@@ -24,8 +37,7 @@ TunerThread::TunerThread(IteratorContext& run, const TunerOptions& options,
     : run_(run),
       look_every_(options.look_every),
       only_advises_(options.mode == TunerMode::advice_only),
-      policy_(options.policy != nullptr ? options.policy
-                                        : make_tuner(options.profile, only_advises_)),
+      policy_(policy_of(options)),
       observer_(run, taken),
       taken_(taken) {
   look();  // begins with what the profile says

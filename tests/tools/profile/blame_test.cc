@@ -119,7 +119,8 @@ TEST_F(Blame, AFunctionThatSleepsBehindAnInterleave) {
 
 /// Elements that are cheap are timed in blocks, until one of them is slow.
 TEST_F(Blame, ACheapElementThatWaitsBehindALargeShuffle) {
-  PlantedRecords records(folder_.path(), {.records_per_file = 5000});
+  const TemporaryFolder folder;
+  PlantedRecords records(folder.path(), {.records_per_file = 5000});
   records.plant_every(123, 197);
   const auto one_file = [](const std::string& file) { return infeed::records(file); };
   const auto stall = [] { std::this_thread::sleep_for(kStall); };

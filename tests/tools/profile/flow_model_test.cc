@@ -82,6 +82,24 @@ double gain_of(const RecordedRun& run, ChangeKind kind, int stage = -1) {
   return -1;
 }
 
+TEST(FlowModel, OfEqualCachesOneIsAdvised) {
+  const std::vector<StageWork> stages = {
+      {.name = "map"}, {.name = "map"}, {.name = "records", .cpu_ns = 150'000}};
+  const std::string text = what_ifs_of(recorded_flow(stages, {.process_cpu_ns = 150'000}));
+  const std::size_t first = text.find("a cache behind");
+  ASSERT_NE(first, text.npos) << text;
+  EXPECT_EQ(text.find("a cache behind", first + 1), text.npos) << text;
+}
+
+TEST(FlowModel, OtherProcessesAreNamedWhereTheyHaveTheCores) {
+  const std::vector<StageWork> stages = {
+      {.name = "map", .cpu_ns = 200'000, .parallelism = 2, .runs_ahead = true}, {.name = "range"}};
+  FlowFigures figures{.element_ns = 200'000, .process_cpu_ns = 200'000};
+  EXPECT_EQ(gain_of(recorded_flow(stages, figures), ChangeKind::others), -1);
+  figures.cores_of_others = 1;
+  EXPECT_GT(gain_of(recorded_flow(stages, figures), ChangeKind::others), 0.2);
+}
+
 TEST(FlowModel, ThreadsThatRestDoNoWork) {
   // All in the step's thread: the map can have threads, and the prefetch its own.
   const std::vector<StageWork> serial = {

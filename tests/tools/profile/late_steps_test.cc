@@ -99,6 +99,37 @@ TEST_F(LateSteps, AStepThatComputesLong) {
   EXPECT_EQ(said.sentence, "the step itself took 29 ms; its input was there");
 }
 
+TEST_F(LateSteps, AStepThatComputesLongBesideOtherProcesses) {
+  RecordedStep late = ordinary();
+  late.compute_ns += 20 * kMs;
+  add_steps(late);
+  window_at(late_begin_ns()).cores_of_others = 1.5;
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::others_on_cores);
+  EXPECT_EQ(said.sentence, "the step itself took 29 ms, while other processes had 1.5 of 2 cores");
+  run_.device = "v3-8";  // such a step needs none of them
+  EXPECT_EQ(the_late_step().cause, Cause::slow_step);
+}
+
+TEST_F(LateSteps, TheVerdictWeighsTimeRatherThanSteps) {
+  RecordedStep late = ordinary();
+  late.compute_ns += 2000 * kMs;
+  late.name = "compiles";
+  add_steps(late);
+  for (std::size_t n = 10; n < 18; ++n) run_.steps[n].compute_ns += 20 * kMs;
+  const ProfileReport report = explain(run_);
+  EXPECT_EQ(report.late_steps.size(), 9U);
+  EXPECT_TRUE(report.verdict.ends_with("; 2.0 s of the 2.2 s that steps came late: recompilation"))
+      << report.verdict;
+}
+
+TEST_F(LateSteps, TheVerdictNamesOtherProcesses) {
+  add_steps(ordinary());
+  for (RecordedWindow& window : run_.windows) window.cores_of_others = 1.1;
+  const std::string verdict = explain(run_).verdict;
+  EXPECT_TRUE(verdict.ends_with("; other processes had 1.1 of the 2 cores")) << verdict;
+}
+
 TEST_F(LateSteps, AStepThatTheQuotaHeldBack) {
   RecordedStep late = ordinary();
   late.compute_ns += 20 * kMs;

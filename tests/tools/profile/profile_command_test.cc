@@ -132,6 +132,14 @@ TEST_F(ProfileCommand, TriesWhatItAdvises) {
   EXPECT_EQ(ended.status, 0) << ended.err;
 }
 
+TEST_F(ProfileCommand, SaysWhatTryingNeeds) {
+  const auto ended = test::run_infeed({"profile", folder_.file("tried.profile"), "--try"});
+  EXPECT_NE(ended.status, 0);
+  EXPECT_NE(ended.err.find("--try needs something to run: a pipeline in JSON (--pipeline FILE)"),
+            std::string::npos)
+      << ended.err;
+}
+
 TEST_F(ProfileCommand, NamesWhatIsWrongWithAPipeline) {
   const auto parse = [](const std::string& json) { DescribedPipeline::parse(json, "p.json"); };
   expect_refused([&] { (void)(parse("{")); }, "the pipeline is no JSON");

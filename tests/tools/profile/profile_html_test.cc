@@ -44,6 +44,13 @@ TEST(ProfileHtml, HasTheVerdictWithoutAnyScriptAndTheFiguresForIt) {
   EXPECT_EQ(data["windows"]["memory_bytes"].size(), 5u);
 }
 
+TEST(ProfileHtml, ALongStepDoesNotFlattenTheOthers) {
+  SyntheticProfile profile = synthetic_profile();
+  EXPECT_EQ(data_of(page_of(profile))["timeline"]["cut_above_ns"], 0);
+  profile.run.steps[7].compute_ns += 3'000'000'000;
+  EXPECT_EQ(data_of(page_of(profile))["timeline"]["cut_above_ns"], 5 * 20'000'000);
+}
+
 TEST(ProfileHtml, AsksForNothingOutsideOfItself) {
   const std::string page = page_of(synthetic_profile());
   EXPECT_THAT(page, HasSubstr("content=\"default-src 'none';"));

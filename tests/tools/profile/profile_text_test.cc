@@ -48,6 +48,19 @@ TEST(ProfileText, SaysWhatTheReportSays) {
   EXPECT_THAT(text, HasSubstr("      +21 %       -  cache behind the map\n"));
 }
 
+TEST(ProfileText, ListsWhatTheProgramTried) {
+  SyntheticProfile profile = synthetic_profile();
+  EXPECT_THAT(joined(text_of(profile)), Not(HasSubstr("Tried while it ran")));
+  profile.run.tuning = {
+      {.at_ns = 1, .text = "  2.0 s  map 2 -> 4: a try; predicted +90 %, under way"},
+      {.at_ns = 2, .text = "  2.0 s  map 2 -> 4: a try; predicted +90 %, got +84 %, rolled back"},
+      {.at_ns = 3, .text = "INFEED_TRY: 1 settings were tried"}};
+  EXPECT_THAT(
+      joined(text_of(profile)),
+      HasSubstr("Tried while it ran\n  2.0 s  map 2 -> 4: a try; predicted +90 %, got +84 %, "
+                "rolled back\n  INFEED_TRY: 1 settings were tried\n"));
+}
+
 TEST(ProfileText, MarksTheBottleneckAndNoOtherStage) {
   const std::vector<std::string> lines = text_of(synthetic_profile());
   EXPECT_THAT(lines, Contains(AllOf(HasSubstr("map 'augment' "), ::testing::StartsWith("> "),

@@ -62,6 +62,16 @@ PageJson report_of_page(const RecordedRun& run, const ProfileReport& report,
   return json;
 }
 
+/// Returns the length above which bars are cut, so that a step of seconds doesn't press all others
+/// against the floor; 0: none is. `lengths` has at least one.
+std::uint64_t cut_above_ns(std::vector<std::uint64_t> lengths, std::uint64_t slowest_ns) {
+  constexpr std::uint64_t kTimes = 5;
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  const std::uint64_t most = std::max(slowest_ns, *std::ranges::max_element(lengths));
+  return most / (2 * kTimes) > *middle ? kTimes * *middle : 0;
+}
+
 /// Bars of steps: the numbers and begins of their first steps, the mean of each part, and for each
 /// late step [its bar, its index among the late ones].
 PageJson timeline_of(const RecordedRun& run, const ProfileReport& fewer) {
@@ -72,12 +82,18 @@ PageJson timeline_of(const RecordedRun& run, const ProfileReport& fewer) {
   std::array<PageJson, kStepParts.size()> parts;
   parts.fill(PageJson::array());
   const std::vector<int> late_index = late_index_by_step(run, fewer);
+  std::vector<std::uint64_t> lengths;
+  std::uint64_t slowest_late_ns = 0;
+  for (const LateStep& one : fewer.late_steps)
+    slowest_late_ns = std::max(slowest_late_ns, one.length_ns);
   for (std::size_t first = 0; first < run.steps.size(); first += steps_per_bar) {
     const std::size_t end = std::min(first + steps_per_bar, run.steps.size());
+    lengths.push_back(0);
     for (std::size_t part = 0; part < kStepParts.size(); ++part) {
       std::uint64_t sum = 0;
       for (std::size_t i = first; i < end; ++i) sum += run.steps[i].*kStepParts[part].of_step;
       parts[part].push_back(sum / (end - first));
+      lengths.back() += sum / (end - first);
     }
     for (std::size_t i = first; i < end; ++i) {
       if (late_index[i] >= 0) late.push_back({numbers.size(), late_index[i]});
@@ -89,6 +105,8 @@ PageJson timeline_of(const RecordedRun& run, const ProfileReport& fewer) {
   timeline["begin_ns"] = std::move(begins);
   timeline["parts_ns"] = parts;
   timeline["late"] = std::move(late);
+  timeline["cut_above_ns"] =
+      lengths.empty() ? 0 : cut_above_ns(std::move(lengths), slowest_late_ns);
   return timeline;
 }
 

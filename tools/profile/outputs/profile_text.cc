@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <string_view>
+#include <utility>
 
 #include "cli/printable.h"
 #include "cli/terminal.h"
@@ -94,6 +95,7 @@ class TextReport {
     late_steps();
     headroom();
     what_ifs();
+    tried();
     replays();
     return std::move(lines_);
   }
@@ -278,6 +280,18 @@ class TextReport {
       for (std::size_t i = 1; i < change.size(); ++i) add(std::string(22, ' ') + change[i]);
       add_wrapped(what_if.how, 22);
       add_wrapped(what_if.note, 22, Paint::dim);
+    }
+  }
+
+  /// Lists what INFEED_TRY=1 made the program try: the recording has it in the tuner's log.
+  void tried() {
+    bool has_title = false;
+    for (const RecordedTuning& line : run_.tuning) {
+      const bool is_try = line.text.find(": a try;") != std::string::npos &&
+                          line.text.find("under way") == std::string::npos;
+      if (!is_try && !line.text.starts_with("INFEED_TRY:")) continue;
+      if (!std::exchange(has_title, true)) title("Tried while it ran");
+      add_wrapped(std::string_view(line.text).substr(line.text.find_first_not_of(' ')), 2);
     }
   }
 

@@ -3,10 +3,11 @@
 // take the same description:
 //   {kind: "bars" | "areas" | "steps", labels: [text], title: (index) => text, unit: text,
 //    series: [{name, color, values: [number]}], marks: [{x: index, y: number, text: [text], picked: boolean}],
-//    limit: {name, y} | null, pick: (index of the mark) => {}}
+//    limit: {name, y} | null, top: number | null (what is higher is cut there), pick: (index of the mark) => {}}
 const Charts = (() => {
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const number = (value) => Number(value.toPrecision(3)).toLocaleString("en-US");
+  const cut = (chart, y) => chart.top ? Math.min(chart.top, y) : y;
   const live = [];
 
   function withLibrary(holder, chart) {
@@ -32,7 +33,7 @@ const Charts = (() => {
     }
     if (chart.marks.length > 0) {
       datasets.push({
-        type: "scatter", label: "late step", parsing: false, data: chart.marks.map((mark) => ({x: mark.x, y: mark.y})),
+        type: "scatter", label: "late step", parsing: false, data: chart.marks.map((mark) => ({x: mark.x, y: cut(chart, mark.y)})),
         backgroundColor: color("bad"), borderColor: color("card"), borderWidth: 1,
         pointStyle: "triangle", rotation: 180, hoverRadius: 9, hitRadius: 6, order: 0, stack: "marks",
         radius: (context) => chart.marks[context.dataIndex]?.picked ? 9 : 6,
@@ -48,6 +49,7 @@ const Charts = (() => {
         scales: {
           x: {...axis, type: "category", stacked, grid: {display: false}, offset: chart.kind === "bars"},
           y: {...axis, ticks: {...axis.ticks, precision: stacked ? undefined : 0}, stacked, beginAtZero: true,
+            max: chart.top ?? undefined,
             title: {display: true, text: chart.unit, color: color("dim")}},
         },
         plugins: {
@@ -89,10 +91,10 @@ const Charts = (() => {
         most = Math.max(most, stacked ? values.reduce((a, b) => a + b, 0) : Math.max(0, ...values));
       }
       for (const mark of chart.marks) most = Math.max(most, mark.y);
-      most = most * 1.06 || 1;
+      most = cut(chart, most) * 1.06 || 1;
       const cell = (width - left) / n;
       const x = (i) => left + i * cell;
-      const y = (value) => height - bottom - value / most * (height - bottom - top);
+      const y = (value) => height - bottom - cut(chart, value) / most * (height - bottom - top);
       const picture = svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img"});
       const put = (name, attributes, text) => picture.appendChild(svg(name, attributes, text));
       for (let i = 0; i <= 4; ++i) {

@@ -70,21 +70,22 @@ function steps() {
   if (timeline.steps.length === 0) return;
   const many = timeline.steps_per_bar > 1;
   const place = section("Step by step", `${many ? `Each bar is the mean of ${count(timeline.steps_per_bar)} steps` : "Each bar is a step"}` +
-    `${report.late_steps.length > 0 ? "; a red mark is a late one: click it to see why" : ""}.`);
+    `${report.late_steps.length > 0 ? "; a red mark is a late one: click it to see why" : ""}` +
+    `${timeline.cut_above_ns > 0 ? `. Those of more than ${duration(timeline.cut_above_ns)} are cut` : ""}.`);
   const holder = node("div", {className: "chart"});
   const detail = node("div", {className: "detail dim", id: "detail", textContent: "No step was late."});
   place.append(holder, detail);
   const marks = timeline.late.map(([bar, index]) => {
     const late = report.late_steps[index];
     return {x: bar, y: late.length_ns / 1e6, picked: false,
-      text: [`step ${count(late.step)}, ${duration(late.late_ns)} late: ${words(late.cause)}`, ...(placeText(late) === "" ? [] : [placeText(late)])]};
+      text: [`step ${count(late.step)}: ${duration(late.length_ns)}, ${duration(late.late_ns)} late: ${words(late.cause)}`, ...(placeText(late) === "" ? [] : [placeText(late)])]};
   });
   const chart = Charts.add(holder, {
     kind: "bars", unit: "ms",
     labels: timeline.steps.map((step) => count(step)),
     title: (i) => `${many ? "from step" : "step"} ${count(timeline.steps[i])}, at ${duration(timeline.begin_ns[i])}`,
     series: PARTS.map(([part, text], i) => ({name: text, color: part, values: timeline.parts_ns[i].map((ns) => ns / 1e6)})),
-    marks, limit: null,
+    marks, limit: null, top: timeline.cut_above_ns > 0 ? timeline.cut_above_ns / 1e6 : null,
     pick: (mark) => pickLate(timeline.late[mark][1]),
   });
   pickLate = (index) => {
@@ -168,12 +169,14 @@ function stageTable() {
     number(count(stage.parallelism)), number(megabytes(stage.memory_bytes_peak)))));
 }
 
-function bars(rows) {
-  const most = Math.max(...rows.map((row) => row.value), 1e-9);
+// A bar is cut at ten times the shortest one, which would be a hair otherwise.
+function bars(rows, {shortest = 0} = {}) {
+  const longest = Math.max(...rows.map((row) => row.value), 1e-9);
+  const most = shortest > 0 ? Math.min(longest, 10 * shortest) : longest;
   return node("div", {className: "bars"}, ...rows.map(({text, value, color, number}) => node("div", {},
     node("span", {textContent: text}),
-    node("div", {className: "track"}, node("i", {style: {width: `${100 * value / most}%`, background: `var(--${color})`}})),
-    node("span", {className: "number", textContent: number}))));
+    node("div", {className: "track"}, node("i", {style: {width: `${Math.min(100, 100 * value / most)}%`, background: `var(--${color})`}})),
+    node("span", {className: "number", textContent: value > most ? `${number} (cut)` : number}))));
 }
 
 function stalls() {
@@ -194,7 +197,7 @@ function advice() {
     {half: report.stalls.length > 0});
   place.append(bars([["this run", report.steps.steps_per_s, "idle"], ["pipeline, if the device were infinitely fast", pipeline, "s2"],
     ["device, if the pipeline were infinitely fast", device, "compute"]].filter(([, value]) => value > 0)
-    .map(([text, value, color]) => ({text, value, color, number: rate(value)}))));
+    .map(([text, value, color]) => ({text, value, color, number: rate(value)})), {shortest: report.steps.steps_per_s}));
   for (const whatIf of report.what_ifs) {
     const gain = (value) => `${value >= 0 ? "+" : "−"}${Math.abs(100 * value).toFixed(0)} %`;
     place.append(node("div", {className: "advice"},
@@ -209,7 +212,7 @@ function advice() {
 function overTime() {
   if (windows.begin_ns.length === 0) return;
   const labels = windows.begin_ns.map((ns) => `${(ns / 1e9).toFixed(report.run.duration_ns < 20e9 ? 1 : 0)} s`);
-  const common = {labels, title: (i) => `at ${duration(windows.begin_ns[i])}`, marks: [], pick: null};
+  const common = {top: null, labels, title: (i) => `at ${duration(windows.begin_ns[i])}`, marks: [], pick: null};
   const series = (values, scale, keep) => windows.stages.map((stage, i) => ({
     name: shortened(labelOf(stage)), color: stageColor(stage), values: values[i].map((value) => value / scale),
   })).filter((one) => one.values.some(keep));
