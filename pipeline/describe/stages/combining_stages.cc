@@ -100,8 +100,7 @@ void add_combining_stages(StageTable& table) {
            StageRole::gathers)
       .option("weights", &SampleOptions::weights,
               "How often each is drawn, relative to the others; without it equally often.")
-      .option("seed", &SampleOptions::seed,
-              "Without it a random one is drawn when the stage is described.")
+      .option("seed", &SampleOptions::seed, kSeedText)
       .option("stop_on_empty_dataset", &SampleOptions::stop_on_empty_dataset,
               "Whether the end of any ends the whole stream.")
       .option("reshuffle_each_iteration", &SampleOptions::reshuffle_each_iteration,

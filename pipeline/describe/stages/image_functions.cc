@@ -160,8 +160,7 @@ void add_image_functions(StageTable& table) {
       .reached<float>(
           "flip_probability", "How often it is flipped.",
           [](auto& stage) -> auto& { return stage.random.flip_probability; })
-      .option("seed", &CropStage::seed,
-              "Without it a random one is drawn when the stage is described.")
+      .option("seed", &CropStage::seed, kSeedText)
       .makes([](const CropStage& stage, const Making& making) {
         const auto function = [stage](const ColumnBatch& batch, Rng& rng) {
           return filled_as(batch, stage, [&](std::string_view bytes, auto row) {

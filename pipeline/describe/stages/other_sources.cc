@@ -13,10 +13,6 @@
 namespace infeed::describe {
 namespace {
 
-constexpr std::int64_t kRowsAtOnce = 256;
-constexpr const char* kFiles = "A pattern of file names, or a list of names in order.";
-constexpr const char* kSeed = "Without it a random one is drawn when the source is described.";
-
 struct RangeStage : StageOptions {
   std::int64_t start = 0;
   std::int64_t stop = 0;
@@ -56,7 +52,7 @@ Elements npy_rows(const NpyStage& stage, bool is_npz) {
 }
 
 AddedStage<NpyStage> with_npy_options(AddedStage<NpyStage> added) {
-  added.required("files", &NpyStage::files, kFiles)
+  added.required("files", &NpyStage::files, kFilesText)
       .option("memory", &NpyStage::memory,
               "Whether batches show the files' pages, which must not become shorter meanwhile.")
       .option("compression", &NpyStage::compression, "How a whole file is compressed.");
@@ -86,7 +82,7 @@ void add_other_sources(StageTable& table) {
   table
       .add("random_integers", "Gives random numbers from 0 up to 2^32 - 1, without an end.",
            RandomIntegersOptions{}, StageRole::source)
-      .option("seed", &RandomIntegersOptions::seed, kSeed)
+      .option("seed", &RandomIntegersOptions::seed, kSeedText)
       .option("global_seed", &RandomIntegersOptions::global_seed, "TensorFlow's set_seed.")
       .option("rerandomize_each_iteration", &RandomIntegersOptions::rerandomize_each_iteration,
               "Whether each pass has other numbers.")
@@ -94,12 +90,11 @@ void add_other_sources(StageTable& table) {
         return Elements{random_integers(stage)};
       });
   table.add("files", "Gives the names of files, for interleave.", FilesStage{}, StageRole::source)
-      .required("files", &FilesStage::pattern, kFiles)
+      .required("files", &FilesStage::pattern, kFilesText)
       .option("shuffle", &FilesStage::shuffle, "Whether the order is shuffled by the seeds.")
-      .option("seed", &FilesStage::seed, kSeed)
+      .option("seed", &FilesStage::seed, kSeedText)
       .option("global_seed", &FilesStage::global_seed, "TensorFlow's set_seed.")
-      .option("reshuffle_each_iteration", &FilesStage::reshuffle_each_iteration,
-              "Whether each pass has another order.")
+      .option("reshuffle_each_iteration", &FilesStage::reshuffle_each_iteration, kReshuffleText)
       .makes([](const FilesStage& stage, const Making&) {
         return stage.pattern.read([&](const auto& names) {
           return Elements{.dataset = infeed::files(names, stage),
@@ -134,12 +129,12 @@ void add_other_sources(StageTable& table) {
   table
       .add("tar", "Reads samples from tar files as WebDataset packs them.", TarStage{},
            StageRole::source)
-      .required("files", &TarStage::files, kFiles)
+      .required("files", &TarStage::files, kFilesText)
       .reached<Count>(
           "member_bytes_max", "A sample with a larger member is an error.",
           [](auto& stage) -> auto& { return stage.format.member_bytes_max; })
       .reached<Compression>(
-          "compression", "How the files are compressed; recognised by content.",
+          "compression", kCompressionText,
           [](auto& stage) -> auto& { return stage.format.compression; })
       .makes([](const TarStage& stage, const Making&) {
         return stage.files.read([&](const auto& files) {

@@ -28,9 +28,6 @@ std::vector<std::string> matched(const Files& files) {
   return files.pattern ? match_files(*files.pattern) : files.names;
 }
 
-constexpr const char* kFiles = "A pattern of file names, or a list of names in order.";
-constexpr const char* kCompression = "How the files are compressed; recognised by content.";
-
 }  // namespace
 
 void add_record_sources(StageTable& table) {
@@ -39,8 +36,8 @@ void add_record_sources(StageTable& table) {
   table
       .add("records", "Reads the records of TFRecord files, one file after the other.", records,
            StageRole::source)
-      .required("files", &RecordsStage::files, kFiles)
-      .option("compression", &RecordsStage::compression, kCompression)
+      .required("files", &RecordsStage::files, kFilesText)
+      .option("compression", &RecordsStage::compression, kCompressionText)
       .option("verify", &RecordsStage::verify, "Which checksums are compared.")
       .option("damage", &RecordsStage::damage, "What to do about bytes that are no records.")
       .option("block_bytes", &RecordsStage::block_bytes, "Bytes read at once.")
@@ -62,7 +59,7 @@ void add_record_sources(StageTable& table) {
       .add("indexed_records",
            "Reads TFRecord files that have an index, so any record can be read by its row number.",
            IndexedRecordsStage{}, StageRole::source)
-      .required("files", &IndexedRecordsStage::files, kFiles)
+      .required("files", &IndexedRecordsStage::files, kFilesText)
       .option("verify", &IndexedRecordsStage::verify, "Which checksums are compared.")
       .option("without_index", &IndexedRecordsStage::without_index,
               "What to do about files without an index.")
@@ -76,9 +73,9 @@ void add_record_sources(StageTable& table) {
   table
       .add("lines", "Reads the lines of text files, one file after the other.", LinesStage{},
            StageRole::source)
-      .required("files", &LinesStage::files, kFiles)
+      .required("files", &LinesStage::files, kFilesText)
       .option("line_bytes_max", &LinesStage::line_bytes_max, "A longer line is damage.")
-      .option("compression", &LinesStage::compression, kCompression)
+      .option("compression", &LinesStage::compression, kCompressionText)
       .makes([](const LinesStage& stage, const Making&) {
         return stage.files.read(
             [&](const auto& files) { return Elements{infeed::lines(files, stage)}; });
@@ -86,13 +83,13 @@ void add_record_sources(StageTable& table) {
   table
       .add("fixed_length_records", "Reads files of records that all have the same length.",
            FixedLengthRecordsStage{}, StageRole::source)
-      .required("files", &FixedLengthRecordsStage::files, kFiles)
+      .required("files", &FixedLengthRecordsStage::files, kFilesText)
       .required("record_bytes", &FixedLengthRecordsStage::record_bytes, "Length of a record.")
       .option("header_bytes", &FixedLengthRecordsStage::header_bytes,
               "Bytes skipped at the front of each file.")
       .option("footer_bytes", &FixedLengthRecordsStage::footer_bytes,
               "Bytes skipped at the end of each file.")
-      .option("compression", &FixedLengthRecordsStage::compression, kCompression)
+      .option("compression", &FixedLengthRecordsStage::compression, kCompressionText)
       .makes([](const FixedLengthRecordsStage& stage, const Making&) {
         return stage.files.read([&](const auto& files) {
           return Elements{infeed::fixed_length_records(files, stage.record_bytes, stage)};

@@ -5,6 +5,17 @@
 /// The table's parts, one a file.
 namespace infeed::describe {
 
+// Texts that several stages have.
+inline constexpr const char* kFilesText = "A pattern of file names, or a list of names in order.";
+inline constexpr const char* kCompressionText =
+    "How the files are compressed; recognised by content.";
+inline constexpr const char* kSeedText =
+    "Without it a random one is drawn when the pipeline is described.";
+inline constexpr const char* kReshuffleText = "Whether each pass has another order.";
+
+/// Rows that a source makes at once where a stage that takes single rows follows it.
+inline constexpr std::int64_t kRowsAtOnce = 256;
+
 void add_record_sources(StageTable& table);
 void add_text_sources(StageTable& table);
 void add_other_sources(StageTable& table);

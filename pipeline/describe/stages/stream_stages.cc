@@ -28,9 +28,6 @@ struct ShuffleStage : ShuffleOptions {
   BufferSize size = {};
 };
 
-constexpr const char* kSeed = "Without it a random one is drawn when the stage is described.";
-constexpr const char* kReshuffle = "Whether each pass has another order.";
-
 template <class MakeStage>
 void add_counted(StageTable& table, const char* name, const char* doc, const char* count,
                  bool is_required, MakeStage make) {
@@ -89,10 +86,10 @@ void add_stream_stages(StageTable& table) {
       .add("shuffle", "Keeps some elements and hands out a random one of them each time.", shuffled)
       .required("buffer", &ShuffleStage::size,
                 "How many elements the next one is drawn from; 'whole_input' shuffles all.")
-      .option("seed", &ShuffleStage::seed, kSeed)
+      .option("seed", &ShuffleStage::seed, kSeedText)
       .option("global_seed", &ShuffleStage::global_seed,
               "TensorFlow's set_seed, for orders that equal another program's.")
-      .option("reshuffle_each_iteration", &ShuffleStage::reshuffle_each_iteration, kReshuffle)
+      .option("reshuffle_each_iteration", &ShuffleStage::reshuffle_each_iteration, kReshuffleText)
       .makes([](const ShuffleStage& stage, const Making& making) {
         ShuffleOptions options = stage;
         options.buffer = stage.size.count;
@@ -102,9 +99,9 @@ void add_stream_stages(StageTable& table) {
       .add("global_shuffle",
            "Shuffles the whole dataset without a buffer. Its input must be indexable.",
            GlobalShuffleOptions{})
-      .option("seed", &GlobalShuffleOptions::seed, kSeed)
+      .option("seed", &GlobalShuffleOptions::seed, kSeedText)
       .option("reshuffle_each_iteration", &GlobalShuffleOptions::reshuffle_each_iteration,
-              kReshuffle)
+              kReshuffleText)
       .makes([](const GlobalShuffleOptions& stage, const Making& making) {
         return making.input().then(global_shuffle(stage));
       });

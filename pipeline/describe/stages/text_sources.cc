@@ -10,9 +10,6 @@
 namespace infeed::describe {
 namespace {
 
-/// Rows parsed at once where a stage that takes single rows follows the source.
-constexpr std::int64_t kRowsAtOnce = 256;
-
 struct CsvStage {
   Files files = {};
   std::optional<ColumnSchema> schema = std::nullopt;
@@ -67,10 +64,9 @@ Elements rows_of(const Files& files, const ColumnSchema& schema, const Options& 
 }  // namespace
 
 void add_text_sources(StageTable& table) {
-  constexpr const char* kFiles = "A pattern of file names, or a list of names in order.";
   constexpr const char* kSchema = "The columns; without it inferred from the first file.";
   table.add("csv", "Reads the rows of CSV files.", CsvStage{}, StageRole::source)
-      .required("files", &CsvStage::files, kFiles)
+      .required("files", &CsvStage::files, kFilesText)
       .option("columns", &CsvStage::schema, kSchema)
       .option("delimiter", &CsvStage::delimiter, "The character between two fields.")
       .reached<Quotes>(
@@ -89,7 +85,7 @@ void add_text_sources(StageTable& table) {
           "row_bytes_max", "A longer row is damage.",
           [](auto& stage) -> auto& { return stage.format.row_bytes_max; })
       .reached<Compression>(
-          "compression", "How the files are compressed; recognised by content.",
+          "compression", kCompressionText,
           [](auto& stage) -> auto& { return stage.format.compression; })
       .makes([](const CsvStage& stage, const Making&) {
         CsvSourceOptions options{.format = stage.format, .name = stage.name};
@@ -105,7 +101,7 @@ void add_text_sources(StageTable& table) {
   table
       .add("json_lines", "Reads JSON-lines files, one object a line.", JsonLinesStage{},
            StageRole::source)
-      .required("files", &JsonLinesStage::files, kFiles)
+      .required("files", &JsonLinesStage::files, kFilesText)
       .option("columns", &JsonLinesStage::schema, kSchema)
       .reached<BadRows>(
           "bad_rows", "What to do about rows that can't be read.",
@@ -114,7 +110,7 @@ void add_text_sources(StageTable& table) {
           "row_bytes_max", "A longer line is damage.",
           [](auto& stage) -> auto& { return stage.format.row_bytes_max; })
       .reached<Compression>(
-          "compression", "How the files are compressed; recognised by content.",
+          "compression", kCompressionText,
           [](auto& stage) -> auto& { return stage.format.compression; })
       .makes([](const JsonLinesStage& stage, const Making&) {
         const JsonLinesSourceOptions options{.format = stage.format, .name = stage.name};

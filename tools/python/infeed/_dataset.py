@@ -314,9 +314,23 @@ class Dataset:
         tuning_profile: iterator.tuning().profile of an earlier run.
         order_hash: keep a hash of all elements in order.
         """
+        self._number(options)
+        return Iterator(self, options)
+
+    def _number(self, options):
+        """Gives the iteration its number, which keys shuffles."""
         if options.get("resume") is None and options.get("epoch") is None:
             options["epoch"] = next(self._iterations)
-        return Iterator(self, options)
+
+    def in_process(self, ahead=4):
+        """Iterates in a process of its own, for training loops that hold the interpreter's lock.
+
+        Up to `ahead` batches wait in shared memory. Each costs a copy: about 0.1 ms a megabyte and
+        0.1 ms for the hand-over. It must be the last stage but for map_batches' consumer.
+        """
+        from ._in_process import InProcessDataset
+
+        return InProcessDataset(self, ahead)
 
     def __iter__(self):
         return self.iterate()

@@ -7,21 +7,21 @@ from ._errors import Error, invalid
 
 _KEY = "infeed"
 _FILE = "infeed.txt"  # in a directory of Orbax
-_live = weakref.WeakSet()
+live = weakref.WeakSet()
 # A Python function that sleeps can't be ended: it ends with the process.
 _SECONDS_MAX_AT_EXIT = 1.0
 
 
 def _close_all():
     """Ends all iterations before Python goes: their threads may be calling Python functions."""
-    for iterator in list(_live):
+    for iterator in list(live):
         iterator.close(_SECONDS_MAX_AT_EXIT)
 
 
 atexit.register(_close_all)
 
 
-def _checkpoint_of(state):
+def checkpoint_of(state):
     if isinstance(state, dict) and isinstance(state.get(_KEY), str):
         return state[_KEY]
     if isinstance(state, str):
@@ -30,7 +30,7 @@ def _checkpoint_of(state):
                   "{'infeed': '...'}")
 
 
-def _epoch_of(options):
+def epoch_of(options):
     """The number of the pass, which a checkpoint's text has in a line of its own."""
     if options.get("resume") is None:
         return options["epoch"]
@@ -58,13 +58,13 @@ class Iterator:
         self._core = None
         options = dict(options)
         if options.get("resume") is not None:
-            options["resume"] = _checkpoint_of(options["resume"])
+            options["resume"] = checkpoint_of(options["resume"])
         self._dataset = dataset
         self._consumers = dataset._consumers
         self._core = dataset._core.iterate(options)
         self._next = self._core.next
-        self._epoch = _epoch_of(options)
-        _live.add(self)
+        self._epoch = epoch_of(options)
+        live.add(self)
 
     def __iter__(self):
         return self
@@ -91,9 +91,9 @@ class Iterator:
 
     def load_state_dict(self, state):
         """Goes on from a place that state_dict() returned, in this or another process."""
-        checkpoint = _checkpoint_of(state)
+        checkpoint = checkpoint_of(state)
         self._core.resume(checkpoint)
-        self._epoch = _epoch_of({"resume": checkpoint})
+        self._epoch = epoch_of({"resume": checkpoint})
 
     # The names of Grain.
     get_state = state_dict
@@ -158,7 +158,7 @@ class Iterator:
         Running Python functions are waited for, since nothing can end them; seconds_max limits
         that. Returns False if the rest is done in the background.
         """
-        _live.discard(self)
+        live.discard(self)
         return self._core is None or self._core.close(seconds_max)
 
     @property

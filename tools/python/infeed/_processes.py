@@ -25,7 +25,7 @@ _ALIGNMENT = 64
 _pools = weakref.WeakSet()
 
 
-class _Area:
+class Area:
     """Shared memory that grows with what is written."""
 
     def __init__(self, descriptor):
@@ -79,12 +79,12 @@ def _serialised(fn):
                     "invalid_argument") from error
 
 
-def _columns_of(batch):
+def columns_of(batch):
     """Returns a batch as what pickles without copying: arrays, Ragged, lists of bytes."""
     return dict(batch.numpy()) if hasattr(batch, "numpy") else dict(batch)
 
 
-class _Inherited:
+class Inherited:
     """A descriptor that the process gets when it starts."""
 
     def __init__(self, descriptor):
@@ -95,7 +95,7 @@ class _Inherited:
 
 
 def _area_of(duplicate):
-    return _Area(duplicate.detach())
+    return Area(duplicate.detach())
 
 
 def _work(function, connection, requests, replies):
@@ -111,14 +111,14 @@ def _work(function, connection, requests, replies):
             return
         try:
             batch = infeed.batch(requests.read(message, copied=False))
-            answer = ("result", replies.write(_columns_of(call(batch, high, low))))
+            answer = ("result", replies.write(columns_of(call(batch, high, low))))
             del batch
         except BaseException as error:  # pylint: disable=broad-exception-caught
-            answer = ("error", _portable(error), traceback.format_exc())
+            answer = ("error", portable(error), traceback.format_exc())
         connection.send(answer)
 
 
-def _portable(error):
+def portable(error):
     try:
         pickle.loads(pickle.dumps(error))
         return error
@@ -132,12 +132,12 @@ class _Worker:
     def __init__(self, function):
         context = multiprocessing.get_context("spawn")
         self._requests, self._replies = (
-            _Area(os.memfd_create(f"infeed-{name}")) for name in ("requests", "replies"))
+            Area(os.memfd_create(f"infeed-{name}")) for name in ("requests", "replies"))
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
             target=_work, daemon=True, name="infeed map_batches",
-            args=(function, theirs, _Inherited(self._requests.descriptor),
-                  _Inherited(self._replies.descriptor)))
+            args=(function, theirs, Inherited(self._requests.descriptor),
+                  Inherited(self._replies.descriptor)))
         self._process.start()
         theirs.close()
 
@@ -202,7 +202,7 @@ class ProcessFunction:
                 worker = _Worker(self._function)
                 with self._lock:
                     self._all.add(worker)
-            return worker.call(_columns_of(batch), high, low)
+            return worker.call(columns_of(batch), high, low)
         finally:
             self._idle.put(worker)
 
