@@ -23,6 +23,12 @@ std::size_t job_capacity(const TypeInfo& type) {
   return std::max(chunk_capacity(type), std::min(kChunkElementsMax, most));
 }
 
+/// Returns how many slots of the input may follow in the same job.
+std::size_t slots_to_bookmark(const JobQueueOptions& options, std::uint64_t position) {
+  if (options.bookmark_every == 0) return std::numeric_limits<std::size_t>::max();
+  return static_cast<std::size_t>(options.bookmark_every - position % options.bookmark_every);
+}
+
 }  // namespace
 
 JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
@@ -103,17 +109,11 @@ void JobQueue::extend_last(Chunk& pulled) {
   const std::size_t wanted = elements_per_job();
   if (last.in.size() >= wanted) return;
   const std::size_t count = std::min({wanted - last.in.size(), last.in.room(), pulled.size(),
-                                      static_cast<std::size_t>(elements_to_bookmark())});
+                                      slots_to_bookmark(options_, position_)});
   last.held.take_from(in_hand_.held(), pulled.type().bytes(pulled.front(), count));
   last.in.append_from(pulled, count);
   last.elements += count;
   position_ += count;
-}
-
-/// Returns how many slots may follow in the same job.
-std::uint64_t JobQueue::elements_to_bookmark() const {
-  if (options_.bookmark_every == 0) return std::numeric_limits<std::size_t>::max();
-  return options_.bookmark_every - position_ % options_.bookmark_every;
 }
 
 /// Makes a job of the chunk's next elements, and of its error when no elements follow.
@@ -130,8 +130,8 @@ std::unique_ptr<Job> JobQueue::job_of(Chunk& pulled, std::size_t elements) {
   job->result_bytes = 0;
   job->state = Job::State::waiting;
   job->position = position_;
-  const std::uint64_t most = elements_to_bookmark();
-  job->in.append_from(pulled, static_cast<std::size_t>(std::min<std::uint64_t>(elements, most)));
+  const std::size_t most = slots_to_bookmark(options_, position_);
+  job->in.append_from(pulled, std::min(elements, most));
   job->elements = job->in.size();
   const bool error_is_next = pulled.size() == 0 && pulled.has_error();
   if (error_is_next && job->elements < most) job->in.set_error(pulled.take_error());
@@ -296,7 +296,7 @@ Pull JobQueue::pull_here(std::unique_ptr<Job>& result, std::size_t want) {
     const auto lock = hand_off_.lock();
     most = std::min(most, elements_per_job());
   }
-  most = static_cast<std::size_t>(std::min<std::uint64_t>(most, elements_to_bookmark()));
+  most = std::min(most, slots_to_bookmark(options_, position_));
   const Pull got = driver_.pull_here(pulled, most);
   if (got != Pull::values) return got;
   result = job_of(pulled, pulled.size());

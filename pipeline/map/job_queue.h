@@ -70,7 +70,6 @@ class JobQueue {
   void cut_into_jobs(Chunk& pulled);
   std::unique_ptr<Job> job_of(Chunk& pulled, std::size_t elements);
   void extend_last(Chunk& pulled);
-  std::uint64_t elements_to_bookmark() const;
   void run_here(Job& job, bool is_watched);
   void add(std::unique_ptr<Job> job);
   void finish(ErrorPointer failure);
