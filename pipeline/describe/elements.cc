@@ -31,6 +31,21 @@ const Dataset<ColumnBatch>& Elements::batches(std::string_view stage) const {
                           stage, to_string(kind())));
 }
 
+ColumnSchema columns_of(const ColumnBatch& batch) {
+  ColumnSchema schema;
+  for (std::size_t i = 0; i < batch.names().size(); ++i) {
+    const Column& column = batch.columns()[i];
+    ColumnType type{.name = batch.names()[i],
+                    .dtype = column.dtype(),
+                    .shape = column.dtype() == DType::bytes ? Shape() : column.row_shape(),
+                    .kind = column.kind()};
+    if (column.is_ragged()) type.ragged_levels = static_cast<std::int64_t>(column.levels());
+    if (column.kind() == Column::Kind::padded) type.width = column.width();
+    schema.add(std::move(type));
+  }
+  return schema;
+}
+
 Elements batches_of(Dataset<ColumnBatch> batches, std::optional<ColumnSchema> columns) {
   return Elements{.dataset = std::move(batches), .columns = std::move(columns)};
 }

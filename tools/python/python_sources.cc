@@ -60,22 +60,6 @@ Elements generated(const ObjectStage& stage, const Making& making) {
   return describe::batches_of(generate(make, stage));
 }
 
-/// Returns the types of columns that are in memory.
-ColumnSchema schema_of(const ColumnBatch& batch) {
-  ColumnSchema schema;
-  for (std::size_t i = 0; i < batch.names().size(); ++i) {
-    const Column& column = batch.columns()[i];
-    ColumnType type{.name = batch.names()[i],
-                    .dtype = column.dtype(),
-                    .shape = column.dtype() == DType::bytes ? Shape() : column.row_shape(),
-                    .kind = column.kind()};
-    if (column.is_ragged()) type.ragged_levels = static_cast<std::int64_t>(column.levels());
-    if (column.kind() == Column::Kind::padded) type.width = column.width();
-    schema.add(std::move(type));
-  }
-  return schema;
-}
-
 Elements columns_in_memory(const ObjectStage& stage, const Making& making) {
   const WithGil gil;
   const ColumnBatch all = take_batch(object_of(making, stage.object));
@@ -88,7 +72,7 @@ Elements columns_in_memory(const ObjectStage& stage, const Making& making) {
   return Elements{.dataset = from_columns(all, 1, {.name = stage.name}),
                   .are_rows = true,
                   .batch_at_source = batches,
-                  .columns = schema_of(all)};
+                  .columns = describe::columns_of(all)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-#include <fmt/format.h>
+#include <algorithm>
 
-#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/features.h>
+#include <infeed/records/column_parser.h>
 
 #include "describe/stages/column_stage.h"
 #include "describe/stages/stages.h"
@@ -16,117 +17,70 @@ struct RenameStage : StageOptions {
   std::string from = {};
   std::string to = {};
 };
+struct FeaturesStage : FeaturesOptions {
+  FeaturesStage() : FeaturesOptions{.parallelism = autotune} {}
+  Features steps{};
+};
 struct CastStage : StageOptions {
   std::string column = {};
   DType dtype = DType::float32;
 };
 struct NormaliseStage : StageOptions {
   std::string column = {};
-  double mean = 0;
-  double deviation = 1;
+  std::vector<double> mean = {0.0};
+  std::vector<double> deviation = {1.0};
 };
 
-template <class Function>
-void visit_numbers(const Tensor& values, const Function& function) {
-  switch (values.dtype()) {
-    case DType::boolean:
-      return function(values.values<bool>());
-    case DType::int8:
-      return function(values.values<std::int8_t>());
-    case DType::int16:
-      return function(values.values<std::int16_t>());
-    case DType::int32:
-      return function(values.values<std::int32_t>());
-    case DType::int64:
-      return function(values.values<std::int64_t>());
-    case DType::uint8:
-      return function(values.values<std::uint8_t>());
-    case DType::uint16:
-      return function(values.values<std::uint16_t>());
-    case DType::uint32:
-      return function(values.values<std::uint32_t>());
-    case DType::uint64:
-      return function(values.values<std::uint64_t>());
-    case DType::float16:
-      return function(values.values<float16>());
-    case DType::bfloat16:
-      return function(values.values<bfloat16>());
-    case DType::float32:
-      return function(values.values<float>());
-    case DType::float64:
-      return function(values.values<double>());
-    case DType::bytes:
-      break;
+/// Returns the columns that the operations make of these: those of a batch without rows. A column
+/// that they leave as it is keeps its whole type.
+ColumnSchema columns_after(const ColumnSchema& before, const Features& steps) {
+  const ColumnParser parser(before);
+  const ColumnBatch batch = parser.finish(parser.begin(1), 0);
+  const ColumnSchema read = columns_of(batch);
+  const ColumnSchema written = columns_of(steps(batch));
+  ColumnSchema after;
+  for (const ColumnType& type : written.columns()) {
+    const auto same = std::find(read.columns().begin(), read.columns().end(), type);
+    const bool is_left = same != read.columns().end();
+    after.add(is_left ? before.columns()[static_cast<std::size_t>(same - read.columns().begin())]
+                      : type);
   }
-  throw Error(ErrorCode::invalid_argument, "values of bytes are no numbers");
+  return after;
 }
 
-/// Returns `compute(value)` of each number, as T.
-template <class T, class Compute>
-Tensor computed(const Tensor& values, const Compute& compute) {
-  Tensor result(dtype_of<T>(), values.shape());
-  const std::span<T> out = result.writable<T>();
-  visit_numbers(values, [&]<class From>(std::span<const From> in) {
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      if constexpr (std::is_arithmetic_v<From>) {
-        out[i] = compute(in[i]);
-      } else {
-        out[i] = compute(static_cast<float>(in[i]));
-      }
-    }
-  });
-  return result;
+Elements with_features(const Elements& input, std::string_view stage, const Features& steps,
+                       const FeaturesOptions& options) {
+  Elements after{.dataset = input.batches(stage) | features(steps, options),
+                 .are_rows = input.are_rows};
+  if (input.columns) after.columns = columns_after(*input.columns, steps);
+  return after;
 }
 
-template <class T>
-Tensor cast_to(const Tensor& values) {
-  return computed<T>(values, [](auto value) {
-    if constexpr (std::is_arithmetic_v<T>) {
-      return static_cast<T>(value);
-    } else {
-      return T(static_cast<float>(value));
-    }
-  });
-}
-
-Tensor cast(const Tensor& values, DType dtype) {
-  switch (dtype) {
-    case DType::int32:
-      return cast_to<std::int32_t>(values);
-    case DType::int64:
-      return cast_to<std::int64_t>(values);
-    case DType::uint8:
-      return cast_to<std::uint8_t>(values);
-    case DType::float16:
-      return cast_to<float16>(values);
-    case DType::bfloat16:
-      return cast_to<bfloat16>(values);
-    case DType::float32:
-      return cast_to<float>(values);
-    case DType::float64:
-      return cast_to<double>(values);
-    default:
-      break;
-  }
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("cast: to {} is none of its types; there are int32, int64, uint8, "
-                          "float16, bfloat16, float32, float64",
-                          to_string(dtype)));
-}
-
-/// Applies the function to the values of a column of numbers, of any kind.
-ColumnBatch with_values(const ColumnBatch& batch, const std::string& name, const auto& function) {
-  const Column& column = batch.column(name);
-  if (column.dtype() == DType::bytes) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the column '{}' is of bytes, and has no numbers", name));
-  }
-  const std::span<const Tensor> parts = column.partitions();
-  return batch.with_column(name, Column::of_parts(column.kind(), function(column.values()),
-                                                  {parts.begin(), parts.end()}));
+/// Applies one operation, whose stage has a name of its own.
+Elements with_feature(const Elements& input, std::string_view stage, feature::Step step,
+                      const StageName& name) {
+  return with_features(
+      input, stage, Features({std::move(step)}),
+      {.parallelism = autotune, .name = name ? name : StageName(std::string(stage))});
 }
 
 }  // namespace
+
+template <>
+struct OptionValue<Features> {
+  static std::string type() { return "Sequence[Mapping[str, object]]"; }
+  static JsonText write(const Features& value) {
+    return JsonText(Json::parse(value.to_json()).at("features").dump());
+  }
+  static Features read(const JsonText& value, const std::string& place) {
+    value.items(place);  // a list
+    try {
+      return Features::from_json("{\"features\": " + value.text() + "}");
+    } catch (const Error& error) {
+      throw Error(error.code(), place + ": " + error.message());
+    }
+  }
+};
 
 void add_column_functions(StageTable& table) {
   table.add("select", "Keeps these columns, in this order.", SelectStage{})
@@ -152,45 +106,37 @@ void add_column_functions(StageTable& table) {
                                              [&](ColumnType& type) { type.name = stage.to; });
                             });
       });
-  table.add("cast", "Converts the numbers of a column to another type.", CastStage{})
+  table
+      .add("features",
+           "Makes a model's inputs of columns: buckets of texts, places in a vocabulary, parts of "
+           "texts, numbers in a range.",
+           FeaturesStage{})
+      .required("steps", &FeaturesStage::steps,
+                "The operations, as in records/features.h: {'name': 'hash_buckets', 'column': "
+                "'city', 'buckets': 1000}.")
+      .tuned("parallelism", &FeaturesStage::parallelism, "Threads.")
+      .makes([](const FeaturesStage& stage, const Making& making) {
+        return with_features(making.input(), "features", stage.steps, stage);
+      });
+  table.add("cast", "Converts a column's items to another type.", CastStage{})
       .required("column", &CastStage::column, "Its name.")
       .required("dtype", &CastStage::dtype, "The type, as 'float32'.")
       .makes([](const CastStage& stage, const Making& making) {
-        cast(Tensor(), stage.dtype);  // refuses the type when the stage is described
-        const auto function = [stage](const ColumnBatch& batch) {
-          return with_values(batch, stage.column,
-                             [&](const Tensor& values) { return cast(values, stage.dtype); });
-        };
-        return column_stage(making.input(), "cast", Json{{stage.column, to_string(stage.dtype)}},
-                            function, stage.name, [&](ColumnSchema columns) {
-                              return changed(columns, stage.column,
-                                             [&](ColumnType& type) { type.dtype = stage.dtype; });
-                            });
+        return with_feature(making.input(), "cast",
+                            feature::Cast{.column = stage.column, .dtype = stage.dtype},
+                            stage.name);
       });
   table
-      .add("normalise", "Makes float32 numbers (value - mean) / deviation of a column.",
-           NormaliseStage{})
+      .add("normalise", "Makes (value - mean) / deviation of a column's numbers.", NormaliseStage{})
       .required("column", &NormaliseStage::column, "Its name.")
-      .option("mean", &NormaliseStage::mean, "Subtracted from each number.")
-      .option("deviation", &NormaliseStage::deviation, "Each difference is divided by it.")
+      .option("mean", &NormaliseStage::mean, "One, or one for each number of an item's shape.")
+      .option("deviation", &NormaliseStage::deviation, "The same.")
       .makes([](const NormaliseStage& stage, const Making& making) {
-        if (stage.deviation == 0) {
-          throw Error(ErrorCode::invalid_argument, "normalise: deviation is 0; give another one");
-        }
-        const auto function = [stage](const ColumnBatch& batch) {
-          const auto mean = static_cast<float>(stage.mean);
-          const auto scale = static_cast<float>(1 / stage.deviation);
-          return with_values(batch, stage.column, [&](const Tensor& values) {
-            return computed<float>(
-                values, [&](auto value) { return (static_cast<float>(value) - mean) * scale; });
-          });
-        };
-        return column_stage(making.input(), "normalise",
-                            Json{{stage.column, {stage.mean, stage.deviation}}}, function,
-                            stage.name, [&](ColumnSchema columns) {
-                              return changed(columns, stage.column,
-                                             [](ColumnType& type) { type.dtype = DType::float32; });
-                            });
+        return with_feature(
+            making.input(), "normalise",
+            feature::Normalise{
+                .column = stage.column, .mean = stage.mean, .deviation = stage.deviation},
+            stage.name);
       });
 }
 

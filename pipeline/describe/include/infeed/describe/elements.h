@@ -83,6 +83,9 @@ struct Elements {
   const Dataset<ColumnBatch>& batches(std::string_view stage) const;
 };
 
+/// Returns the types that a batch's columns have.
+ColumnSchema columns_of(const ColumnBatch& batch);
+
 /// Makes the elements of a dataset of batches.
 Elements batches_of(Dataset<ColumnBatch> batches, std::optional<ColumnSchema> columns = {});
 
