@@ -73,7 +73,6 @@ std::optional<KnobValues> with_own_cores(const PipelineModel& model, const Tunin
   const bool computes = model.blocked_share() < kComputes && !others_want_cores(seen);
   const auto most = model.forecast(seen, workers);
   if (!computes || most.stage != PipelineModel::kCores) return std::nullopt;
-  const double consumer_ns = model.forecast(seen, workers).consumer_ns;
   KnobValues values = workers;
   while (true) {
     KnobValues best;
@@ -85,14 +84,14 @@ std::optional<KnobValues> with_own_cores(const PipelineModel& model, const Tunin
       KnobValues fewer = values;
       --fewer[i];
       const auto forecast = model.forecast(seen, fewer);
-      if (forecast.rate < best_rate || forecast.consumer_ns > kMovedNs + consumer_ns) continue;
+      if (forecast.rate < best_rate || forecast.consumer_ns > kMovedNs + most.consumer_ns) continue;
       best_rate = forecast.rate;
       best = std::move(fewer);
     }
     if (best.empty()) break;
     values = std::move(best);
   }
-  const double own_threads = consumer_ns * most.rate / 1e9 > kConsumerWorks ? 1 : 0;
+  const double own_threads = most.consumer_ns * most.rate / 1e9 > kConsumerWorks ? 1 : 0;
   const double threads = static_cast<double>(workers_in(seen, values)) + own_threads;
   if (threads > cores_for(seen)) return std::nullopt;
   return values;
