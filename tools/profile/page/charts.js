@@ -33,7 +33,7 @@ const Charts = (() => {
     }
     if (chart.marks.length > 0) {
       datasets.push({
-        type: "scatter", label: "late step", parsing: false, data: chart.marks.map((mark) => ({x: mark.x, y: cut(chart, mark.y)})),
+        type: "scatter", label: "late step", parsing: false, clip: 12, data: chart.marks.map((mark) => ({x: mark.x, y: cut(chart, mark.y)})),
         backgroundColor: color("bad"), borderColor: color("card"), borderWidth: 1,
         pointStyle: "triangle", rotation: 180, hoverRadius: 9, hitRadius: 6, order: 0, stack: "marks",
         radius: (context) => chart.marks[context.dataIndex]?.picked ? 9 : 6,

@@ -169,7 +169,7 @@ function stageTable() {
     number(count(stage.parallelism)), number(megabytes(stage.memory_bytes_peak)))));
 }
 
-// A bar is cut at ten times the shortest one, which would be a hair otherwise.
+// Bars are cut at ten times `shortest`, which would be a hair beside them.
 function bars(rows, {shortest = 0} = {}) {
   const longest = Math.max(...rows.map((row) => row.value), 1e-9);
   const most = shortest > 0 ? Math.min(longest, 10 * shortest) : longest;
