@@ -47,7 +47,8 @@ printf '    %s: %d bytes\n' "$(basename "$wheel")" "$bytes"
 [[ $wheel == *-cp310-abi3-* ]] || die "the wheel is not one for all Pythons from 3.10 on"
 
 cat >"$work/program.py" <<'PROGRAM'
-import json, infeed
+import importlib.metadata, json, infeed
+assert importlib.metadata.version("infeed") == infeed.__version__
 dataset = infeed.range(1000).shuffle(100, seed=1).batch(10).prefetch()
 iterator = dataset.iterate(epoch=0)
 for _ in range(40): next(iterator)

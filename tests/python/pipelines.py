@@ -19,7 +19,7 @@ def _batches(folder, size=16):
 
 def _double(batch, rng):
     # The random numbers belong to the batch's place, so they are the same after a resume.
-    return {"x": batch["label"].numpy() * 2 + rng.numpy().integers(0, 1000, size=len(batch["label"]))}
+    return {"x": batch["label"].numpy() * 2 + rng.integers(0, 1000, size=len(batch["label"]))}
 
 
 def _generated():
@@ -50,7 +50,7 @@ PIPELINES = {
     "unbatch": lambda f: _batches(f).unbatch().batch(9),
     "shuffle": lambda f: _records(f).shuffle(64, seed=5).parse(data.SCHEMA).batch(16),
     "shuffle of batches": lambda f: _batches(f).shuffle(10, seed=5),
-    "global_shuffle": lambda f: infeed.indexed_records(os.path.join(f, "images.tfrecord-*"))
+    "global_shuffle": lambda f: infeed.indexed_records(os.path.join(f, "images.tfrecord-*"), without_index="scan")
     .global_shuffle(seed=5).parse(data.SCHEMA).batch(16),
     "repeat": lambda f: _records(f).shuffle(64, seed=5).repeat(3).parse(data.SCHEMA).batch(16),
     "take": lambda f: _batches(f).take(11),
@@ -62,6 +62,10 @@ PIPELINES = {
     "concatenate": lambda f: infeed.concatenate(_batches(f), _batches(f, 20)),
     "zip": lambda f: infeed.zip(infeed.npy(os.path.join(f, "rows.npy")).batch(7),
                                 infeed.npz(os.path.join(f, "parts.npz")).batch(7)),
+    "sample_from_datasets": lambda f: infeed.sample_from_datasets(_batches(f), _batches(f, 20), weights=[1, 3],
+                                                                  seed=4),
+    "select, rename, cast": lambda f: _batches(f).select(["label"]).rename("label", "y").cast("y", "float32"),
+    "normalise": lambda f: _batches(f).normalise("image", mean=100, deviation=50),
     "prefetch": lambda f: _batches(f).prefetch(),
     "skip_errors": lambda f: _batches(f).skip_errors(),
     "map_batches, consumer": lambda f: _batches(f).map_batches(_double, seed=3),

@@ -73,6 +73,12 @@ class NumPy(unittest.TestCase):
             other.load_state_dict(state)
             self.assertEqual(labels(other), rest)
 
+    def test_what_a_function_of_the_consumer_returns(self):
+        doubled = dataset().map_batches(lambda batch: {"y": batch["y"].numpy() * 2})
+        self.assertEqual(labels(doubled.numpy()), [[2 * label for label in batch] for batch in expected()])
+        with self.assertRaisesRegex(infeed.Error, "a batch is a mapping"):
+            list(dataset().map_batches(lambda batch: 3).numpy())
+
     def test_the_rest_is_the_iterators_own(self):
         with iter(dataset().numpy()) as iterator:
             next(iterator)

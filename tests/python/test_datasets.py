@@ -37,7 +37,7 @@ def dying(batch):
 
 
 def values_of(dataset, name="x"):
-    return [batch[name].to_pylist() for batch in dataset]
+    return [np.asarray(batch[name]).tolist() for batch in dataset]
 
 
 class Descriptions(unittest.TestCase):

@@ -33,7 +33,7 @@ target_compile_features(infeed_options INTERFACE cxx_std_20)
 target_compile_options(infeed_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
   -Wconversion -Wno-sign-conversion -Wimplicit-fallthrough)
-if(PROJECT_IS_TOP_LEVEL)
+if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED SKBUILD)  # a wheel may be built by a compiler that warns of more
   target_compile_options(infeed_options INTERFACE -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

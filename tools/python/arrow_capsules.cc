@@ -5,6 +5,8 @@
 
 #include <infeed/records/arrow.h>
 
+#include "python/python_object.h"
+
 namespace infeed::python {
 namespace {
 
@@ -86,15 +88,11 @@ nb::tuple arrow_array_capsules(const Column& column) { return capsules_of(column
 
 nb::object arrow_stream_capsule(nb::object next) {
   // The consumer may call the stream, and drop it, on a thread that has no GIL.
-  const std::shared_ptr<nb::object> kept(new nb::object(std::move(next)), [](nb::object* object) {
-    if (Py_IsInitialized() == 0) return;  // the interpreter took the object with it
-    const nb::gil_scoped_acquire gil;
-    delete object;
-  });
+  const SharedObject kept = share(std::move(next));
   auto stream = std::make_unique<ArrowArrayStream>();
   export_arrow_stream(
       [kept]() -> std::optional<ColumnBatch> {
-        const nb::gil_scoped_acquire gil;
+        const WithGil gil;
         const nb::object batch = (*kept)();
         if (batch.is_none()) return std::nullopt;
         return nb::cast<const PyBatch&>(batch).batch;

@@ -27,6 +27,10 @@ class EachFile {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{}[0].files is set; interleave gives each source its file", place_));
     }
+    // The threads of interleave read the files; more in each would get in their way.
+    if (each_.front().value("stage", "") == "records") {
+      each_.front().emplace("parallelism", 1);
+    }
   }
 
   Elements of(const std::string& file) const {

@@ -2,6 +2,13 @@
 
 import re
 
+from . import _core
+
+
+def as_batch(element):
+    """Returns the element as a Batch; functions of map_batches(where="consumer") may return a mapping."""
+    return element if isinstance(element, _core.Batch) else _core.batch(element)
+
 
 class AdaptedIterator:
     """An Iterator whose batches come in another form. Everything else is the Iterator's own:

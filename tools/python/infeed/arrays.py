@@ -1,10 +1,10 @@
 """Batches as dictionaries of NumPy arrays."""
 
-from ._adapted import Adapted
+from ._adapted import Adapted, as_batch
 
 
 def _batch_as_numpy(batch):
-    return batch.numpy()
+    return as_batch(batch).numpy()
 
 
 def numpy(dataset):

@@ -3,6 +3,7 @@
 import infeed as _infeed
 
 from . import _core
+from ._adapted import as_batch
 
 
 class Reader:
@@ -13,8 +14,8 @@ class Reader:
         self.dataset = dataset
 
     def __arrow_c_stream__(self, requested_schema=None):
-        iterator = iter(self.dataset)
-        return _core._arrow_stream(lambda: next(iterator, None))
+        batches = map(as_batch, iter(self.dataset))
+        return _core._arrow_stream(lambda: next(batches, None))
 
 
 def reader(dataset):

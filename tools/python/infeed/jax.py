@@ -2,7 +2,7 @@
 
 import jax as _jax
 
-from ._adapted import Adapted
+from ._adapted import Adapted, as_batch
 
 
 class _Form:
@@ -13,8 +13,8 @@ class _Form:
 
     def __call__(self, batch):
         if self.sharding is None:
-            return batch.jax()
-        columns = batch.numpy()
+            return as_batch(batch).jax()
+        columns = as_batch(batch).numpy()
         for name, value in columns.items():
             sharding = (self.sharding.get(name) if isinstance(self.sharding, dict)
                         else self.sharding)

@@ -8,6 +8,7 @@ from keras.src.trainers.data_adapters.data_adapter import DataAdapter as _DataAd
 import keras as _keras
 
 from ._adapted import Passes as _Passes
+from ._adapted import as_batch as _as_batch
 
 STATES_KEPT = 64  # more than any trainer of Keras reads ahead
 
@@ -36,7 +37,7 @@ def generator(dataset, inputs, targets=None, sample_weight=None):
     form = _Form(inputs, targets, sample_weight)
     with iter(dataset) as iterator:
         for batch in iterator:
-            yield form(batch.numpy())
+            yield form(_as_batch(batch).numpy())
 
 
 class Adapter(_DataAdapter):
@@ -59,7 +60,7 @@ class Adapter(_DataAdapter):
                 self._states[count] = iterator.state_dict()
                 if len(self._states) > STATES_KEPT:
                     self._states.popitem(last=False)
-                yield self._form(form(batch))
+                yield self._form(form(_as_batch(batch)))
 
     def state_after(self, batches):
         """Returns the place behind so many batches of this epoch (counted from where the pass began)."""

@@ -2,11 +2,11 @@
 
 import tensorflow as _tf
 
-from ._adapted import Adapted, Passes
+from ._adapted import Adapted, Passes, as_batch
 
 
 def _batch_as_tensors(batch):
-    return batch.tf()
+    return as_batch(batch).tf()
 
 
 def iterable(dataset):
@@ -20,7 +20,7 @@ def iterable(dataset):
 
 def _spec_of_batch(batch):
     """Returns what tensors of such batches look like; the number of rows may differ."""
-    specs = {}
+    batch, specs = as_batch(batch), {}
     for name, tensor in batch.tf().items():
         if isinstance(tensor, _tf.RaggedTensor):
             inner = [None] * tensor.ragged_rank + list(tensor.flat_values.shape[1:])
@@ -63,7 +63,7 @@ def dataset(dataset, *, form=None, element_spec=None):  # pylint: disable=redefi
     def generate():
         with passes.begin() as iterator:
             for batch in iterator:
-                columns = batch.tf()
+                columns = as_batch(batch).tf()
                 yield columns if form is None else form(columns)
 
     result = _tf.data.Dataset.from_generator(generate, output_signature=element_spec)

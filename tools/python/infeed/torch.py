@@ -4,7 +4,7 @@ Lightning."""
 import torch as _torch
 import torch.utils.data as _data
 
-from ._adapted import Adapted
+from ._adapted import Adapted, as_batch
 from ._ragged import Ragged
 
 _ONE_WORKER = (
@@ -30,7 +30,7 @@ class _Form:
         self.device, self.pin_memory = device, pin_memory
 
     def __call__(self, batch):
-        columns = batch.torch()
+        columns = as_batch(batch).torch()
         if self.pin_memory:
             columns = {name: value.pin_memory() if isinstance(value, _torch.Tensor) else value
                        for name, value in columns.items()}
