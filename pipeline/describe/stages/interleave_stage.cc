@@ -28,7 +28,7 @@ class EachFile {
                   fmt::format("{}[0].files is set; interleave gives each source its file", place_));
     }
     // The threads of interleave read the files; more in each would get in their way.
-    if (each_.front().value("stage", "") == "records") {
+    if (each_.front()["stage"] == "records") {
       each_.front().emplace("parallelism", 1);
     }
   }

@@ -6,7 +6,12 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include <infeed/infeed.h>
+#include <infeed/pipeline/parse_columns.h>
+#include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/records.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/slices.h>
 #include <infeed/pipeline/testing.h>
 
 #include "pipeline/describe/data_files.h"
@@ -245,6 +250,9 @@ TEST_F(Descriptions, NameThePlaceOfAMistake) {
       {R"({"stage": "files", "files": "@/*.tfrecord"},
           {"stage": "interleave", "each": [{"stage": "records", "files": "x"}]})",
        "$.stages[1].each[0].files is set"},
+      {R"({"stage": "files", "files": "@/*.tfrecord"},
+          {"stage": "interleave", "each": [{"stage": 7}]})",
+       "$.stages[0] is {\"stage\":7"},
       {"7", "$.stages[0] is 7"},
       {"", "$.stages is []"},
   };
