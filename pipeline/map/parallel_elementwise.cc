@@ -75,9 +75,8 @@ class ParallelElementwiseStage final : public Stage, public Bookmarked {
     return skipped;
   }
   bool go_to(const Bookmark& bookmark, Known known) override {
-    if (options_.bookmark_every == 0 || bookmark.inputs.size() != 1 || !bookmark.state.empty()) {
-      throw bad_bookmark();
-    }
+    const bool notes_some = !spec_->one_to_one && spec_->ordered;
+    if (!notes_some || bookmark.inputs.size() != 1 || !bookmark.state.empty()) throw bad_bookmark();
     if (has_begun_ || !pass_over(*input_, bookmark.inputs[0], known)) return false;
     queue_.note_skipped(bookmark.inputs[0]);
     return true;

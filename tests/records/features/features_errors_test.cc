@@ -82,8 +82,9 @@ TEST(FeaturesErrors, ErrorsNameColumnsOfAnotherKind) {
                                         {Tensor::copy_of<std::int64_t>({2}, {0, 1}),
                                          Tensor::copy_of<std::int64_t>({2}, {0, 1})})),
               HasSubstr("rows without inner rows"));
-  EXPECT_THAT(message_of(f::Split{.column = "z"}, texts),
-              HasSubstr("split: column 'z': there is no column 'z'; the batch has 'x'"));
+  EXPECT_THAT(
+      message_of(f::Split{.column = "z"}, texts),
+      HasSubstr("split: column 'z': there is no column 'z'; did you mean 'x'?; the batch has 'x'"));
 }
 
 TEST(FeaturesErrors, OptionsThatCantWorkAreRefused) {
@@ -118,7 +119,7 @@ TEST(FeaturesErrors, JsonIsCheckedKeyByKey) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     return error.message();
   };
-  EXPECT_EQ(refused(R"({"name": "clipp", "column": "x"})").substr(0, 62),
+  EXPECT_EQ(refused(R"({"name": "clipp", "column": "x"})").substr(0, 63),
             "features[0].name: 'clipp' is no step; did you mean 'clip'?; the");
   EXPECT_THAT(refused(R"({"name": "clip", "column": "x", "mix": 1})"),
               HasSubstr("the step clip has no 'mix'"));
