@@ -57,7 +57,7 @@ template <class Make>
 std::uint64_t calls_of_resume(const Make& make, std::uint64_t steps) {
   const Calls before = no_calls();
   auto straight = make(before).iterate();
-  for (std::uint64_t i = 0; i < steps; ++i) straight.next();
+  take_stream(straight, steps);
   const Checkpoint checkpoint = Checkpoint::from_text(straight.checkpoint().to_text());
   EXPECT_EQ(checkpoint, straight.checkpoint());
   EXPECT_LT(checkpoint.to_text().size(), 1024) << checkpoint.to_text();
@@ -102,14 +102,14 @@ TEST(Bookmarks, AFilterOnThreadsNotesTheSame) {
                   {.parallelism = threads});
   };
   RandomSource random;
-  for (int i = 0; i < 20; ++i) {
-    const std::size_t steps = 1 + random.below(30'000);
+  for (int i = 0; i < 8; ++i) {
+    const std::size_t steps = 1 + random.below(20'000);
     SCOPED_TRACE(steps);
     auto serial = make(1).iterate();
     auto threaded = make(4).iterate();
     EXPECT_EQ(take_stream(serial, steps), take_stream(threaded, steps));
     const Checkpoint checkpoint = serial.checkpoint();
-    EXPECT_EQ(checkpoint.to_text(), threaded.checkpoint().to_text());
+    EXPECT_EQ(checkpoint.bookmarks, threaded.checkpoint().bookmarks);
     for (const Count threads : {Count(1), Count(3)}) {
       auto resumed = make(threads).iterate({.resume = checkpoint});
       auto straight = make(2).iterate();
@@ -320,7 +320,7 @@ TEST(Bookmarks, DamagedOnesAreRefused) {
   EXPECT_THAT(message([](Bookmark& b) { b.state[3] = 0; }), HasSubstr(kNever));
   EXPECT_THAT(message([](Bookmark& b) { b.state.back() = 65; }), HasSubstr(kNever));
   EXPECT_THAT(message([](Bookmark& b) { b.state.resize(100, 1); }), HasSubstr(kNever));
-  EXPECT_THAT(message([](Bookmark& b) { b = {.stage = 0, .given = 1}; }),
+  EXPECT_THAT(message([](Bookmark& b) { b = {.stage = 0, .given = 0}; }),
               HasSubstr("range, which notes none"));
   for (const char* const line : {"bookmark", "bookmark given=1", "bookmark given=1 pass=0 inputs=",
                                  "bookmark given=x pass=0", "bookmark given=1 pass=0 inputs=1,",

@@ -179,9 +179,8 @@ TEST_F(ParseColumns, TakesJsonTexts) {
     EXPECT_THAT(error.message(), HasSubstr("column 'id': '\"x\"' stands where a whole number"));
     EXPECT_THAT(error.file(), HasSubstr("a.jsonl"));
     EXPECT_EQ(error.record(), 1);
-    const auto batch = iterator.next();
-    EXPECT_THAT(batch->column("id").values<std::int64_t>(), ElementsAre(1, 3));
-    EXPECT_EQ(batch->column("text").bytes(1), "c");
+    EXPECT_THAT(iterator.next()->column("id").values<std::int64_t>(), ElementsAre(1));
+    EXPECT_EQ(iterator.next()->column("text").bytes(0), "c");
     EXPECT_FALSE(iterator.next());
   }
 }
