@@ -17,14 +17,15 @@ namespace infeed::detail {
 /// the calling thread.
 class CycleStage : public Stage, public Bookmarked {
  public:
-  CycleStage(const StageContext& context, const InterleaveSpec& spec, const TypeInfo& outer_type,
-             std::unique_ptr<Stage> input)
+  /// `keeps_order`: whether the elements come in the cycle's order, so that they can be traced.
+  CycleStage(const StageContext& context, const InterleaveSpec& spec, bool keeps_order,
+             const TypeInfo& outer_type, std::unique_ptr<Stage> input)
       : Stage(context),
         Bookmarked(context),
         opener_(spec.inner, context),
         outer_(outer_type, std::move(input)),
         serial_(outer_type, outer_, opener_),
-        cycle_(type(), spec.cycle_length, spec.block_length, spec.ordered && run().keeps_places()),
+        cycle_(type(), spec.cycle_length, spec.block_length, keeps_order && run().keeps_places()),
         is_ordered_(spec.ordered) {}
 
   bool go_to(const Bookmark& bookmark, Known known) final {

@@ -114,8 +114,10 @@ class FlatMapStage final : public Stage, public Bookmarked {
     is_traced_ = places.first.place || out.size() == 0;
     if (places.first.stage == &inner_.label()) untold_ = places.first.stage;
     if (!places.first.place || !places.are_neighbours) return;
-    places_.add(position(), out.slots(), places.first.place->file, places.first.place->record,
-                places.first.place->offset);
+    const RecordPlace& place = *places.first.place;
+    if (run().traces())
+      return places_.add_alone(position(), place.file, place.record, place.offset);
+    places_.add(position(), out.slots(), place.file, place.record, place.offset);
   }
 
   /// Returns the inner dataset of the current outer element. If there is none, returns null and

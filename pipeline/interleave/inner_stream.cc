@@ -4,6 +4,8 @@
 
 #include <infeed/pipeline/philox.h>
 
+#include "engine/iterator_context.h"
+
 namespace infeed::detail {
 
 Pull OuterInput::next(Chunk& element, std::uint64_t& position) {
@@ -33,6 +35,7 @@ InnerStream& InnerStream::operator=(InnerStream&& other) noexcept {
   stage_ = std::move(other.stage_);
   given_ = other.given_;
   given_last_ = other.given_last_;
+  pulls_one_by_one_ = other.pulls_one_by_one_;
   return *this;
 }
 
@@ -48,7 +51,7 @@ std::unique_ptr<Stage> InnerStream::rest_behind(std::uint64_t given) {
 }
 
 Pull InnerStream::pull(Chunk& out, std::size_t want) {
-  const Pull pulled = stage_->pull(out, want);
+  const Pull pulled = stage_->pull(out, pulls_one_by_one_ ? 1 : want);
   given_last_ = out.slots();
   given_ += given_last_;
   return pulled;
@@ -97,6 +100,7 @@ void InnerOpener::open_again(InnerStream& stream) const {
   std::unique_ptr<Stage> stage = stream.node_->open(context);
   stage->skip(stream.given_, Known::nothing);
   stream.stage_ = std::move(stage);
+  stream.pulls_one_by_one_ = context.run.traces();
 }
 
 }  // namespace infeed::detail

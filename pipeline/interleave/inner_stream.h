@@ -70,7 +70,8 @@ class InnerStream {
   std::uint64_t position_ = 0;  ///< the outer element's position
   std::unique_ptr<Stage> stage_;
   std::uint64_t given_ = 0;
-  std::uint64_t given_last_ = 0;  ///< elements of the last pull
+  std::uint64_t given_last_ = 0;   ///< elements of the last pull
+  bool pulls_one_by_one_ = false;  ///< so that each can be traced to its offset
 };
 
 /// Makes inner datasets of outer elements, and must outlive them. Thread-safety: any thread may

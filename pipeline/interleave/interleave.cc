@@ -58,7 +58,9 @@ namespace {
 
 class InterleaveStage final : public CycleStage {
  public:
-  using CycleStage::CycleStage;
+  InterleaveStage(const StageContext& context, const InterleaveSpec& spec,
+                  const TypeInfo& outer_type, std::unique_ptr<Stage> input)
+      : CycleStage(context, spec, true, outer_type, std::move(input)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override { return pull_cycle(serial_, out, want); }
 

@@ -35,7 +35,7 @@ class ParallelInterleaveStage final : public CycleStage {
   ParallelInterleaveStage(const StageContext& context, const InterleaveSpec& spec,
                           const TypeInfo& outer_type, std::unique_ptr<Stage> input,
                           InterleaveThreads threads)
-      : CycleStage(context, spec, outer_type, std::move(input)),
+      : CycleStage(context, spec, spec.ordered, outer_type, std::move(input)),
         share_(std::move(threads)),
         threads_(run(), counters(), type(), outer_type, outer_, opener_,
                  {.cycle_length = spec.cycle_length,
