@@ -82,7 +82,7 @@ class RebatchStage : public Stage, public Bookmarked {
     rows_given_ = bookmark.state[2];
     if (every() != 0) bookmark_at_ = rows_given_ / every();
     if (row_ == 0) return true;
-    const Pull pulled = input_->pull(in_, in_.capacity());
+    const Pull pulled = input_->pull(in_, 1);  // as do_pull() does, which looks for an error first
     if (pulled == Pull::cancelled) return false;
     if (pulled == Pull::end || in_.size() == 0 || row_ >= rows_of(in_.front()))
       throw bad_bookmark();
