@@ -93,7 +93,8 @@ def measure_row(row, peers, options):
         if not measured:
             raise sides.MeasureError(f"no form of {name} could be measured: "
                                      + "; ".join(failures.values()))
-    result["notes"] = {f"{name}, {form}": notes for name in (row_tables.INFEED, *row.peers)
+    in_python = (row_tables.INFEED,) if row.in_python else ()
+    result["notes"] = {f"{name}, {form}": notes for name in (*in_python, *row.peers)
                        for (of_row, form), notes in peers[name].notes.items() if of_row == row.name}
     if row.other:
         result["other"] = {"what": row.other, **figures(others)}

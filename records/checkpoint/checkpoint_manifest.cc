@@ -9,7 +9,7 @@
 namespace infeed::detail {
 namespace {
 
-constexpr std::string_view kMagic = "infeed-training-checkpoint ";
+constexpr std::string_view kManifestMagic = "infeed-training-checkpoint ";
 constexpr std::string_view kChecksum = "checksum ";
 // "checksum 1a2b3c4d\n"
 constexpr std::size_t kChecksumLine = 18;
@@ -121,7 +121,7 @@ std::uint64_t CheckpointManifest::bytes_bytes() const {
 }
 
 std::string CheckpointManifest::to_text() const {
-  std::string text = fmt::format("{}{}\nstep {}\n", kMagic, kVersion, step);
+  std::string text = fmt::format("{}{}\nstep {}\n", kManifestMagic, kVersion, step);
   for (const TrainingCheckpoint::TensorPlace& place : tensors) {
     text += fmt::format("tensor {:08x} {} {} {}\n", place.crc32c, to_string(place.dtype),
                         shape_text(place.shape), place.name);
@@ -133,13 +133,14 @@ std::string CheckpointManifest::to_text() const {
 }
 
 CheckpointManifest CheckpointManifest::from_text(std::string_view text, const std::string& file) {
-  if (!text.starts_with(kMagic)) {
-    throw damaged_checkpoint(file, fmt::format("the manifest doesn't begin with '{}'", kMagic));
+  if (!text.starts_with(kManifestMagic)) {
+    throw damaged_checkpoint(file,
+                             fmt::format("the manifest doesn't begin with '{}'", kManifestMagic));
   }
   const std::string_view first = text.substr(0, text.find('\n'));
   CheckpointManifest manifest{.version = 0};
   int& version = manifest.version;
-  if (!parse_whole(first.substr(kMagic.size()), version)) version = 0;
+  if (!parse_whole(first.substr(kManifestMagic.size()), version)) version = 0;
   if (version > kVersion) {
     throw Error(ErrorCode::failed_precondition,
                 fmt::format("training checkpoint of format version {}; this program reads "

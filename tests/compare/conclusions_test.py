@@ -25,6 +25,7 @@ class FakePeer:
     """values: the answers of each form, in turn; an exception is raised."""
 
     process = None
+    notes = {}
 
     def __init__(self, values):
         self.values = values

@@ -93,7 +93,11 @@ TEST(PaceCommand, TakesItsBatchesFromAPipeline) {
   writer.close();
   const std::string pipeline = folder.file("pipeline.json");
   std::ofstream(pipeline) << fmt::format(
-      R"({{"records": "{}", "batch": 20, "repeat": 2, "step_us": 700}})", data);
+      R"({{"step_us": 700, "stages": [
+           {{"stage": "records", "files": "{}"}},
+           {{"stage": "parse", "columns": [{{"name": "label", "dtype": "int64"}}]}},
+           {{"stage": "batch", "size": 20}}, {{"stage": "repeat", "count": 2}}]}})",
+      data);
   const std::string file = folder.file("pace.json");
   const ProgramResult ended =
       run_infeed({"pace", "--pipeline", pipeline, "--json", file, "--no-color", "--on-demand"});

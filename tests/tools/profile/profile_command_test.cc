@@ -145,8 +145,8 @@ TEST_F(ProfileCommand, NamesWhatIsWrongWithAPipeline) {
   expect_refused([&] { (void)(parse("{")); }, "the pipeline is no JSON");
   expect_refused([&] { (void)(parse("[]")); }, "$ is []; it must be an object");
   expect_refused([&] { (void)(parse("{}")); }, "$ has no \"stages\"");
-  expect_refused([&] { (void)(parse(R"({"stages": [{"stage": "range", "stp": 3}]})")); },
-                 "range has no option 'stp' ($.stages[0].stp); did you mean 'step'?");
+  expect_refused([&] { (void)(parse(R"({"stages": [{"stage": "range", "stepp": 3}]})")); },
+                 "range has no option 'stepp' ($.stages[0].stepp); did you mean 'step'?");
   expect_refused([&] { (void)(parse(R"({"stages": [{"stage": "range", "stop": 3}]})")); },
                  "a training step takes batches");
   expect_refused([&] { (void)(parse(R"({"stages": [], "step_us": 60000001})")); },

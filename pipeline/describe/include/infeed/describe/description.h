@@ -12,7 +12,8 @@
 /// Why: Python, a profile and a worker on another host describe a pipeline when the program runs.
 /// A description is the list of stages with their options, and the dataset made of them.
 ///
-///     const auto table = std::make_shared<const StageTable>(infeed::describe::native_stages());
+///     const auto table = std::make_shared<const infeed::describe::StageTable>(
+///         infeed::describe::native_stages());
 ///     const auto pipeline = infeed::describe::Description::from_json(R"({"stages": [
 ///         {"stage": "records", "files": "train-*.tfrecord"},
 ///         {"stage": "shuffle", "buffer": 10000, "seed": 42},
