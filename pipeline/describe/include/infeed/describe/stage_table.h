@@ -16,10 +16,13 @@
 /// stand in one place. JSON is read and written from it, and Python's methods with their keywords,
 /// help and stubs are made from it.
 ///
+///     struct FirstOptions : infeed::StageOptions {
+///       std::int64_t count = 0;
+///     };
 ///     infeed::describe::StageTable table = infeed::describe::native_stages();
 ///     table.add("first", "Gives the first elements.", FirstOptions{})
 ///         .required("count", &FirstOptions::count, "How many.")
-///         .makes([](const FirstOptions& options, const Making& making) {
+///         .makes([](const FirstOptions& options, const infeed::describe::Making& making) {
 ///           return making.input().then(infeed::take(options.count));
 ///         });
 ///
