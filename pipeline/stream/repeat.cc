@@ -80,10 +80,13 @@ class RepeatStage final : public Stage, public Bookmarked, private RecordBlockSo
   }
   TracedPlace do_trace(std::uint64_t position) const override {
     const std::lock_guard lock(pass_mutex_);
-    if (input_ == nullptr || position < pass_begin_) {
+    const bool is_over = input_ == nullptr || position < pass_begin_;
+    const Stage* const input = is_over ? input_before_.get() : input_.get();
+    const std::uint64_t begin = is_over ? pass_before_begin_ : pass_begin_;
+    if (input == nullptr || position < begin) {
       return TracedPlace::unknown("it is of a pass that is over");
     }
-    return input_->trace(position - pass_begin_);
+    return input->trace(position - begin);
   }
 
  private:
@@ -144,6 +147,11 @@ class RepeatStage final : public Stage, public Bookmarked, private RecordBlockSo
     given_ += given_in_pass_;
     {
       const std::lock_guard lock(pass_mutex_);
+      // A prefetch behind may be a pass ahead of the element that is traced.
+      if (run().traces()) {
+        input_before_ = std::move(input_);
+        pass_before_begin_ = pass_begin_;
+      }
       input_ = nullptr;
     }
     ++pass_;
@@ -159,6 +167,8 @@ class RepeatStage final : public Stage, public Bookmarked, private RecordBlockSo
   // Other threads trace through input_, so it is written with pass_mutex_ held.
   mutable std::mutex pass_mutex_;
   std::unique_ptr<Stage> input_;
+  std::unique_ptr<Stage> input_before_;  ///< of the pass before, only if run().traces()
+  std::uint64_t pass_before_begin_ = 0;
   std::uint64_t pass_begin_ = 0;         ///< elements of the passes before the current one
   std::uint64_t given_ = 0;              ///< elements of finished passes
   RecordBlockSource* blocks_ = nullptr;  ///< the blocks of input_

@@ -80,6 +80,17 @@ std::string shortened(const std::string& name) {
   return name.substr(0, limits::sentence_name_bytes) + "...";
 }
 
+/// Returns the middle of the cores that other processes had in the windows. They explain no late step
+/// by what they do all the time.
+double usual_cores_of_others(const RecordedRun& run) {
+  if (run.windows.empty()) return 0;
+  std::vector<double> cores;
+  for (const RecordedWindow& window : run.windows) cores.push_back(window.cores_of_others);
+  const auto middle = cores.begin() + static_cast<std::ptrdiff_t>(cores.size() / 2);
+  std::nth_element(cores.begin(), middle, cores.end());
+  return *middle;
+}
+
 class Blame {
  public:
   Blame(const RecordedRun& run, const FlowModel& model)
@@ -88,7 +99,8 @@ class Blame {
         typical_(typical_step(run)),
         unusual_calls_(run),
         busy_stages_(run, unusual_calls_),
-        held_back_(run.held_back) {}
+        held_back_(run.held_back),
+        usual_others_(usual_cores_of_others(run)) {}
 
   std::vector<LateStep> steps(const std::stop_token& stop) const {
     std::vector<LateStep> late;
@@ -140,7 +152,7 @@ class Blame {
           "there",
           duration_text(step.idle_ns));
     } else if (const double others = others_in({step.begin_ns, step.end_ns()});
-               run_.device.empty() && others > kMostOf * run_.cores) {
+               run_.device.empty() && others - usual_others_ > kMostOf * run_.cores) {
       late.cause = Cause::others_on_cores;
       late.sentence =
           fmt::format("the step itself took {}, while other processes had {:.1f} of {:.0f} cores",
@@ -342,6 +354,7 @@ class Blame {
   const UnusualCalls unusual_calls_;
   const BusyStages busy_stages_;
   const Covered held_back_;
+  const double usual_others_;  ///< cores that other processes have most of the time
   mutable std::uint64_t looks_left_ = limits::looks_at_waits;
 };
 

