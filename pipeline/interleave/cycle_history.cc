@@ -54,7 +54,7 @@ std::optional<CycleHistory::Turn> CycleHistory::turn(std::uint64_t number) const
 void CycleHistory::refill(std::size_t slot, InnerPlaces places) {
   const std::lock_guard lock(mutex_);
   const Refill* const last = count_given(slot);
-  if (last != nullptr && turns_.end() - last->turns < kTurnsMax &&
+  if (kept_ == KeptPlaces::of_pulls && last != nullptr && turns_.end() - last->turns < kTurnsMax &&
       places.follow(last->places, last->taken + last->given)) {
     return;
   }

@@ -22,6 +22,10 @@ struct InnerPlaces {
   bool follow(const InnerPlaces& before, std::uint64_t taken) const;
 };
 
+/// The places that an interleave keeps: none, those that a recording asks for (of a pull the first with its
+/// offset, and refills that go on share an entry), or each element's with its offset.
+enum class KeptPlaces : std::uint8_t { none, of_pulls, of_each };
+
 /// The recent hand-overs of an interleave that records: whose turn it was at each hand-over, and
 /// where a slot's elements came from when it was refilled. A hand-over writes five numbers. The
 /// reader computes from them what each slot had given by then. Hand-overs that go on where the last
@@ -32,7 +36,8 @@ struct InnerPlaces {
 /// Turns are in the order of positions.
 class CycleHistory {
  public:
-  explicit CycleHistory(std::uint64_t block_length) : block_length_(block_length) {}
+  CycleHistory(std::uint64_t block_length, KeptPlaces kept)
+      : block_length_(block_length), kept_(kept) {}
 
   /// A hand-over of `count` elements; the first one has this position. They came from `slots` slots
   /// in turn, from slot `at` on, which had `block_left` elements left to give.
@@ -84,6 +89,7 @@ class CycleHistory {
   void add_refill(std::size_t slot, Refill refill);
 
   const std::uint64_t block_length_;
+  const KeptPlaces kept_;
   NumberRing<5, 4096> turns_;  ///< 160 KiB
   Turn last_{};                ///< the last entry of turns_
   mutable std::mutex mutex_;

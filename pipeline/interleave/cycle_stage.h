@@ -13,6 +13,11 @@
 
 namespace infeed::detail {
 
+inline KeptPlaces kept_places(bool keeps_order, const IteratorContext& run) {
+  if (!keeps_order || !run.keeps_places()) return KeptPlaces::none;
+  return run.traces() ? KeptPlaces::of_each : KeptPlaces::of_pulls;
+}
+
 /// The shared part of both forms of interleave: the cycle, which a resume brings to its place in
 /// the calling thread.
 class CycleStage : public Stage, public Bookmarked {
@@ -25,7 +30,7 @@ class CycleStage : public Stage, public Bookmarked {
         opener_(spec.inner, context),
         outer_(outer_type, std::move(input)),
         serial_(outer_type, outer_, opener_),
-        cycle_(type(), spec.cycle_length, spec.block_length, keeps_order && run().keeps_places()),
+        cycle_(type(), spec.cycle_length, spec.block_length, kept_places(keeps_order, run())),
         is_ordered_(spec.ordered) {}
 
   bool go_to(const Bookmark& bookmark, Known known) final {

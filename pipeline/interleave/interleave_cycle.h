@@ -67,11 +67,12 @@ class SerialInnerSupplier final : public InnerSupplier {
 /// and opens the next one.
 class InterleaveCycle {
  public:
-  /// `keeps_history` is needed for trace().
+  /// `kept` is what trace() needs.
   InterleaveCycle(const TypeInfo& type, std::uint64_t cycle_length, std::uint64_t block_length,
-                  bool keeps_history)
+                  KeptPlaces kept)
       : type_(type),
-        history_(keeps_history ? std::make_unique<CycleHistory>(block_length) : nullptr),
+        history_(kept == KeptPlaces::none ? nullptr
+                                          : std::make_unique<CycleHistory>(block_length, kept)),
         cycle_length_(cycle_length),
         block_length_(block_length),
         block_left_(block_length) {}
