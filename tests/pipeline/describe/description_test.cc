@@ -145,8 +145,9 @@ TEST_F(Descriptions, KnowTheColumnsThatTheirBatchesHave) {
 }
 
 TEST_F(Descriptions, AreTestedForEachKindOfStage) {
+  const auto table = native_table();
   std::set<std::string> missing;
-  for (const auto& kind : native_table()->kinds()) missing.insert(kind->name);
+  for (const auto& kind : table->kinds()) missing.insert(kind->name);
   for (const char* image : {"random_resized_crop", "central_crop"}) missing.erase(image);
   for (const std::string& stages : pipelines()) {
     const std::string json = of(stages).to_json();
@@ -160,7 +161,8 @@ TEST_F(Descriptions, AreTestedForEachKindOfStage) {
 TEST_F(Descriptions, AreListedInTheReadme) {
   std::ifstream file(INFEED_DESCRIBE_README);
   const std::string readme((std::istreambuf_iterator<char>(file)), {});
-  for (const auto& kind : native_table()->kinds()) {
+  const auto table = native_table();
+  for (const auto& kind : table->kinds()) {
     const std::size_t begin = readme.find("\n| `" + kind->name + "` | " + kind->doc + " |");
     ASSERT_NE(begin, readme.npos) << "pipeline/describe/README.md doesn't list " << kind->name;
     const std::string line = readme.substr(begin, readme.find('\n', begin + 1) - begin);
