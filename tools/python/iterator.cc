@@ -9,6 +9,7 @@
 
 #include <infeed/pipeline/statistics.h>
 
+#include "engine/threads/forks.h"
 #include "python/dataset.h"
 #include "python/element.h"
 
@@ -23,21 +24,13 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-/// Locks without keeping the GIL from whoever holds the lock.
-std::unique_lock<std::mutex> locked(std::mutex& mutex) {
-  std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    const nb::gil_scoped_release without_gil;
-    lock.lock();
-  }
-  return lock;
-}
-
 template <class T>
 nb::object next_of(Iterator<T>& iterator) {
-  // Most batches are ready: that costs no release of the GIL.
-  NextResult<T> next = iterator.try_next();
-  if (!next && !next.ended()) {
+  NextResult<T> next;
+  if (iterator.core_for_timer().chunk().size() > 0) {
+    next = iterator.try_next();  // already here: that costs no release of the GIL
+  } else {
+    // Even an end or an error that is ready joins the stages' threads, which may want the GIL.
     const nb::gil_scoped_release without_gil;
     while (!(next = iterator.next_for(kSlice)) && !next.ended()) check_signals();
   }
@@ -48,7 +41,9 @@ nb::object next_of(Iterator<T>& iterator) {
 }  // namespace
 
 PyIterator::PyIterator(describe::Description description, IterateOptions options)
-    : description_(std::move(description)), options_(std::move(options)) {
+    : description_(std::move(description)),
+      options_(std::move(options)),
+      forks_(detail::forks_of_this_process()) {
   std::optional<Checkpoint> from = std::move(options_.resume);
   options_.resume.reset();
   open(std::move(from));
@@ -64,6 +59,25 @@ std::shared_ptr<AnyIterator> PyIterator::State::get() {
 void PyIterator::State::set(std::shared_ptr<AnyIterator> other) {
   const std::lock_guard lock(pointer);
   stream.swap(other);
+}
+
+void PyIterator::check_process() const {
+  if (forks_ == detail::forks_of_this_process()) return;
+  Error error(ErrorCode::failed_precondition,
+              "this iterator was made before fork(), and its threads are in the parent; a Dataset "
+              "may be used in a child process, so call iterate() there");
+  error.as_terminal();
+  throw error;
+}
+
+std::unique_lock<std::mutex> PyIterator::locked() const {
+  check_process();  // first: a thread that isn't here may hold the lock
+  std::unique_lock lock(state_->calls, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    const nb::gil_scoped_release without_gil;
+    lock.lock();
+  }
+  return lock;
 }
 
 void PyIterator::open(std::optional<Checkpoint> from) {
@@ -96,6 +110,7 @@ void PyIterator::open(std::optional<Checkpoint> from) {
 
 template <class Function>
 auto PyIterator::with_stream(const Function& function) {
+  check_process();
   const std::shared_ptr<AnyIterator> stream = state_->get();
   if (stream == nullptr) {
     throw Error(ErrorCode::failed_precondition,
@@ -105,19 +120,19 @@ auto PyIterator::with_stream(const Function& function) {
 }
 
 nb::object PyIterator::next() {
-  const auto lock = locked(state_->calls);
+  const auto lock = locked();
   return with_stream([](auto& stream) { return next_of(stream); });
 }
 
 std::string PyIterator::checkpoint() {
-  const auto lock = locked(state_->calls);
+  const auto lock = locked();
   const nb::gil_scoped_release without_gil;  // the first one reads the files for their checksums
   return with_stream([](auto& stream) { return stream.checkpoint().to_text(); });
 }
 
 void PyIterator::resume(const std::string& checkpoint) {
   const Checkpoint from = Checkpoint::from_text(checkpoint);
-  const auto lock = locked(state_->calls);
+  const auto lock = locked();
   with_stream([](auto&) {});  // refuses a closed one
   {
     const nb::gil_scoped_release without_gil;
@@ -127,12 +142,12 @@ void PyIterator::resume(const std::string& checkpoint) {
 }
 
 std::uint64_t PyIterator::position() {
-  const auto lock = locked(state_->calls);
+  const auto lock = locked();
   return with_stream([](auto& stream) { return stream.position(); });
 }
 
 std::uint64_t PyIterator::order_hash() {
-  const auto lock = locked(state_->calls);
+  const auto lock = locked();
   return with_stream([](auto& stream) { return stream.order_hash(); });
 }
 
@@ -153,6 +168,11 @@ void PyIterator::cancel() {
 
 bool PyIterator::close(double seconds_max) {
   if (is_closed_.exchange(true)) return true;
+  if (forks_ != detail::forks_of_this_process()) {
+    // Leaves the stream to the parent: threads that aren't here may hold its locks.
+    static_cast<void>(new std::shared_ptr<State>(state_));
+    return true;
+  }
   // The engine's threads may want the GIL before they end, and a call in another thread waits for
   // elements until it is cancelled.
   const nb::gil_scoped_release without_gil;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -54,6 +55,10 @@ class PyIterator {
     void set(std::shared_ptr<AnyIterator> other);
   };
 
+  /// Throws in a child process, even if elements are at hand: it would give the parent's again.
+  void check_process() const;
+  /// Waits for the other calls, without keeping the GIL from them.
+  std::unique_lock<std::mutex> locked() const;
   /// Opens the stream. A resume that takes long is ended by Ctrl-C.
   void open(std::optional<Checkpoint> from);
   /// Calls the function with the stream. Throws failed_precondition if it is closed.
@@ -63,6 +68,7 @@ class PyIterator {
   const describe::Description description_;
   IterateOptions options_;
   const std::shared_ptr<State> state_ = std::make_shared<State>();
+  const std::uint64_t forks_;  ///< forks_of_this_process() when it was made
   std::atomic<bool> is_closed_ = false;
 };
 
