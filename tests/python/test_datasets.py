@@ -232,6 +232,21 @@ class Iterators(unittest.TestCase):
         with self.assertRaisesRegex(infeed.Error, "closed"):
             next(iterator)
 
+    def test_a_state_brings_its_pass(self):
+        dataset = infeed.range(50).shuffle(50, seed=1)
+        iterator = dataset.iterate(epoch=2)
+        taken = [next(iterator) for _ in range(10)]
+        state, rest = iterator.state_dict(), list(iterator)
+        later = dataset.iterate(epoch=5)
+        later.load_state_dict(state)
+        self.assertEqual(list(later), rest)
+        third = list(dataset.iterate(epoch=3))
+        for begin in [lambda of: iter(of).load_state_dict(state), lambda of: of.iterate(resume=state)]:
+            fresh = infeed.from_json(dataset.to_json())
+            begin(fresh)
+            self.assertEqual(list(fresh), third, "the pass behind it is the next one")
+        self.assertEqual(sorted(taken + rest), list(range(50)))
+
     def test_passes_have_orders_of_their_own(self):
         dataset = infeed.range(50).shuffle(50, seed=1)
         first, second = list(dataset), list(dataset)

@@ -164,6 +164,7 @@ class Processes(unittest.TestCase):
                 next(iterator)
                 sender.send("went on")
             except infeed.Error as error:
+                iterator.close()  # waits for none of the parent's threads
                 sender.send(str(error))
             except BaseException as error:  # pylint: disable=broad-exception-caught
                 sender.send(repr(error))

@@ -138,6 +138,7 @@ void PyIterator::resume(const std::string& checkpoint) {
     const nb::gil_scoped_release without_gil;
     state_->set(nullptr);
   }
+  options_.epoch = from.epoch;  // not that of the pass this iterator began with
   open(from);
 }
 

@@ -1,8 +1,8 @@
 """Dataset: a pipeline, described stage by stage with the words of the C++ library."""
 
 import inspect
-import itertools
 import json
+import numbers
 import os
 import threading
 import uuid
@@ -11,7 +11,7 @@ import weakref
 from . import _core
 from ._errors import invalid
 from ._functions import consumer_stage, map_batches_options
-from ._iterator import Iterator
+from ._iterator import Iterator, checkpoint_of, epoch_of
 from ._schema import columns_json, element_spec
 
 _KINDS = {kind["name"]: kind for kind in json.loads(_core.stages())}
@@ -37,6 +37,7 @@ class _Objects:
 
 
 _objects = _Objects()
+_counting = threading.Lock()
 
 
 class EachFile:
@@ -51,7 +52,11 @@ class EachFile:
         return EachFile([*self._stages, {"stage": kind, **options}])
 
 
-def _to_option(kind, option, value):
+# Options that take one number or several.
+_NUMBERS = {"Sequence[int]": "int | Sequence[int]", "Sequence[float]": "float | Sequence[float]"}
+
+
+def _to_option(option, value):
     """Returns the value as JSON has it."""
     declared = option["type"]
     if "Schema" in declared:
@@ -62,7 +67,7 @@ def _to_option(kind, option, value):
         if isinstance(value, (str, os.PathLike)):
             return os.fspath(value)
         return [os.fspath(name) for name in value]
-    if kind == "rebatch" and isinstance(value, int):
+    if isinstance(value, numbers.Real) and declared in _NUMBERS:
         return [value]
     if isinstance(value, os.PathLike):
         return os.fspath(value)
@@ -101,12 +106,12 @@ def _signature(kind, first):
         if "default" not in option and kind["role"] not in ("joins", "gathers"):
             parameters.append(inspect.Parameter(
                 option["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                annotation=option["type"]))
+                annotation=_NUMBERS.get(option["type"], option["type"])))
         else:
             named.append(inspect.Parameter(
                 option["name"], inspect.Parameter.KEYWORD_ONLY,
                 default=option.get("default", inspect.Parameter.empty),
-                annotation=option["type"]))
+                annotation=_NUMBERS.get(option["type"], option["type"])))
     if kind["name"] in ("repeat", "prefetch", "parse"):  # a single option needs no name
         named[0] = named[0].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return inspect.Signature(parameters + named)
@@ -124,7 +129,7 @@ def _options_of(kind, arguments):
     options = {}
     for option in kind["options"]:
         if option["name"] in arguments:
-            options[option["name"]] = _to_option(kind["name"], option, arguments[option["name"]])
+            options[option["name"]] = _to_option(option, arguments[option["name"]])
     return options
 
 
@@ -208,7 +213,7 @@ class Dataset:
     def __init__(self, core, consumers=()):
         self._core = core
         self._consumers = tuple(consumers)
-        self._iterations = itertools.count()
+        self._iterations = 0
 
     # Describing.
 
@@ -318,9 +323,15 @@ class Dataset:
         return Iterator(self, options)
 
     def _number(self, options):
-        """Gives the iteration its number, which keys shuffles."""
-        if options.get("resume") is None and options.get("epoch") is None:
-            options["epoch"] = next(self._iterations)
+        """Gives the iteration its number, which keys shuffles. Those behind a resumed one go on counting
+        from its number."""
+        with _counting:
+            if options.get("resume") is not None:
+                resumed = epoch_of({"resume": checkpoint_of(options["resume"])})
+                self._iterations = max(self._iterations, resumed + 1)
+            elif options.get("epoch") is None:
+                options["epoch"] = self._iterations
+                self._iterations += 1
 
     def in_process(self, ahead=4):
         """Iterates in a process of its own, for training loops that hold the interpreter's lock.

@@ -184,6 +184,7 @@ class ProcessIterator:
         self._waiting = ()
         self._generation += 1
         self._connection.send(("resume", self._state))
+        self._dataset._number({"resume": self._state})
 
     get_state = state_dict
     set_state = load_state_dict

@@ -93,6 +93,7 @@ class Iterator:
         """Goes on from a place that state_dict() returned, in this or another process."""
         checkpoint = checkpoint_of(state)
         self._core.resume(checkpoint)
+        self._dataset._number({"resume": checkpoint})
         self._epoch = epoch_of({"resume": checkpoint})
 
     # The names of Grain.
