@@ -167,7 +167,7 @@ class RepeatStage final : public Stage, public Bookmarked, private RecordBlockSo
   // Other threads trace through input_, so it is written with pass_mutex_ held.
   mutable std::mutex pass_mutex_;
   std::unique_ptr<Stage> input_;
-  std::unique_ptr<Stage> input_before_;  ///< of the pass before, only if run().traces()
+  std::unique_ptr<Stage> input_before_;  ///< the pass before's, only if run().traces()
   std::uint64_t pass_before_begin_ = 0;
   std::uint64_t pass_begin_ = 0;         ///< elements of the passes before the current one
   std::uint64_t given_ = 0;              ///< elements of finished passes
