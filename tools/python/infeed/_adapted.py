@@ -55,6 +55,7 @@ class Passes:
         self.dataset = dataset
         self._epoch = 0
         self._state = None
+        self.begun = None  # epoch and state of the newest pass
 
     def begin(self):
         """Returns the Iterator of the next pass."""
@@ -62,9 +63,15 @@ class Passes:
             # A checkpoint is text; its line "epoch N" is the pass that it stopped in.
             self._epoch = int(re.search(r"(?m)^epoch (\d+)$", self._state["infeed"])[1])
         iterator = self.dataset.iterate(epoch=self._epoch, resume=self._state)
+        self.begun = (self._epoch, self._state)
         self._state = None
         self._epoch += 1
         return iterator
+
+    def take_back(self, begun):
+        """Lets the next pass be this one again, if it is the newest."""
+        if self.begun is begun:
+            self._epoch, self._state = begun
 
     @property
     def state(self):

@@ -11,6 +11,7 @@ from ._adapted import Passes as _Passes
 from ._adapted import as_batch as _as_batch
 
 STATES_KEPT = 64  # more than any trainer of Keras reads ahead
+LOOKED_AT_MAX = 4  # batches, of which a trainer takes one to learn the shapes, and tf.data up to three ahead
 
 
 class _Form:
@@ -54,13 +55,21 @@ class Adapter(_DataAdapter):
         self._states = _collections.OrderedDict()  # by batches given since the epoch's begin
 
     def _pass(self, form):
+        count = 0
         with self._passes.begin() as iterator:
+            begun = self._passes.begun
             self._states = _collections.OrderedDict({0: iterator.state_dict()})
-            for count, batch in enumerate(iterator, 1):
-                self._states[count] = iterator.state_dict()
-                if len(self._states) > STATES_KEPT:
-                    self._states.popitem(last=False)
-                yield self._form(form(_as_batch(batch)))
+            try:
+                for count, batch in enumerate(iterator, 1):
+                    self._states[count] = iterator.state_dict()
+                    if len(self._states) > STATES_KEPT:
+                        self._states.popitem(last=False)
+                    yield self._form(form(_as_batch(batch)))
+            except GeneratorExit:
+                # The first fit() learns the shapes from a batch, throws it away, and begins anew: that was no pass.
+                if count <= LOOKED_AT_MAX:
+                    self._passes.take_back(begun)
+                raise
 
     def state_after(self, batches):
         """Returns the place behind so many batches of this epoch (counted from where the pass began)."""
