@@ -21,6 +21,16 @@ SimulatedRun training() {
   return run;
 }
 
+/// Returns a map on 16 threads that waits for each element, and a consumer that needs a millisecond.
+SimulatedRun with_slack(double map_ns) {
+  SimulatedRun run;
+  run.waits = true;
+  run.map_ns = map_ns;
+  run.consumer_ns = 1e6;
+  run.workers = run.workers_max = 16;
+  return run;
+}
+
 TEST(TunerInCompany, NeverCostsAConsumerThatTrainsOnTheProcessor) {
   for (const int neighbours : {0, 1, 2}) {
     SCOPED_TRACE(neighbours);
@@ -104,11 +114,7 @@ TEST(TunerInCompany, UndoesWithinASecondWhatCostsHalfOfTheRate) {
 
 TEST(TunerSavings, NeedSlackForTheErrorOfTheForecast) {
   for (const double map_ns : {3.5e6, 3.9e6}) {
-    SimulatedRun run;
-    run.waits = true;
-    run.map_ns = map_ns;
-    run.consumer_ns = 1e6;
-    run.workers = run.workers_max = 16;
+    SimulatedRun run = with_slack(map_ns);
     const auto tuner = make_tuner();
     run.run(*tuner, 20);
     EXPECT_EQ(run.workers, map_ns < 3.6e6 ? 4 : 5) << "a tenth to spare";
@@ -116,11 +122,7 @@ TEST(TunerSavings, NeedSlackForTheErrorOfTheForecast) {
 }
 
 TEST(TunerSavings, AreUndoneWithinASecondWhenTheConsumerWaits) {
-  SimulatedRun run;
-  run.waits = true;
-  run.map_ns = 3e6;
-  run.consumer_ns = 1e6;
-  run.workers = run.workers_max = 16;
+  SimulatedRun run = with_slack(3e6);
   const auto tuner = make_tuner();
   run.run(*tuner, 10);
   ASSERT_EQ(run.workers, 4);
@@ -135,11 +137,7 @@ TEST(TunerSavings, AreUndoneWithinASecondWhenTheConsumerWaits) {
 }
 
 TEST(TunerSavings, AreUndoneAlsoWhereThatBringsNothing) {
-  SimulatedRun run;
-  run.waits = true;
-  run.map_ns = 3e6;
-  run.consumer_ns = 1e6;
-  run.workers = run.workers_max = 16;
+  SimulatedRun run = with_slack(3e6);
   const auto tuner = make_tuner();
   run.run(*tuner, 10);
   ASSERT_EQ(run.workers, 4);
