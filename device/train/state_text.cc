@@ -4,6 +4,7 @@
 #include <bit>
 #include <fmt/format.h>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 
 namespace infeed::detail {
@@ -33,14 +34,14 @@ void StateReader::expect(std::string_view expected) {
 std::int64_t StateReader::integer() {
   const std::string_view found = word();
   std::int64_t number = 0;
-  if (!parse(found, number)) refuse(fmt::format("'{}'", found), "a whole number");
+  if (!parse_whole(found, number)) refuse(fmt::format("'{}'", found), "a whole number");
   return number;
 }
 
 std::uint64_t StateReader::bits() {
   const std::string_view found = word();
   std::uint64_t number = 0;
-  if (!parse(found, number, 16)) refuse(fmt::format("'{}'", found), "hexadecimal digits");
+  if (!parse_whole(found, number, 16)) refuse(fmt::format("'{}'", found), "hexadecimal digits");
   return number;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,13 +7,6 @@
 // Numbers in a checkpoint's texts: words, with a blank or a line break between them.
 
 namespace infeed::detail {
-
-/// Returns false unless the whole word is a number.
-template <typename Number>
-bool parse(std::string_view word, Number& number, int base = 10) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
-  return error == std::errc() && end == word.data() + word.size();
-}
 
 /// Returns all bits of the number, in hex.
 std::string exact_text(double number);

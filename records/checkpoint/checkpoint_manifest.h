@@ -1,11 +1,11 @@
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "infeed/detail/parse_whole.h"
 #include "infeed/error.h"
 #include "infeed/records/training_checkpoint.h"
 
@@ -37,12 +37,5 @@ std::uint64_t tensor_bytes_of(const TrainingCheckpoint::TensorPlace& place);
 
 /// Returns "not a whole training checkpoint: ...; take an older one".
 Error damaged_checkpoint(const std::string& file, std::string_view what);
-
-/// Returns false unless the whole word is a number.
-template <typename Number>
-bool parse_whole(std::string_view word, Number& number, int base = 10) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
-  return error == std::errc() && end == word.data() + word.size();
-}
 
 }  // namespace infeed::detail

@@ -1,10 +1,10 @@
 #include "infeed/pipeline/checkpoint.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
 
@@ -23,8 +23,7 @@ constexpr std::string_view kHeader = "infeed-checkpoint 1";
 std::uint64_t parse_number(std::size_t line_number, std::string_view line, std::string_view text,
                            int base = 10) {
   std::uint64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  if (failure != std::errc() || end != text.data() + text.size()) {
+  if (!detail::parse_whole(text, number, base)) {
     refuse(line_number, line, "a whole number after the name");
   }
   return number;

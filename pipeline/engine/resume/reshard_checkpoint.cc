@@ -1,10 +1,11 @@
 #include "infeed/pipeline/reshard_checkpoint.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <limits>
 #include <string_view>
+
+#include <infeed/detail/parse_whole.h>
 
 #include "engine/find_shard.h"
 #include "engine/seeds/signature.h"
@@ -18,9 +19,7 @@ namespace {
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   std::uint64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || failure != std::errc() || end != text.data() + text.size()) return {};
-  return number;
+  return parse_whole(text, number) ? std::optional(number) : std::nullopt;
 }
 
 /// A stage's line: "batch(128, drop_remainder)" is batch, 128 rows, and "batch(?, drop_remainder)".
