@@ -1,5 +1,6 @@
 #include "batch/fill/row_writer.h"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <utility>
@@ -58,6 +59,34 @@ class RecordParser {
   const RowFillSpec& spec_;
   const RecordBlock& block_;
   bool parses_first_;
+};
+
+constexpr std::size_t kCacheLineBytes = 64;
+// A few kilobytes are on their way at once; a long record's own bytes stream in behind its first.
+constexpr std::size_t kFetchedBytesMax = 2048;
+constexpr std::size_t kElementsFetchedAhead = 2;
+
+/// Fetches records' bytes into the cache a little before they are parsed. Behind a shuffle they lie
+/// apart, and each would wait for memory: batches of 784 byte images behind a shuffle of 10,000 come
+/// 1.2 times as fast (benchmarks/compare.sh python).
+class RecordFetch {
+ public:
+  explicit RecordFetch(const Chunk& chunk)
+      : chunk_(chunk), is_on_(&chunk.type() == &type_info<Record>()) {}
+
+  // Inlined, since GCC leaves out a call of a function that only fetches.
+  [[gnu::always_inline]] void fetch(std::size_t at) const {
+    if (!is_on_ || at >= chunk_.size()) return;
+    const std::string_view bytes = static_cast<const Record*>(chunk_.value(at))->bytes();
+    const char* const end = bytes.data() + std::min(bytes.size(), kFetchedBytesMax);
+    for (const char* line = bytes.data(); line < end; line += kCacheLineBytes) {
+      __builtin_prefetch(line);
+    }
+  }
+
+ private:
+  const Chunk& chunk_;
+  bool is_on_;
 };
 
 void note_row(PieceOutcome& outcome, std::size_t row, ErrorPointer error) {
@@ -148,8 +177,10 @@ std::size_t RowWriter::next_row(const Piece& piece, const PieceOutcome& outcome,
 void RowWriter::write_elements(const Piece& piece, PieceOutcome& outcome) const {
   Chunk& chunk = *piece.rows->chunk;
   const Place place = place_of(piece);
+  const RecordFetch ahead(chunk);
   Watch watch(*this, piece);
   for (std::size_t i = 0; i < piece.count; ++i) {
+    ahead.fetch(piece.first + i + kElementsFetchedAhead);
     watch.begin(i);
     note_row(outcome, piece.row + i,
              spec_.write(spec_.fill.get(), chunk.value(piece.first + i), piece.batch->filling,
