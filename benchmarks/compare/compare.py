@@ -40,7 +40,7 @@ def make_data(options):
                           capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"compare.sh: could not write the record files: {done.stderr.strip()}")
-    if "image" in options.groups:
+    if {"image", "python"} & set(options.groups):
         script = os.path.join(sides.HERE, "photo_data.py")
         done = subprocess.run([sys.executable, script, os.path.join(options.data, "photos")],
                               capture_output=True, text=True)

@@ -4,6 +4,8 @@ import os
 import time
 
 import infeed
+import numpy as np
+import pyarrow
 
 import peer
 from python_loop import images_a_second, of_both_sizes
@@ -34,8 +36,40 @@ def _text(name, read):
     return measure
 
 
+def _photographs(request):
+    """Photographs a second, as in image_rows.cc: each batch is a training set's, decoded and cropped anew."""
+    batches = iter(infeed.records(os.path.join(request.data, "photos", "data-*.tfrecord")).repeat()
+                   .parse({"image": "bytes", "label": "int64"}).batch(128)
+                   .random_resized_crop("image", 224, 224, seed=17).prefetch().numpy())
+
+    def images_for(seconds):
+        images, start = 0, time.perf_counter()
+        while (elapsed := time.perf_counter() - start) < seconds:
+            images += len(next(batches)["label"])
+        return images / elapsed
+
+    images_for(5 * request.seconds / 4)
+    return images_for(5 * request.seconds)
+
+
+def _packed(request):
+    """Documents a second, as in pack_rows.cc."""
+    lengths = np.fromfile(os.path.join(request.data, "documents", "lengths.bin"), dtype=np.int32)
+    splits = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    tokens = pyarrow.array(np.arange(splits[-1], dtype=np.int32) % 50_000)
+    table = pyarrow.table({"tokens": pyarrow.LargeListArray.from_arrays(splits, tokens)})
+    packed = infeed.from_arrow(table).batch(256).pack(8, 2048, window=64)
+    passes, start = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < request.seconds:
+        assert sum(len(batch["tokens"]) for batch in packed)
+        passes += 1
+    return passes * len(lengths) / elapsed
+
+
 def main():
     peer.serve({**of_both_sizes(_shuffled),
+                "decode, random resized crop, flip, normalise: batches of 128": _photographs,
+                "documents packed into rows of 2048": _packed,
                 "csv to batches": _text("table.csv", infeed.csv),
                 "json lines to batches": _text("table.jsonl", infeed.json_lines)})
 

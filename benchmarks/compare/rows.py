@@ -246,9 +246,9 @@ PACK = [
 
 
 
-def _python(name, unit, peers, ratios_min=()):
+def _python(name, unit, peers, ratios_min=(), **more):
     return Row(name, "python", unit, peers, "the same in C++", higher_is_better=True, limit_share_min=0.9,
-               ratios_min=ratios_min, in_python=True)
+               ratios_min=ratios_min, in_python=True, **more)
 
 
 _LOADERS = (TENSOR_LOADER, INDEX_LOADER, ITEM_LOADER, GRAIN, TFDATA, HUGGING_FACE, WEBDATASET)
@@ -256,6 +256,9 @@ _LOADER_BARS = ((TENSOR_LOADER, 6), (ITEM_LOADER, 50), (GRAIN, 10), (TFDATA, 10)
 PYTHON = [
     _python("shuffled images of records, batches of 128", "images/s", _LOADERS, _LOADER_BARS),
     _python("shuffled images of records, batches of 1024", "images/s", _LOADERS, _LOADER_BARS),
+    _python("decode, random resized crop, flip, normalise: batches of 128", "images/s",
+            (TFDATA, DALI, MLX, TORCHVISION), ratio_min=1.8, best_peer=True),
+    _python("documents packed into rows of 2048", "documents/s", (GRAIN,), ratio_min=20),
     _python("csv to batches", "MB/s", (PYARROW,)),
     _python("json lines to batches", "MB/s", (PYARROW,)),
 ]

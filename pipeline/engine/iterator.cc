@@ -215,8 +215,13 @@ bool IteratorCore::is_ready(std::chrono::steady_clock::time_point deadline,
 
 int IteratorCore::ready_descriptor() {
   check_process();
-  if (root_ == nullptr || chunk_.slots() > 0 || !may_read_ahead()) ready_event().set();
-  return ready_event().descriptor();
+  const ReadyEvent& event = ready_event();
+  if (root_ == nullptr || chunk_.slots() > 0 || !may_read_ahead()) {
+    event.set();
+  } else {
+    ready_->tell(event);
+  }
+  return event.descriptor();
 }
 
 const ReadyEvent& IteratorCore::ready_event() {
@@ -231,8 +236,8 @@ bool IteratorCore::may_read_ahead() {
   if (ready_ == nullptr && root_ != nullptr && !run_->is_inline()) {
     ThreadShare thread(run_->threads());
     if (thread.count() > 0) {
-      ready_ = std::make_unique<ReadyElements>(*run_, node_->type(), *root_, std::move(thread),
-                                               ready_event());
+      ready_ = std::make_unique<ReadyElements>(*run_, node_->type(), *root_, std::move(thread));
+      if (ready_event_ != nullptr) ready_->tell(*ready_event_);
     }
   }
   return ready_ != nullptr;

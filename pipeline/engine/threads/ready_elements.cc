@@ -13,8 +13,9 @@
 namespace infeed::detail {
 namespace {
 
-// The limits of the queue: one large element, or as many small ones as some 50 us of work make.
-constexpr QueueLimits kLimits{.elements_max = 1, .bytes_max = 64 * 1024, .adaptive = false};
+// The limits of the queue: one large element, or a few small batches, so that a consumer that is
+// quicker than the stages is woken once for several.
+constexpr QueueLimits kLimits{.elements_max = 1, .bytes_max = 512 * 1024, .adaptive = false};
 
 int open_descriptor() {
   const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -44,23 +45,32 @@ void ReadyEvent::clear() const {
 }
 
 ReadyElements::ReadyElements(IteratorContext& run, const TypeInfo& type, Stage& root,
-                             ThreadShare thread, const ReadyEvent& event)
+                             ThreadShare thread)
     : thread_(std::move(thread)),
-      event_(event),
       queue_(run, run.counters().begin_ready_queue(), "ready", root, type, kLimits,
-             [this] { event_.set(); }),
+             [this] {
+               if (const ReadyEvent* const event = event_.load()) event->set();
+             }),
       waker_(run, [this] { queue_.stop(); }) {
   queue_.start();
+}
+
+void ReadyElements::tell(const ReadyEvent& event) {
+  event_ = &event;
+  // Elements that came before the queue's thread saw the event have not set it.
+  if (queue_.wait_until_ready({}, {})) event.set();
 }
 
 bool ReadyElements::is_ready(std::chrono::steady_clock::time_point deadline,
                              const std::stop_token& stop) {
   if (queue_.wait_until_ready(deadline, stop)) return true;
+  const ReadyEvent* const event = event_.load();
+  if (event == nullptr) return false;
   // Elements that come after this set the event again. Elements that came just before must not be
   // missed.
-  event_.clear();
+  event->clear();
   if (!queue_.wait_until_ready({}, {})) return false;
-  event_.set();
+  event->set();
   return true;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <stop_token>
 
@@ -30,13 +31,15 @@ class ReadyEvent {
 /// loop can ask for an element without waiting, or wait with a time limit.
 ///
 /// Invariants: the consumer's thread makes and uses it; meanwhile only the queue's thread pulls
-/// `root`. The event is set when an element comes, until the consumer finds none. So it may be set
+/// `root`. An event is set when an element comes, until the consumer finds none. So it may be set
 /// without an element, but is never unset with one. At the end of the data it stays set.
 class ReadyElements {
  public:
-  /// `event` must outlive this object.
-  ReadyElements(IteratorContext& run, const TypeInfo& type, Stage& root, ThreadShare thread,
-                const ReadyEvent& event);
+  ReadyElements(IteratorContext& run, const TypeInfo& type, Stage& root, ThreadShare thread);
+
+  /// Sets the event from now on. It must outlive this object. Without one, an element costs two
+  /// system calls less.
+  void tell(const ReadyEvent& event);
 
   /// Returns true if pop() gives elements, the end or an error at once. Waits for that until the
   /// deadline or a stop.
@@ -46,7 +49,7 @@ class ReadyElements {
 
  private:
   const ThreadShare thread_;
-  const ReadyEvent& event_;
+  std::atomic<const ReadyEvent*> event_ = nullptr;
   ChunkQueue queue_;
   CancellationWaker waker_;
 };

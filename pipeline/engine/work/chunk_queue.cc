@@ -117,6 +117,14 @@ void ChunkQueue::add_pulled() {
   if (chunks_.size() >= wake_at_ || depth_.is_half_full(elements_, bytes_)) wake_collector();
 }
 
+/// Returns how many chunks come soon enough for a consumer that waits to be woken once for all.
+std::size_t ChunkQueue::chunks_soon() const {
+  const std::uint64_t collecting_ticks =
+      ticks_of_us(std::chrono::microseconds(kCollectChunks).count());
+  const std::uint64_t arriving = interval_ticks_ == 0 ? 1 : collecting_ticks / interval_ticks_;
+  return std::clamp<std::size_t>(static_cast<std::size_t>(arriving), 1, kCollectedChunksMax);
+}
+
 /// Returns when chunks are ready, when no more will come, or when the consumer may take the input.
 void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   const bool was_full = depth_.take_was_full();
@@ -124,11 +132,9 @@ void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   driver_.wake();
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin = ticks_now();
-  const std::uint64_t collecting_ticks =
-      ticks_of_us(std::chrono::microseconds(kCollectChunks).count());
-  const std::uint64_t arriving = interval_ticks_ == 0 ? 1 : collecting_ticks / interval_ticks_;
+  const std::size_t arriving = chunks_soon();
   while (chunks_.empty() && !hand_off_.over() && !driver_.may_be_taken()) {
-    wake_at_ = std::clamp<std::size_t>(static_cast<std::size_t>(arriving), 1, kCollectedChunksMax);
+    wake_at_ = arriving;
     if (wake_at_ == 1) {
       values_.wait_once(lock);
     } else {
@@ -172,9 +178,12 @@ bool ChunkQueue::wait_until_ready(std::chrono::steady_clock::time_point deadline
   bool in_time = deadline > std::chrono::steady_clock::time_point{};
   is_wanted_ = chunks_.empty();
   if (is_wanted_) driver_.wake();
+  const std::size_t arriving = chunks_soon();
   while (chunks_.empty() && !hand_off_.over() && in_time && !stop.stop_requested()) {
-    wake_at_ = 1;
-    in_time = values_.wait_once_until(lock, deadline);
+    wake_at_ = arriving;
+    const auto collected = std::chrono::steady_clock::now() + kCollectChunks;
+    const bool collects = arriving > 1 && collected < deadline;
+    in_time = values_.wait_once_until(lock, collects ? collected : deadline) || collects;
   }
   wake_at_ = 0;
   StageCounters::add(counters_.wait_ticks, ticks_now() - begin);

@@ -69,6 +69,7 @@ class ChunkQueue {
   void note_interval();
   bool merge_into_last(Chunk& chunk);
   void wait_for_chunks(std::unique_lock<std::mutex>& lock);
+  std::size_t chunks_soon() const;
   void finish(ErrorPointer failure);
   void tell_ready() const;
   void wake_collector();
