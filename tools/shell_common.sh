@@ -54,6 +54,9 @@ is_configured() {
     grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$infeed_root" "$folder/CMakeCache.txt"
 }
 
+# Without these ccache keeps nothing that is compiled with a precompiled header.
+export CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-pch_defines,time_macros}"
+
 # configure_preset PRESET [cmake options]: makes build/PRESET, quietly when it goes well. Eight sources
 # a compilation: from nothing that takes half the time. The preset debug compiles each by itself,
 # which shows a missing #include.

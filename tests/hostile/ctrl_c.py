@@ -104,6 +104,7 @@ def commands(folder):
     yield ["inspect", shard, "--records", "100000000"]
     yield ["index", shard]
     yield ["repair", shard, "--output", output()]
+    yield ["batch", "--pipeline", inside("pipeline.json"), "--step", "1000000000", "--trace"]
     yield ["step", "--virtual", "100000000", "--slice", "v3-2048"]
     yield ["pace", "--seconds", "3600"]
     yield ["pace", "--seconds", "3600", "--pipeline", inside("pipeline.json")]

@@ -166,6 +166,7 @@ def commands(infeed, folder):
     yield [infeed, "convert", str(pathlib.Path(folder, "begun", "a.csv")), "--output",
            str(pathlib.Path(folder, "begun", "out"))], 1
     yield from recording_commands(infeed, folder, output)
+    yield from batch_commands(infeed, folder, output)
     planted(folder)
     yield [infeed, "index", str(pathlib.Path(folder, "planted", "a.tfrecord"))], None
     yield [infeed, "convert", str(pathlib.Path(folder, "planted", "a.csv")), "--output",
@@ -193,9 +194,24 @@ def recording_commands(infeed, folder, output):
         status = 0 if is_good else 1
         yield [infeed, "profile", file, "--html", output()], status
         yield [infeed, "compare", file, file], status
+        yield [infeed, "plan", file, "--svg", output()], None if is_good else 1
         for batch in (1024, 2**63 - 1):
             yield [infeed, "profile", file, "--replay", f"v3-8:resnet50:{batch}"], (
                 None if is_good and batch == 1024 else 1)
+
+
+def batch_commands(infeed, folder, output):
+    data = write(folder, "batch.tfrecord", record(b"\x1b]0;owned\x07") * 100)
+    pipeline = {"stages": [{"stage": "records", "files": data}, {"stage": "batch", "size": 10}]}
+    good = write(folder, "batch.json", json.dumps(pipeline))
+    for step, status in ((0, 0), (9, 0), (10, 1), (2**64 - 1, 1)):
+        yield [infeed, "batch", "--pipeline", good, "--step", str(step), "--trace", "--json",
+               output()], status
+    for name, text in {"empty": b"", "deep": b"[" * 400_000, "noise": os.urandom(10_000),
+                       "control": b"\x1b]0;owned\x07", "checkpoint": b"infeed-checkpoint 1\n"}.items():
+        file = write(folder, f"batch-{name}", text)
+        yield [infeed, "batch", "--pipeline", file, "--step", "0"], 1
+        yield [infeed, "batch", "--pipeline", good, "--step", "0", "--resume", file], 1
 
 
 def claims(folder):
@@ -291,6 +307,12 @@ def run(command, settings):
     return done.returncode, done.stdout + done.stderr
 
 
+def few_commands(infeed):
+    """What --badly stands in for: it runs none of them, so it needs none of the files."""
+    yield [infeed, "inspect", "a.tfrecord"], 0
+    yield [infeed, "verify", "a.tfrecord"], 0
+
+
 def run_badly(command, _):
     """Each kind of harm in place of a command, to see that it is noticed."""
     done = subprocess.run(["sh", "-c", "printf '\\033'; exit 3"], capture_output=True, check=False)
@@ -335,10 +357,11 @@ def main():
         write(folder, ".netrc", "machine 127.0.0.1 login me password swordfish\n")
         settings = {"HOME": folder, "AWS_REGION": "nowhere",
                     "AWS_ENDPOINT_URL": f"http://127.0.0.1:{servers[0].server_port}"}
-        for command, wanted in itertools.chain(
-                commands(arguments.infeed, folder),
-                url_commands(arguments.infeed, folder, servers),
-                program_commands(arguments.infeed, arguments.program, folder)):
+        all_commands = itertools.chain(
+            commands(arguments.infeed, folder),
+            url_commands(arguments.infeed, folder, servers),
+            program_commands(arguments.infeed, arguments.program, folder))
+        for command, wanted in few_commands(arguments.infeed) if arguments.badly else all_commands:
             if arguments.only not in " ".join(command):
                 continue
             status, said = (run_badly if arguments.badly else run)(command, settings)

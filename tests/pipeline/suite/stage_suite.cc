@@ -1,6 +1,8 @@
 #include "pipeline/suite/stage_suite.h"
 
-namespace infeed::test::internal {
+namespace infeed::test {
+
+namespace internal {
 
 std::size_t known_outputs(const Model& model, const Slots& slots, std::size_t count) {
   const Slots known(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(count));
@@ -42,6 +44,8 @@ std::string describe(const Slots& slots, std::string_view type_name) {
          "), errors at" + (errors.empty() ? " none" : errors);
 }
 
+}  // namespace internal
+
 INFEED_COMMON_SUITES();
 
-}  // namespace infeed::test::internal
+}  // namespace infeed::test

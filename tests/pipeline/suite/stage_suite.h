@@ -228,16 +228,20 @@ class StageSuite {
   const Executors executors_;
 };
 
+}  // namespace internal
+
 // clang-format off
+#define INFEED_COMMON_SUITE(prefix, T)                                                         \
+  prefix template class internal::StageSuite<T, T>;                                            \
+  prefix template class StreamCheck<T>;                                                        \
+  prefix template class Consumer<T>
 #define INFEED_COMMON_SUITES(prefix)                                                           \
-  prefix template class StageSuite<std::int64_t, std::int64_t>;                                \
-  prefix template class StageSuite<std::string, std::string>;                                  \
-  prefix template class StageSuite<Wide, Wide>;                                                \
-  prefix template class StageSuite<Tracked, Tracked>
+  INFEED_COMMON_SUITE(prefix, std::int64_t);                                                   \
+  INFEED_COMMON_SUITE(prefix, std::string);                                                    \
+  INFEED_COMMON_SUITE(prefix, Wide);                                                           \
+  INFEED_COMMON_SUITE(prefix, Tracked)
 // clang-format on
 INFEED_COMMON_SUITES(extern);
-
-}  // namespace internal
 
 /// The suite with inputs of one type.
 template <class T, class Build>

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string message_of(const auto& call) { return error_of(call).message(); }
+std::string refusal_of(const auto& call) { return error_of(call).message(); }
 
 std::set<std::string> entries_of(const std::string& folder) {
   std::set<std::string> names;
@@ -126,7 +126,7 @@ TEST(TrainingCheckpoint, TheNewestStay) {
   save_training_checkpoint(folder.path(), small_state(3), {.keep = 1});
   EXPECT_THAT(entries_of(folder.path()), testing::ElementsAre("step-0000000003"));
   EXPECT_EQ(
-      message_of([&] { save_training_checkpoint(folder.path(), small_state(4), {.keep = 0}); }),
+      refusal_of([&] { save_training_checkpoint(folder.path(), small_state(4), {.keep = 0}); }),
       "SaveOptions::keep is 0: the checkpoint that is saved would go at once; keep 1 or more");
 }
 
@@ -156,15 +156,15 @@ TEST(TrainingCheckpoint, AFailedSaveLeavesTheOneBefore) {
   const std::string saved = save_training_checkpoint(folder.path(), small_state(4));
   TrainingState bad = small_state(5);
   bad.bytes.push_back({"two\nlines", ""});
-  EXPECT_EQ(message_of([&] { save_training_checkpoint(folder.path(), bad); }),
+  EXPECT_EQ(refusal_of([&] { save_training_checkpoint(folder.path(), bad); }),
             "bytes of a checkpoint are named 'two\nlines'; give a name without line breaks");
   bad = small_state(5);
   bad.tensors.push_back({"", Tensor()});
-  EXPECT_EQ(message_of([&] { save_training_checkpoint(folder.path(), bad); }),
+  EXPECT_EQ(refusal_of([&] { save_training_checkpoint(folder.path(), bad); }),
             "tensors of a checkpoint are named ''; give a name without line breaks");
   bad = small_state(5);
   bad.tensors.push_back({"seen", Tensor()});
-  EXPECT_EQ(message_of([&] { save_training_checkpoint(folder.path(), bad); }),
+  EXPECT_EQ(refusal_of([&] { save_training_checkpoint(folder.path(), bad); }),
             "two tensors of a checkpoint are named 'seen'; nobody could read the second");
   EXPECT_THAT(entries_of(folder.path()), testing::ElementsAre("step-0000000004"));
   EXPECT_EQ(TrainingCheckpoint::open(saved).step(), 4U);
@@ -180,12 +180,12 @@ TEST(TrainingCheckpoint, WhatIsMissingOrOtherIsNamedWithItsFolder) {
             "the checkpoint has no bytes 'pipelines'; it has 'pipeline', 'callbacks'; did you mean "
             "'pipeline'?");
   EXPECT_EQ(missing.file(), saved.folder());
-  EXPECT_EQ(message_of([&] { saved.tensor("bias"); }),
+  EXPECT_EQ(refusal_of([&] { saved.tensor("bias"); }),
             "the checkpoint has no tensor 'bias'; it has 'seen', 'dense/kernel'");
-  EXPECT_EQ(message_of([&] { saved.tensor("dense/kernel", DType::float32, {4}); }),
+  EXPECT_EQ(refusal_of([&] { saved.tensor("dense/kernel", DType::float32, {4}); }),
             "tensor 'dense/kernel' of the checkpoint is float32 of shape [2, 2], but float32 of "
             "shape [4] is wanted; the checkpoint is of another model");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(refusal_of([&] {
               saved.tensor("dense/kernel", DType::bfloat16, {2, 2});
             }),
             "tensor 'dense/kernel' of the checkpoint is float32 of shape [2, 2], but bfloat16 of "
@@ -255,7 +255,7 @@ TEST(TrainingCheckpoint, ErrorsSayWhatWasFound) {
   const std::string saved = save_training_checkpoint(folder.path(), small_state(5));
   const auto opening = [&](const std::string& manifest) {
     write_whole(saved + "/manifest", manifest);
-    return message_of([&] { TrainingCheckpoint::open(saved); });
+    return refusal_of([&] { TrainingCheckpoint::open(saved); });
   };
   const std::string begin = "infeed-training-checkpoint 2\n";
   EXPECT_EQ(opening("an image"),
@@ -291,7 +291,7 @@ TEST(TrainingCheckpoint, NoMemoryIsTakenThatTheFilesCannotFill) {
   const std::string saved = save_training_checkpoint(folder.path(), small_state(5));
   const auto opening = [&](const std::string& line) {
     write_whole(saved + "/manifest", with_checksum("infeed-training-checkpoint 2\n" + line));
-    return message_of([&] { TrainingCheckpoint::open(saved); });
+    return refusal_of([&] { TrainingCheckpoint::open(saved); });
   };
   const std::string tensors_bytes = std::to_string(fs::file_size(saved + "/tensors"));
   EXPECT_EQ(opening("tensor 0 int16 1000000x1000000 x\n"),
@@ -308,7 +308,7 @@ TEST(TrainingCheckpoint, NoMemoryIsTakenThatTheFilesCannotFill) {
   EXPECT_THAT(opening(bytes + bytes + bytes), testing::HasSubstr("line 4 of its manifest"));
   const fs::path manifest = saved + "/manifest";
   fs::resize_file(manifest, std::uint64_t{1} << 40);  // sparse: takes nothing on the disk
-  EXPECT_EQ(message_of([&] { TrainingCheckpoint::open(saved); }),
+  EXPECT_EQ(refusal_of([&] { TrainingCheckpoint::open(saved); }),
             "not a whole training checkpoint: 1099511627776 bytes where 16777216 bytes at most are "
             "expected; take an older one");
 }

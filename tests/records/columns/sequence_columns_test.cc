@@ -24,7 +24,7 @@ using test::PlainRow;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-ColumnBatch parse_all(const ColumnParser& parser, const std::vector<std::string>& records) {
+ColumnBatch parse_sequences(const ColumnParser& parser, const std::vector<std::string>& records) {
   ColumnRows rows = parser.begin(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) parser.parse_row(records[i], nullptr, i, rows);
   return parser.finish(std::move(rows), records.size());
@@ -75,7 +75,7 @@ TEST(SequenceColumns, every_kind_of_column) {
   const ColumnParser parser(shaped);
   EXPECT_FALSE(parser.has_fixed_rows());
   const std::vector<std::string> records = {clip(7, 2), clip(8, 0), clip(9, 3)};
-  const ColumnBatch batch = parse_all(parser, records);
+  const ColumnBatch batch = parse_sequences(parser, records);
   EXPECT_THAT(batch.column("label").values<std::int64_t>(), ElementsAre(7, 8, 9));
   const Column& frames = batch.column("frames");
   EXPECT_THAT(frames.row_splits(), ElementsAre(0, 2, 2, 5));
@@ -89,7 +89,7 @@ TEST(SequenceColumns, every_kind_of_column) {
   EXPECT_THAT(words.row_splits(0), ElementsAre(0, 2, 2, 5));
   EXPECT_THAT(words.row_splits(1), ElementsAre(0, 0, 1, 1, 2, 4));
   EXPECT_THAT(words.offsets(), ElementsAre(0, 1, 2, 3, 4));
-  EXPECT_EQ(batch, parse_all(parser, {unusual(records[0]), unusual(records[1]), records[2]}));
+  EXPECT_EQ(batch, parse_sequences(parser, {unusual(records[0]), unusual(records[1]), records[2]}));
 }
 
 TEST(SequenceColumns, rows_with_places) {
@@ -109,7 +109,7 @@ TEST(SequenceColumns, rows_with_places) {
 
 std::string refused(const ColumnSchema& schema, const std::string& record) {
   const ColumnParser parser(schema);
-  return error_of([&] { parse_all(parser, {record}); }).message();
+  return error_of([&] { parse_sequences(parser, {record}); }).message();
 }
 
 TEST(SequenceColumns, errors_name_list_and_step) {
@@ -187,7 +187,7 @@ TEST(SequenceColumns, defaults_stand_in_for_lists_without_steps) {
       .from_feature_list();
   const std::string without_lists("\x0a\x00", 2);
   const ColumnBatch batch =
-      parse_all(ColumnParser(schema), {clip(0, 2), clip(0, 0), "", without_lists});
+      parse_sequences(ColumnParser(schema), {clip(0, 2), clip(0, 0), "", without_lists});
   EXPECT_THAT(batch.column("times").row_splits(), ElementsAre(0, 2, 4, 6, 8));
   EXPECT_THAT(batch.column("points").values<float>().subspan(4, 4), ElementsAre(4, 4, 4, 4));
 }
@@ -212,7 +212,7 @@ TEST(SequenceColumns, expected_and_inferred) {
   EXPECT_TRUE(expected.of_sequences);
   EXPECT_THAT(expected.lists, ElementsAre("words"));
   EXPECT_TRUE(expected.features.empty());
-  const ColumnBatch batch = parse_all(ColumnParser(schema), {clip(1, 2), clip(2, 3)});
+  const ColumnBatch batch = parse_sequences(ColumnParser(schema), {clip(1, 2), clip(2, 3)});
   EXPECT_THAT(batch.column("frames").row_splits(), ElementsAre(0, 2, 5));
 }
 

@@ -33,7 +33,7 @@ class CsvReaderTest : public ::testing::Test {
       ColumnSchema().column("age", DType::int32).column("size", DType::float32).bytes("name");
 };
 
-std::vector<std::string> texts(const Column& column) {
+std::vector<std::string> column_texts(const Column& column) {
   std::vector<std::string> all;
   for (std::int64_t i = 0; i < column.rows(); ++i) all.emplace_back(column.bytes(i));
   return all;
@@ -45,7 +45,7 @@ TEST_F(CsvReaderTest, ReadsColumnsByName) {
   EXPECT_THAT(batch.names(), ElementsAre("age", "size", "name"));
   EXPECT_THAT(batch.column("age").values<std::int32_t>(), ElementsAre(36, 85));
   EXPECT_THAT(batch.column("size").values<float>(), ElementsAre(1.65F, 1.7F));
-  EXPECT_THAT(texts(batch.column("name")), ElementsAre("Ada", "Grace, \"Amazing\""));
+  EXPECT_THAT(column_texts(batch.column("name")), ElementsAre("Ada", "Grace, \"Amazing\""));
 }
 
 TEST_F(CsvReaderTest, TakesAllLineEndsBlanksAndEmptyLines) {
@@ -54,15 +54,15 @@ TEST_F(CsvReaderTest, TakesAllLineEndsBlanksAndEmptyLines) {
       "age,size,name\r\n\r\n 1 ,\t2 ,a\r\n\n2,3,\"line\r\nbreak\"\n3,4,\r\n4,5,\"\"",
       people_);
   EXPECT_THAT(batch.column("age").values<std::int32_t>(), ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(texts(batch.column("name")), ElementsAre("a", "line\r\nbreak", "", ""));
+  EXPECT_THAT(column_texts(batch.column("name")), ElementsAre("a", "line\r\nbreak", "", ""));
 }
 
 TEST_F(CsvReaderTest, QuotesInsideAFieldAreCharacters) {
   const ColumnBatch batch = read("age,size,name\n1,2,5\" pipe\n3,4,a\"b\"\"c\n", people_);
-  EXPECT_THAT(texts(batch.column("name")), ElementsAre("5\" pipe", "a\"b\"\"c"));
+  EXPECT_THAT(column_texts(batch.column("name")), ElementsAre("5\" pipe", "a\"b\"\"c"));
   const ColumnBatch tabs =
       read("age\tsize\tname\n1\t2\t\"a\n3\t4\tb\"\n", people_, tab_separated());
-  EXPECT_THAT(texts(tabs.column("name")), ElementsAre("\"a", "b\""));
+  EXPECT_THAT(column_texts(tabs.column("name")), ElementsAre("\"a", "b\""));
 }
 
 TEST_F(CsvReaderTest, ReadsEveryType) {
@@ -96,7 +96,7 @@ TEST_F(CsvReaderTest, DefaultsStandInForNulls) {
   const ColumnBatch batch =
       read("a,t\n,\nNA,NA\n7,\"NA\"\n-9,x\n", schema, {.nulls = {"", "NA", "-9"}});
   EXPECT_THAT(batch.column("a").values<std::int64_t>(), ElementsAre(-1, -1, 7, -1));
-  EXPECT_THAT(texts(batch.column("t")), ElementsAre("none", "none", "NA", "x"));
+  EXPECT_THAT(column_texts(batch.column("t")), ElementsAre("none", "none", "NA", "x"));
   EXPECT_THAT(batch.column("absent").values<float>(), ElementsAre(0.5F, 0.5F, 0.5F, 0.5F));
 }
 
@@ -138,7 +138,7 @@ TEST_F(CsvReaderTest, BadRowsCanBeLeftOut) {
   const ColumnBatch batch =
       read("age,size,name\n1,2,a\nx,2,b\n3,\"4,5,c\n,\"\"\",5,6\n4,5,d\n", people_, options);
   EXPECT_THAT(batch.column("age").values<std::int32_t>(), ElementsAre(1, 4));
-  EXPECT_THAT(texts(batch.column("name")), ElementsAre("a", "d"));
+  EXPECT_THAT(column_texts(batch.column("name")), ElementsAre("a", "d"));
   EXPECT_THAT(refused("age,size,name\nx,1,a\n", people_, options).message(),
               HasSubstr("none of the 1 row of this batch can be read"));
 }
@@ -255,7 +255,7 @@ TEST_F(CsvReaderTest, LinesThatEndWithACarriageReturnAreRefused) {
   // The end of the file may stand for a line feed, and in quotes the carriage return is a
   // character.
   const ColumnBatch batch = read("age,size,name\r\n1,2,\"a\rb\"\r", people_);
-  EXPECT_THAT(texts(batch.column("name")), ElementsAre("a\rb"));
+  EXPECT_THAT(column_texts(batch.column("name")), ElementsAre("a\rb"));
   // A row that can't be read tells nothing about its columns.
   EXPECT_EQ(infer_csv_schema(folder_.write("one.csv", "age\n1\n2\r3\n")).columns()[0].dtype,
             DType::int64);
@@ -324,11 +324,11 @@ TEST_F(CsvReaderTest, InferredNumbersAreTheWrittenOnes) {
   EXPECT_THAT(found, ElementsAre(DType::bytes, DType::float64, DType::uint64, DType::bytes,
                                  DType::bytes, DType::float64));
   const ColumnBatch batch = *CsvReader({file}, schema).read(10);
-  EXPECT_THAT(texts(batch.column("id")), ElementsAre("9007199254740993", "", "5"));
+  EXPECT_THAT(column_texts(batch.column("id")), ElementsAre("9007199254740993", "", "5"));
   EXPECT_THAT(batch.column("big").values<std::uint64_t>(),
               ElementsAre(18446744073709551615U, 0U, 1U));
-  EXPECT_THAT(texts(batch.column("huge")), ElementsAre("1", "18446744073709551616", "2"));
-  EXPECT_THAT(texts(batch.column("mixed")), ElementsAre("-1", "18446744073709551615", "3"));
+  EXPECT_THAT(column_texts(batch.column("huge")), ElementsAre("1", "18446744073709551616", "2"));
+  EXPECT_THAT(column_texts(batch.column("mixed")), ElementsAre("-1", "18446744073709551615", "3"));
   // Blanks alone are no value, as for the reader.
   EXPECT_EQ(infer_csv_schema(folder_.write("b.csv", "a,b\n1,x\n \t,y\n")).columns()[0].dtype,
             DType::float64);

@@ -18,12 +18,12 @@ namespace {
 using test::frame;
 using Payloads = std::vector<std::string>;
 
-std::string header(std::uint64_t length) {
+std::string length_header(std::uint64_t length) {
   const std::string bytes = test::little(length);
   return bytes + test::little(mask_crc32c(crc32c(bytes)));
 }
 
-struct Outcome {
+struct ReadWork {
   Payloads payloads;
   std::uint64_t bytes_hashed = 0;
   std::size_t damages = 0;
@@ -33,13 +33,13 @@ struct Outcome {
 const RecordReaderOptions kPlainAndDamaged = {.compression = Compression::none,
                                               .damage = DamagePolicy::skip_and_resynchronise};
 
-Outcome read_all(const std::string& file) {
+ReadWork read_damaged(const std::string& file) {
   RecordReader reader(file, kPlainAndDamaged);
-  Outcome outcome;
-  for (Record record; reader.next(record);) outcome.payloads.emplace_back(record.bytes());
-  outcome.bytes_hashed = reader.bytes_hashed();
-  outcome.damages = reader.damaged().size();
-  return outcome;
+  ReadWork work;
+  for (Record record; reader.next(record);) work.payloads.emplace_back(record.bytes());
+  work.bytes_hashed = reader.bytes_hashed();
+  work.damages = reader.damaged().size();
+  return work;
 }
 
 TEST(RangeCrcs, are_those_of_the_bytes) {
@@ -76,15 +76,15 @@ TEST(LyingHeaders, every_byte_is_hashed_a_limited_number_of_times) {
   constexpr std::size_t kBytes = 12 * kHeaders;
   std::string rest_of_file, same_length, powers_of_two, with_records;
   for (std::size_t i = 0; i < kHeaders; ++i) {
-    rest_of_file += header(kBytes - rest_of_file.size() - 16);
-    same_length += header(kBytes / 2);
-    powers_of_two += header((std::size_t{1} << (10 + i % 9)) - 16);
-    if (i % 20 == 0) with_records += frame("good " + std::to_string(i)) + header(kBytes / 3);
+    rest_of_file += length_header(kBytes - rest_of_file.size() - 16);
+    same_length += length_header(kBytes / 2);
+    powers_of_two += length_header((std::size_t{1} << (10 + i % 9)) - 16);
+    if (i % 20 == 0) with_records += frame("good " + std::to_string(i)) + length_header(kBytes / 3);
   }
   for (const std::string* bytes : {&rest_of_file, &same_length, &powers_of_two, &with_records}) {
-    const Outcome outcome = read_all(folder.write("x", *bytes));
-    EXPECT_LE(outcome.bytes_hashed, 13 * bytes->size());
-    EXPECT_EQ(outcome.payloads.size(), bytes == &with_records ? kHeaders / 20 : 0);
+    const ReadWork work = read_damaged(folder.write("x", *bytes));
+    EXPECT_LE(work.bytes_hashed, 13 * bytes->size());
+    EXPECT_EQ(work.payloads.size(), bytes == &with_records ? kHeaders / 20 : 0);
   }
 }
 
@@ -93,7 +93,7 @@ Payloads search_by_definition(std::string_view bytes) {
   const auto record_at = [bytes](std::size_t at) -> std::optional<std::string_view> {
     if (bytes.size() - at < 16) return std::nullopt;
     const auto length = detail::load_little<std::uint64_t>(bytes.data() + at);
-    if (header(length) != bytes.substr(at, 12) || length > bytes.size() - at - 16) {
+    if (length_header(length) != bytes.substr(at, 12) || length > bytes.size() - at - 16) {
       return std::nullopt;
     }
     return bytes.substr(at + 12, length);
@@ -114,7 +114,8 @@ Payloads search_by_definition(std::string_view bytes) {
       const std::size_t next = at + 16 + payload->size();
       const bool has_header =
           bytes.size() - next >= 12 &&
-          header(detail::load_little<std::uint64_t>(bytes.data() + next)) == bytes.substr(next, 12);
+          length_header(detail::load_little<std::uint64_t>(bytes.data() + next)) ==
+              bytes.substr(next, 12);
       if (next == bytes.size() || has_header) {
         at = next;
         continue;
@@ -151,19 +152,19 @@ TEST(LyingHeaders, the_same_records_are_found_as_by_the_definition) {
           break;
         }
         default:
-          bytes += header(random() % (2 * size));
+          bytes += length_header(random() % (2 * size));
       }
     }
     const Payloads expected = search_by_definition(bytes);
     const std::string file = folder.write("x", bytes);
-    const Outcome outcome = read_all(file);
-    ASSERT_EQ(outcome.payloads, expected);
-    ASSERT_LE(outcome.bytes_hashed, 14 * bytes.size() + 1000);
+    const ReadWork work = read_damaged(file);
+    ASSERT_EQ(work.payloads, expected);
+    ASSERT_LE(work.bytes_hashed, 14 * bytes.size() + 1000);
     ParallelRecordReader parallel(file, {.reader = kPlainAndDamaged, .segment_bytes = 64});
     Payloads payloads;
     for (Record record; parallel.next(record);) payloads.emplace_back(record.bytes());
     ASSERT_EQ(payloads, expected);
-    ASSERT_EQ(parallel.damaged().size(), outcome.damages);
+    ASSERT_EQ(parallel.damaged().size(), work.damages);
   }
 }
 

@@ -20,14 +20,14 @@ using test::zlib;
 using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
 
-struct Outcome {
+struct DamagedRead {
   Payloads payloads;
   std::optional<Error> error;
   std::vector<DamagedRange> damaged;
 };
 
-Outcome read_all(const std::string& file, RecordReaderOptions options = {}) {
-  Outcome outcome;
+DamagedRead read_with_damage(const std::string& file, RecordReaderOptions options = {}) {
+  DamagedRead outcome;
   std::vector<DamagedRange> told;
   options.on_damage = [&told](const DamagedRange& range) { told.push_back(range); };
   RecordReader reader(file, std::move(options));
@@ -63,7 +63,7 @@ TEST(RecordDamage, every_bit_flip_of_a_plain_file_is_reported) {
     const auto file = folder.write("flipped", bytes);
 
     for (DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::stop_like_tensorflow}) {
-      const Outcome failed = read_all(file, {.damage = policy});
+      const DamagedRead failed = read_with_damage(file, {.damage = policy});
       ASSERT_TRUE(failed.error.has_value()) << "bit " << bit;
       EXPECT_EQ(failed.error->code(), ErrorCode::data_loss);
       EXPECT_EQ(failed.error->file(), file);
@@ -72,7 +72,8 @@ TEST(RecordDamage, every_bit_flip_of_a_plain_file_is_reported) {
       EXPECT_EQ(failed.payloads, Payloads(kFour.begin(), kFour.begin() + hit)) << "bit " << bit;
     }
 
-    const Outcome skipped = read_all(file, {.damage = DamagePolicy::skip_and_resynchronise});
+    const DamagedRead skipped =
+        read_with_damage(file, {.damage = DamagePolicy::skip_and_resynchronise});
     Payloads others = kFour;
     others.erase(others.begin() + hit);
     EXPECT_FALSE(skipped.error.has_value());
@@ -98,7 +99,7 @@ TEST(RecordDamage, every_truncation_of_a_plain_file_is_reported) {
     const bool at_boundary = ends[hit] == size;
     const bool in_header = size - ends[hit] < 12;
 
-    const Outcome failed = read_all(file);
+    const DamagedRead failed = read_with_damage(file);
     EXPECT_EQ(failed.payloads, whole);
     ASSERT_EQ(failed.error.has_value(), !at_boundary) << "size " << size;
     if (failed.error) {
@@ -107,11 +108,13 @@ TEST(RecordDamage, every_truncation_of_a_plain_file_is_reported) {
       EXPECT_THAT(failed.error->what(), HasSubstr("record is cut"));
     }
 
-    const Outcome lenient = read_all(file, {.damage = DamagePolicy::stop_like_tensorflow});
+    const DamagedRead lenient =
+        read_with_damage(file, {.damage = DamagePolicy::stop_like_tensorflow});
     EXPECT_EQ(lenient.payloads, whole);
     EXPECT_EQ(lenient.error.has_value(), !in_header) << "size " << size;
 
-    const Outcome skipped = read_all(file, {.damage = DamagePolicy::skip_and_resynchronise});
+    const DamagedRead skipped =
+        read_with_damage(file, {.damage = DamagePolicy::skip_and_resynchronise});
     EXPECT_EQ(skipped.payloads, whole);
     EXPECT_FALSE(skipped.error.has_value());
     ASSERT_EQ(skipped.damaged.size(), at_boundary ? 0U : 1U) << "size " << size;
@@ -127,9 +130,9 @@ TEST(RecordDamage, every_truncation_of_a_plain_file_is_reported) {
 void expect_reported(const std::string& file, std::size_t block_bytes) {
   const auto ends = boundaries();
   const auto read = [&](DamagePolicy policy) {
-    return read_all(file, {.damage = policy, .block_bytes = block_bytes});
+    return read_with_damage(file, {.damage = policy, .block_bytes = block_bytes});
   };
-  const Outcome failed = read(DamagePolicy::fail);
+  const DamagedRead failed = read(DamagePolicy::fail);
   ASSERT_TRUE(failed.error.has_value());
   const std::size_t count = failed.payloads.size();
   EXPECT_EQ(failed.error->code(), ErrorCode::data_loss);
@@ -138,7 +141,7 @@ void expect_reported(const std::string& file, std::size_t block_bytes) {
   EXPECT_EQ(failed.error->offset(), ends.at(count));
   EXPECT_EQ(failed.payloads, Payloads(kFour.begin(), kFour.begin() + count));
 
-  const Outcome skipped = read(DamagePolicy::skip_and_resynchronise);
+  const DamagedRead skipped = read(DamagePolicy::skip_and_resynchronise);
   EXPECT_FALSE(skipped.error.has_value());
   EXPECT_GE(skipped.payloads.size(), count);
   ASSERT_FALSE(skipped.damaged.empty());
@@ -149,7 +152,7 @@ void expect_reported(const std::string& file, std::size_t block_bytes) {
   }
 
   // Only a cut between two records or inside a header is a silent end there.
-  const Outcome lenient = read(DamagePolicy::stop_like_tensorflow);
+  const DamagedRead lenient = read(DamagePolicy::stop_like_tensorflow);
   EXPECT_EQ(lenient.payloads, failed.payloads);
 }
 
@@ -164,7 +167,7 @@ TEST(RecordDamage, every_truncation_of_a_compressed_file_is_reported) {
         expect_reported(file, block_bytes);
         const RecordReaderOptions skip = {.damage = DamagePolicy::skip_and_resynchronise,
                                           .block_bytes = block_bytes};
-        EXPECT_EQ(read_all(file, skip).damaged.size(), 1U);
+        EXPECT_EQ(read_with_damage(file, skip).damaged.size(), 1U);
       }
     }
   }
@@ -208,7 +211,7 @@ TEST(RecordDamage, every_bit_flip_of_a_compressed_file_is_reported) {
       }
       for (DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::skip_and_resynchronise,
                                   DamagePolicy::stop_like_tensorflow}) {
-        const Outcome whole = read_all(file, {.damage = policy});
+        const DamagedRead whole = read_with_damage(file, {.damage = policy});
         EXPECT_FALSE(whole.error.has_value());
         EXPECT_TRUE(whole.damaged.empty());
         EXPECT_EQ(whole.payloads, kFour);
@@ -223,12 +226,12 @@ TEST(RecordDamage, messages) {
   bytes[21 + 16 + 12] = 'y';
   const auto file = folder.write("x", bytes);
   EXPECT_EQ(
-      std::string(read_all(file).error->what()),
+      std::string(read_with_damage(file).error->what()),
       "data_loss: record is damaged: its 40 bytes have the checksum 029b01e3, but ecd29763 is "
       "stored [file " +
           file + ", offset 37, record 2]");
   const auto cut = folder.write("x", frame(kFour).substr(0, 37 + 20));
-  EXPECT_THAT(read_all(cut).error->what(),
+  EXPECT_THAT(read_with_damage(cut).error->what(),
               HasSubstr("record is cut: 20 of 56 bytes are there (a payload of 40 and 16 around "
                         "it); the file was probably not written or copied to its end [file"));
 }
@@ -242,8 +245,9 @@ TEST(RecordDamage, an_absurd_length_with_a_valid_checksum_allocates_nothing) {
         frame("first") + header + test::little(mask_crc32c(crc32c(header))) + frame("last");
     for (const std::string& stored : {bytes, gzip(bytes)}) {
       const auto file = folder.write("absurd", stored);
-      EXPECT_EQ(read_all(file).error->record(), 1U);
-      const Outcome skipped = read_all(file, {.damage = DamagePolicy::skip_and_resynchronise});
+      EXPECT_EQ(read_with_damage(file).error->record(), 1U);
+      const DamagedRead skipped =
+          read_with_damage(file, {.damage = DamagePolicy::skip_and_resynchronise});
       EXPECT_EQ(skipped.payloads, (Payloads{"first", "last"}));
     }
   }
@@ -277,7 +281,7 @@ TEST(RecordDamage, random_damage_loses_only_damaged_records) {
     }
     const auto file = folder.write("x", bytes);
     for (std::size_t block_bytes : {std::size_t{64}, std::size_t{4096}, std::size_t{262'144}}) {
-      const Outcome outcome = read_all(
+      const DamagedRead outcome = read_with_damage(
           file, {.damage = DamagePolicy::skip_and_resynchronise, .block_bytes = block_bytes});
       ASSERT_EQ(outcome.payloads, expected);
       std::uint64_t lost_bytes = 0;
@@ -296,8 +300,8 @@ TEST(RecordDamage, inserted_and_deleted_bytes_cost_one_record) {
   const std::string good = frame(kFour);
   for (const std::string& bytes :
        {good.substr(0, 60) + "inserted" + good.substr(60), good.substr(0, 60) + good.substr(65)}) {
-    const Outcome outcome =
-        read_all(folder.write("x", bytes), {.damage = DamagePolicy::skip_and_resynchronise});
+    const DamagedRead outcome = read_with_damage(folder.write("x", bytes),
+                                                 {.damage = DamagePolicy::skip_and_resynchronise});
     EXPECT_EQ(outcome.payloads, (Payloads{"hello", "", "123456789"}));
   }
 }
@@ -305,8 +309,9 @@ TEST(RecordDamage, inserted_and_deleted_bytes_cost_one_record) {
 TEST(RecordDamage, a_tail_of_zeros_is_damage_and_never_records) {
   const TemporaryFolder folder;
   const auto file = folder.write("x", frame(kFour) + std::string(5000, '\0'));
-  EXPECT_EQ(read_all(file).error->record(), 4U);
-  const Outcome outcome = read_all(file, {.damage = DamagePolicy::skip_and_resynchronise});
+  EXPECT_EQ(read_with_damage(file).error->record(), 4U);
+  const DamagedRead outcome =
+      read_with_damage(file, {.damage = DamagePolicy::skip_and_resynchronise});
   EXPECT_EQ(outcome.payloads, kFour);
   ASSERT_EQ(outcome.damaged.size(), 1U);
   EXPECT_EQ(outcome.damaged[0].end - outcome.damaged[0].begin, 5000U);
@@ -347,7 +352,7 @@ TEST(RecordDamage, behind_a_false_length_a_damaged_stream_still_gives_its_whole_
   bytes.resize(bytes.size() - 8);  // without its trailer
   const auto file = folder.write("x", bytes);
   for (std::size_t block_bytes : {64, 262'144}) {
-    const Outcome outcome = read_all(
+    const DamagedRead outcome = read_with_damage(
         file, {.damage = DamagePolicy::skip_and_resynchronise, .block_bytes = block_bytes});
     EXPECT_EQ(outcome.payloads, (Payloads{"first", "hello", "", kFour[2], kFour[3]}));
     ASSERT_EQ(outcome.damaged.size(), 2U);

@@ -48,7 +48,7 @@ Payloads random_payloads(std::mt19937_64& random, std::size_t count, std::size_t
   return payloads;
 }
 
-const Payloads kThree = {"hello", "", "123456789"};
+const Payloads kThreeRecords = {"hello", "", "123456789"};
 
 TEST(RecordReader, golden_bytes) {
   using namespace std::string_literals;
@@ -62,7 +62,7 @@ TEST(RecordReader, golden_bytes) {
 
 TEST(RecordReader, a_record_knows_where_it_came_from_and_outlives_the_reader) {
   const TemporaryFolder folder;
-  const auto file = folder.write("three", frame(kThree));
+  const auto file = folder.write("three", frame(kThreeRecords));
   Record last;
   {
     RecordReader reader(file);
@@ -82,13 +82,13 @@ TEST(RecordReader, an_empty_file_holds_no_records) {
 
 TEST(RecordReader, recognises_compression_by_content_whatever_the_name) {
   const TemporaryFolder folder;
-  const std::string bytes = frame(kThree);
+  const std::string bytes = frame(kThreeRecords);
   for (const char* name : {"x", "x.gz", "x.zlib"}) {
-    EXPECT_EQ(read_all(folder.write(name, bytes)), kThree);
-    EXPECT_EQ(read_all(folder.write(name, gzip(bytes))), kThree);
-    EXPECT_EQ(read_all(folder.write(name, zlib(bytes))), kThree);
-    EXPECT_EQ(read_all(folder.write(name, test::zstd(bytes))), kThree);
-    EXPECT_EQ(read_all(folder.write(name, test::lz4_frame(bytes))), kThree);
+    EXPECT_EQ(read_all(folder.write(name, bytes)), kThreeRecords);
+    EXPECT_EQ(read_all(folder.write(name, gzip(bytes))), kThreeRecords);
+    EXPECT_EQ(read_all(folder.write(name, zlib(bytes))), kThreeRecords);
+    EXPECT_EQ(read_all(folder.write(name, test::zstd(bytes))), kThreeRecords);
+    EXPECT_EQ(read_all(folder.write(name, test::lz4_frame(bytes))), kThreeRecords);
   }
   EXPECT_EQ(RecordReader(folder.write("y", gzip(bytes))).compression(), Compression::gzip);
   EXPECT_EQ(RecordReader(folder.write("y", zlib(bytes))).compression(), Compression::zlib);
@@ -97,13 +97,13 @@ TEST(RecordReader, recognises_compression_by_content_whatever_the_name) {
 
 TEST(RecordReader, compression_can_be_forced) {
   const TemporaryFolder folder;
-  const auto file = folder.write("x", gzip(frame(kThree)));
-  EXPECT_EQ(read_all(file, {.compression = Compression::gzip}), kThree);
+  const auto file = folder.write("x", gzip(frame(kThreeRecords)));
+  EXPECT_EQ(read_all(file, {.compression = Compression::gzip}), kThreeRecords);
   const Error error = error_of([&] { read_all(file, {.compression = Compression::none}); });
   EXPECT_EQ(error.code(), ErrorCode::data_loss);
   EXPECT_THAT(error.what(), HasSubstr("perhaps the file does not hold TFRecords at all"));
-  EXPECT_THROW(read_all(folder.write("y", frame(kThree)), {.compression = Compression::zlib}),
-               Error);
+  EXPECT_THROW(
+      read_all(folder.write("y", frame(kThreeRecords)), {.compression = Compression::zlib}), Error);
 }
 
 TEST(RecordReader, random_files_at_any_block_size_and_compression) {
@@ -146,7 +146,7 @@ TEST(RecordReader, bytes_lie_in_a_cache_line_as_they_do_in_their_file) {
 TEST(RecordReader, several_streams_in_one_file_are_all_read) {
   const TemporaryFolder folder;
   const Payloads six = {"hello", "", "123456789", "hello", "", "123456789"};
-  const std::string bytes = frame(kThree);
+  const std::string bytes = frame(kThreeRecords);
   for (std::size_t block_bytes : {64, 262'144}) {
     const RecordReaderOptions options{.block_bytes = block_bytes};
     EXPECT_EQ(read_all(folder.write("g", gzip(bytes) + gzip("") + gzip(bytes)), options), six);
@@ -154,15 +154,15 @@ TEST(RecordReader, several_streams_in_one_file_are_all_read) {
     // A record may cross the border of two streams.
     EXPECT_EQ(
         read_all(folder.write("g", gzip(bytes.substr(0, 30)) + gzip(bytes.substr(30))), options),
-        kThree);
+        kThreeRecords);
   }
   const RecordReaderOptions lenient{.damage = DamagePolicy::stop_like_tensorflow};
-  EXPECT_EQ(read_all(folder.write("z", zlib(bytes) + zlib(bytes)), lenient), kThree);
+  EXPECT_EQ(read_all(folder.write("z", zlib(bytes) + zlib(bytes)), lenient), kThreeRecords);
 }
 
 TEST(RecordReader, what_follows_a_stream_must_be_a_stream) {
   const TemporaryFolder folder;
-  const auto file = folder.write("g", gzip(frame(kThree)) + "rubbish");
+  const auto file = folder.write("g", gzip(frame(kThreeRecords)) + "rubbish");
   RecordReader reader(file);
   std::vector<Record> records(10);
   EXPECT_EQ(reader.read(records), 3U);
@@ -175,18 +175,18 @@ TEST(RecordReader, what_follows_a_stream_must_be_a_stream) {
 TEST(RecordReader, stops_like_tensorflow_but_for_an_empty_member_and_a_lone_byte) {
   const TemporaryFolder folder;
   const RecordReaderOptions lenient{.damage = DamagePolicy::stop_like_tensorflow};
-  const std::string member = gzip(frame(kThree));
+  const std::string member = gzip(frame(kThreeRecords));
   EXPECT_EQ(read_all(folder.write("g", member + gzip("") + member), lenient).size(), 6U);
   for (const std::string& rubbish : {std::string("x"), std::string("xx"), std::string(1, '\0')}) {
     const auto file = folder.write("g", member + rubbish);
     EXPECT_EQ(error_of([&] { read_all(file, lenient); }).code(), ErrorCode::data_loss);
   }
-  EXPECT_EQ(read_all(folder.write("g", member + '\x1f'), lenient), kThree);
+  EXPECT_EQ(read_all(folder.write("g", member + '\x1f'), lenient), kThreeRecords);
 }
 
 TEST(RecordReader, position_and_seek) {
   const TemporaryFolder folder;
-  const auto file = folder.write("three", frame(kThree));
+  const auto file = folder.write("three", frame(kThreeRecords));
   RecordReader reader(file);
   Record record;
   std::vector<RecordPosition> positions;
@@ -202,7 +202,7 @@ TEST(RecordReader, position_and_seek) {
   EXPECT_EQ(record.offset(), 37U + 12);
   EXPECT_FALSE(reader.next(record));
 
-  RecordReader compressed(folder.write("gz", gzip(frame(kThree))));
+  RecordReader compressed(folder.write("gz", gzip(frame(kThreeRecords))));
   EXPECT_EQ(error_of([&] { compressed.seek({1, 21}); }).code(), ErrorCode::failed_precondition);
 }
 

@@ -32,7 +32,7 @@ std::vector<std::string> names_in(const TemporaryFolder& folder) {
   return names;
 }
 
-Payloads read_all(const std::string& file) {
+Payloads read_back(const std::string& file) {
   RecordReader reader(file);
   Payloads payloads;
   Record record;
@@ -76,7 +76,7 @@ TEST(RecordWriter, what_it_writes_is_read_back_in_every_compression) {
                  .compression_level = is_plain ? std::nullopt : std::optional(level),
                  .existing = ExistingFile::replace});
       EXPECT_EQ(RecordReader(file).compression(), compression);
-      ASSERT_EQ(read_all(file), payloads) << to_string(compression) << " level " << level;
+      ASSERT_EQ(read_back(file), payloads) << to_string(compression) << " level " << level;
     }
   }
 }
@@ -93,7 +93,7 @@ TEST(RecordWriter, an_empty_compressed_file_is_a_whole_stream) {
   const TemporaryFolder folder;
   write_all(folder.file("a"), {}, {.compression = Compression::gzip});
   EXPECT_GT(std::filesystem::file_size(folder.file("a")), 0U);
-  EXPECT_THAT(read_all(folder.file("a")), ElementsAre());
+  EXPECT_THAT(read_back(folder.file("a")), ElementsAre());
 }
 
 TEST(RecordWriter, the_name_appears_only_when_the_file_is_closed) {
@@ -131,7 +131,7 @@ TEST(RecordWriter, an_existing_file_is_only_replaced_when_asked) {
   EXPECT_EQ(error.file(), file);
   EXPECT_EQ(test::read_whole(file), "precious");
   write_all(file, {"new"}, {.existing = ExistingFile::replace});
-  EXPECT_EQ(read_all(file), Payloads{"new"});
+  EXPECT_EQ(read_back(file), Payloads{"new"});
   // Also if the file appears while the writer is at work.
   RecordWriter writer(folder.file("b"));
   writer.write("x");
@@ -149,7 +149,7 @@ TEST(RecordWriter, two_writers_of_one_name_are_refused) {
   EXPECT_THAT(error.what(), HasSubstr("somebody else is writing this file"));
   first.write("x");
   first.close();
-  EXPECT_EQ(read_all(folder.file("a")), Payloads{"x"});
+  EXPECT_EQ(read_back(folder.file("a")), Payloads{"x"});
 }
 
 TEST(RecordWriter, synced_files_are_the_same) {

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 constexpr std::size_t kRecords = 30'000;
-constexpr std::size_t kRecordBytes = 100 + 16;
+constexpr std::size_t kFramedBytes = 100 + 16;
 
 class ShrinkingFile : public ::testing::Test {
  protected:
@@ -27,7 +27,7 @@ class ShrinkingFile : public ::testing::Test {
     for (std::size_t i = 0; i < kRecords; ++i) bytes += frame(std::string(100, 'x'));
     file_ = folder_.write("a.tfrecord", bytes);
   }
-  void cut(std::size_t records) { fs::resize_file(file_, records * kRecordBytes); }
+  void cut(std::size_t records) { fs::resize_file(file_, records * kFramedBytes); }
 
   template <class Reader>
   static std::size_t count_rest(Reader& reader) {
@@ -80,8 +80,8 @@ TEST_F(ShrinkingFile, IsAnErrorOfTheParallelReader) {
 
 TEST_F(ShrinkingFile, IsAnErrorOfByteStream) {
   ByteStream stream(file_, Compression::none);
-  std::string bytes(kRecordBytes, '\0');
-  ASSERT_EQ(stream.read(bytes), kRecordBytes);
+  std::string bytes(kFramedBytes, '\0');
+  ASSERT_EQ(stream.read(bytes), kFramedBytes);
   cut(1);
   EXPECT_THAT(error_of([&] { stream.read(bytes); }).message(),
               HasSubstr("nothing is left at 116 of the 3480000 bytes that it had"));
