@@ -34,6 +34,7 @@ test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   nginx-light openssl    # the web server that reading by URL is tested with
   lz4 zstd               # files that other programs write and read
+  libopenmpi-dev openmpi-bin  # several hosts: the plug-in for MPI, and mpirun
   clang-format shellcheck python3 git
 )
 # Large, and a first run of the tests does without.

@@ -85,11 +85,11 @@ ShardPolicy shard_policy_from(std::string_view name) {
 std::optional<PerReplica<ColumnBatch>> DistributedIterator::next() {
   std::vector<ColumnBatch> shares;
   if (!feed_->next(shares)) return std::nullopt;
-  return PerReplica<ColumnBatch>(std::move(shares), feed_->place().service_ns);
+  return PerReplica<ColumnBatch>(std::move(shares), feed_->place()->service_ns);
 }
 
 std::vector<Checkpoint> DistributedIterator::checkpoint() const {
-  return feed_->place().checkpoints;
+  return feed_->place()->checkpoints;
 }
 
 void DistributedIterator::cancel() { feed_->cancel(); }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <set>
 #include <utility>
 
 #include <infeed/device/device_batch.h>
 #include <infeed/error.h>
+#include <infeed/records/crc32c.h>
 
 #include "nn/variable_state.h"
 #include "refuse.h"
@@ -92,6 +94,54 @@ void check_configuration(std::string_view saved, std::string_view here, const st
   }
 }
 
+std::int32_t clamped(std::int64_t count) {
+  return static_cast<std::int32_t>(
+      std::min<std::int64_t>(count, std::numeric_limits<std::int32_t>::max()));
+}
+
+bool is_called(const Callback& callback, const Worker& worker) {
+  return worker.is_chief() || callback.runs_on() == RunsOn::every_worker;
+}
+
+std::shared_ptr<TrainingRanks> join_ranks(Communicator& communicator,
+                                          const ReplicaStepsOptions& replicas, const Scope& scope) {
+  if (replicas.synchronised) {
+    refuse(
+        "synchronised replicas on {} ranks: replicas of several processes can't meet in a step; "
+        "train without synchronised batch norms, or in one process",
+        communicator.world().size);
+  }
+  return std::make_shared<TrainingRanks>(communicator, replicas.replicas, scope.variables());
+}
+
+void check_end_of_data(const FitProgress& progress, std::int64_t steps_per_epoch) {
+  if (steps_per_epoch > 0) {
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("the data ended after {} of the {} steps of epoch {}; put repeat() "
+                            "into the dataset, or leave steps_per_epoch at 0 for one iteration "
+                            "an epoch",
+                            progress.step_of_epoch, steps_per_epoch, progress.epoch + 1));
+  }
+  if (progress.step_of_epoch > 0) return;
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("the dataset gave no batch in epoch {}; fewer rows than a batch with "
+                          "drop_remainder give none",
+                          progress.epoch + 1));
+}
+
+/// Returns names, shapes and a checksum of all values.
+std::string summary_of(const std::vector<Variable>& variables) {
+  std::string text;
+  std::uint32_t crc = 0;
+  for (const Variable& variable : variables) {
+    const Tensor value = variable.value();
+    const std::span<const float> values = value.values<float>();
+    crc = extend_crc32c(crc, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+    text += fmt::format("{} {}, ", variable.name(), variable.shape().to_string());
+  }
+  return fmt::format("{}values {:08x}", text, crc);
+}
+
 Variable variable_named(std::string_view name, const Scope& scope, const std::string& folder) {
   const std::vector<Variable> variables = scope.variables();
   const auto found = std::ranges::find_if(
@@ -102,19 +152,30 @@ Variable variable_named(std::string_view name, const Scope& scope, const std::st
       .at_file(folder);
 }
 
-bool for_each_step(const Dataset<ColumnBatch>& batches, std::int32_t replicas,
-                   const IterateOptions& options, const OnShares& step) {
+StepStart start_unless_stopped(const std::stop_token& stop, const std::function<bool()>& next) {
+  if (stop.stop_requested()) return StepStart::stopped;
   try {
-    Iterator<ColumnBatch> iterator = batches.iterate(options);
-    for (std::int64_t number = 0; !options.stop.stop_requested(); ++number) {
-      const std::optional<ColumnBatch> batch = iterator.next();
-      if (!batch) return true;
-      step(split_over_replicas(*batch, replicas), number);
-    }
+    return next() ? StepStart::step : StepStart::end_of_data;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::cancelled || !options.stop.stop_requested()) throw;
+    if (error.code() != ErrorCode::cancelled || !stop.stop_requested()) throw;
+    return StepStart::stopped;
   }
-  return false;
+}
+
+bool for_each_step(const Dataset<ColumnBatch>& batches, std::int32_t replicas,
+                   const IterateOptions& options, const OnShares& step, TrainingRanks* ranks) {
+  std::optional<Iterator<ColumnBatch>> iterator;
+  for (std::int64_t number = 0;; ++number) {
+    std::optional<ColumnBatch> batch;
+    StepStart start = start_unless_stopped(options.stop, [&] {
+      if (!iterator) iterator.emplace(batches.iterate(options));
+      batch = iterator->next();
+      return batch.has_value();
+    });
+    if (ranks != nullptr) start = ranks->agree({.start = start, .step = number}).start;
+    if (start != StepStart::step) return start == StepStart::end_of_data;
+    step(split_over_replicas(*batch, replicas), number);
+  }
 }
 
 std::optional<Metrics> evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
@@ -126,13 +187,14 @@ std::optional<Metrics> evaluate_all(ReplicaSteps& replicas, const ReplicaFunctio
   iterate.epoch = 0;
   iterate.stop = options.stop;
   Metrics sum;
-  const bool is_whole =
-      for_each_step(batches, replicas.replicas(), iterate,
-                    [&](std::span<const ColumnBatch> shares, std::int64_t number) {
-                      replicas.check_shares(shares, number);
-                      check_inputs(inputs, shares, number);
-                      sum += replicas.evaluate(forward, shares, number);
-                    });
+  const bool is_whole = for_each_step(
+      batches, replicas.replicas(), iterate,
+      [&](std::span<const ColumnBatch> shares, std::int64_t number) {
+        replicas.check_shares(shares, number);
+        check_inputs(inputs, shares, number);
+        sum += replicas.evaluate(forward, shares, number);
+      },
+      replicas.ranks());
   return is_whole ? std::optional(sum) : std::nullopt;
 }
 

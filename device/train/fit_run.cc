@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <limits>
 #include <utility>
 
+#include <infeed/communicator.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/detail/order_hash.h>
 
 #include "refuse.h"
 #include "train/fit_checks.h"
 #include "train/fit_progress.h"
+#include "train/ranks/run_as_rank.h"
 #include "train/signature_checks.h"
 #include "train/simulated_steps.h"
 #include "train/wall_account.h"
@@ -29,12 +30,6 @@ std::string pipeline_text(std::size_t number) {
   return number == 0 ? "pipeline" : fmt::format("pipeline.{}", number);
 }
 
-/// Limits a count to the time model's narrower integer.
-std::int32_t clamped(std::int64_t count) {
-  return static_cast<std::int32_t>(
-      std::min<std::int64_t>(count, std::numeric_limits<std::int32_t>::max()));
-}
-
 class FitRun : public FitControl {
  public:
   FitRun(const Training& training, FitTarget target, const FitOptions& options)
@@ -43,6 +38,7 @@ class FitRun : public FitControl {
         options_(options),
         configuration_(configuration_of(target_.slice, options)),
         replicas_(target_.replicas),
+        ranks_(replicas_.ranks()),
         simulated_(
             target_.slice,
             {.precision = options.precision,
@@ -54,14 +50,15 @@ class FitRun : public FitControl {
              .queue_depth = target_.feed.feed == InfeedFeed::ahead ? target_.feed.queue_depth : 0,
              .workload = options.workload}),
         keeps_gradients_(std::ranges::any_of(options.callbacks, [&](const auto& callback) {
-          return is_called(*callback) && callback->needs_gradients();
+          return is_called(*callback, options.worker) && callback->needs_gradients();
         })) {}
 
   FitResult run() {
     if (!options_.resume_from.empty()) {
       if (const auto found = latest_training_checkpoint(options_.resume_from)) restore(*found);
     }
-    const std::int64_t resumed_at = progress_.step;
+    resumed_at_ = progress_.step;
+    if (ranks_ != nullptr) compare_ranks();
     RunEnd end = RunEnd::end_of_data;
     for_callbacks([&](Callback& callback) { callback.on_begin(*this); });
     while (progress_.epoch < options_.epochs && progress_.stop_reason.empty()) {
@@ -71,9 +68,10 @@ class FitRun : public FitControl {
         break;
       }
     }
+    if (progress_.epoch < options_.epochs && end != RunEnd::cancelled) tell_end();
     return {.epochs = progress_.epochs,
             .steps = progress_.step,
-            .resumed_at = resumed_at,
+            .resumed_at = resumed_at_,
             .order_hash = order_hash(),
             .end = end,
             .stop_reason = progress_.stop_reason,
@@ -86,15 +84,21 @@ class FitRun : public FitControl {
                 simulated_.model_flop_utilisation(simulated_.steady().examples_per_s)};
   }
 
+  /// Lets callbacks save the last whole step; does nothing if this run has made none.
+  void save_cancelled() {
+    if (progress_.step == resumed_at_) return;
+    for_callbacks([&](Callback& callback) { callback.on_cancelled(*this); });
+  }
+
   TrainingState state() override {
     TrainingState state =
         state_of(static_cast<std::uint64_t>(progress_.step), training_.scope.variables());
     for (const auto& [variable, gradient] : group_) {
       state.tensors.push_back({std::string(kGroupPrefix) + variable.name(), gradient});
     }
-    if (feed_) {
+    if (place_) {
       std::size_t number = 0;
-      for (const Checkpoint& place : feed_->place().checkpoints) {
+      for (const Checkpoint& place : place_->checkpoints) {
         state.bytes.push_back({pipeline_text(number++), place.to_text()});
       }
     }
@@ -107,9 +111,7 @@ class FitRun : public FitControl {
     return state;
   }
 
-  FitAccounts accounts() const override {
-    return {.host = wall_.summary(), .slice = simulated_.steady()};
-  }
+  FitAccounts accounts() const override { return {wall_.summary(), simulated_.steady()}; }
 
   std::vector<Variable> variables() const override { return training_.scope.variables(); }
 
@@ -131,15 +133,10 @@ class FitRun : public FitControl {
   }
 
  private:
-  /// True if this worker calls the callback.
-  bool is_called(const Callback& callback) const {
-    return options_.worker.is_chief() || callback.runs_on() == RunsOn::every_worker;
-  }
-
   template <class F>
   void for_callbacks(const F& call) {
     for (const std::shared_ptr<Callback>& callback : options_.callbacks) {
-      if (is_called(*callback)) call(*callback);
+      if (is_called(*callback, options_.worker)) call(*callback);
     }
   }
 
@@ -174,6 +171,7 @@ class FitRun : public FitControl {
     if (!resume.empty()) iterate.epoch = resume.front().epoch;
     if (options_.stop.stop_possible()) iterate.stop = options_.stop;
     feed_.emplace(target_.feeds(iterate, std::move(resume)), target_.feed);
+    place_ = feed_->place();
     wall_.pause();
   }
 
@@ -188,57 +186,82 @@ class FitRun : public FitControl {
       check_inputs(training_.inputs, shares_, progress_.step);
       return true;
     }
-    if (options_.steps_per_epoch > 0) {
-      throw Error(
-          ErrorCode::failed_precondition,
-          fmt::format("the data ended after {} of the {} steps of epoch {}; put repeat() "
-                      "into the dataset, or leave steps_per_epoch at 0 for one iteration "
-                      "an epoch",
-                      progress_.step_of_epoch, options_.steps_per_epoch, progress_.epoch + 1));
-    }
-    if (progress_.step_of_epoch == 0) {
-      throw Error(ErrorCode::failed_precondition,
-                  fmt::format("the dataset gave no batch in epoch {}; fewer rows than a batch with "
-                              "drop_remainder give none",
-                              progress_.epoch + 1));
-    }
+    check_end_of_data(progress_, options_.steps_per_epoch);
     return false;
   }
 
   /// Returns false if it was cancelled.
   bool run_epoch() {
     if (!feed_) begin_iteration({});
-    ExecutionEnd end = ExecutionEnd::whole;
-    while (end == ExecutionEnd::whole && progress_.stop_reason.empty()) {
+    StepStart start = StepStart::step;
+    while (start == StepStart::step && progress_.stop_reason.empty()) {
       StepLogs execution{.epoch = progress_.epoch};
-      end = run_steps(execution);
+      start = run_steps(execution);
       if (execution.steps == 0) break;
       execution.step = progress_.step;
       execution.step_of_epoch = progress_.step_of_epoch;
       execution.rate = rate();
       for_callbacks([&](Callback& callback) { callback.on_execution_end(*this, execution); });
     }
-    if (end == ExecutionEnd::cancelled) return false;
-    update();  // the last group may be short
+    if (start == StepStart::stopped) return false;
+    if (start == StepStart::step) tell_end();
+    if (progress_.step_of_epoch == 0) {  // the chief ended it, and has no place in this epoch
+      if (options_.steps_per_epoch == 0) place_.reset();
+      return true;
+    }
+    agree(StepStart::end_of_data);  // callbacks may have set the rate
+    update();                       // the last group may be short
     return end_epoch();
   }
 
-  enum class ExecutionEnd : std::uint8_t { whole, end_of_data, cancelled };
-
-  /// Runs the steps of an execution. Callbacks also see the steps before a cancellation.
-  ExecutionEnd run_steps(StepLogs& execution) {
-    try {
-      while (execution.steps < options_.steps_per_execution) {
-        if (options_.stop.stop_requested()) return ExecutionEnd::cancelled;
-        if (!next_shares()) return ExecutionEnd::end_of_data;
-        execution.training += run_step();
-        ++execution.steps;
-      }
-      return ExecutionEnd::whole;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::cancelled || !options_.stop.stop_requested()) throw;
-      return ExecutionEnd::cancelled;
+  /// Runs the steps of an execution, until one doesn't begin.
+  StepStart run_steps(StepLogs& execution) {
+    while (execution.steps < options_.steps_per_execution) {
+      const StepStart start =
+          agree(start_unless_stopped(options_.stop, [this] { return next_shares(); }));
+      if (start != StepStart::step) return start;
+      execution.training += run_step();
+      ++execution.steps;
     }
+    return StepStart::step;
+  }
+
+  /// Returns what all ranks do, with the chief's rate and reason to stop.
+  StepStart agree(StepStart start) {
+    if (ranks_ == nullptr) return start;
+    const std::int64_t begin_ns = monotonic_ns();
+    const bool has_order = start == StepStart::step && options_.iterate.order_hash;
+    StepIntent agreed =
+        ranks_->agree({.start = start,
+                       .step = progress_.step,
+                       .order_hash = has_order ? feed_->place()->order_hash : 0,
+                       .rate_factor = progress_.rate_factor,
+                       .stop_reason = start == StepStart::ended ? progress_.stop_reason : ""});
+    progress_.rate_factor = agreed.rate_factor;
+    if (agreed.start == StepStart::ended) progress_.stop_reason = std::move(agreed.stop_reason);
+    agree_ns_ = monotonic_ns() - begin_ns;
+    return agreed.start;
+  }
+
+  /// Tells the other ranks, once, that a callback of the chief ended the training.
+  void tell_end() {
+    if (ranks_ == nullptr || !ranks_->is_chief() || std::exchange(is_end_told_, true)) return;
+    agree(StepStart::ended);
+  }
+
+  /// Throws failed_precondition if ranks would train on other data, or from another state.
+  void compare_ranks() {
+    is_end_told_ = !progress_.stop_reason.empty();
+    ranks_->require_equal("options of fit()",
+                          fmt::format("{}epochs {}\nsteps_per_execution {}\n", configuration_,
+                                      options_.epochs, options_.steps_per_execution));
+    ranks_->require_equal("step to go on from", std::to_string(progress_.step));
+    ranks_->require_equal("variables", summary_of(training_.scope.variables()));
+    if (progress_.epoch == options_.epochs || is_end_told_) return;
+    if (!feed_) begin_iteration({});
+    std::string places;
+    for (const Checkpoint& place : place_->checkpoints) places += place.to_text();
+    ranks_->require_equal("data and pipeline", places);
   }
 
   bool end_epoch() {
@@ -256,6 +279,7 @@ class FitRun : public FitControl {
       progress_.order_hash = order_hash();
       tuning_ = feed_->tuning();
       feed_.reset();
+      place_.reset();
     }
     wall_.pause();
     progress_.epochs.push_back(logs);
@@ -277,7 +301,7 @@ class FitRun : public FitControl {
                                                      {.number = progress_.step,
                                                       .divisor = progress_.group_divisor,
                                                       .loss_scale = training_.loss_scale},
-                                                     feed_->place().service_ns);
+                                                     feed_->place()->service_ns);
     add_gradients(group_, std::move(outcome.gradients));
     assign_all(outcome.updates);
     ++progress_.step;
@@ -286,9 +310,10 @@ class FitRun : public FitControl {
     progress_.group_examples += rows;
     progress_.training += outcome.metrics;
     if (progress_.group_batches == options_.batches_per_update) update();
+    place_ = feed_->place();
     feed_->record_step(wall_.add({.wait_ns = feed_->wait_ns(),
                                   .begin_ns = begin_ns_,
-                                  .reduce_ns = outcome.reduce_ns,
+                                  .reduce_ns = agree_ns_ + outcome.reduce_ns,
                                   .examples = rows}));
     if (options_.on_step) options_.on_step(progress_.step, outcome.metrics);
     return outcome.metrics;
@@ -320,9 +345,9 @@ class FitRun : public FitControl {
   double rate() const { return training_.optimizer->rate() * progress_.rate_factor; }
 
   std::uint64_t order_hash() const {
-    if (!feed_ || !options_.iterate.order_hash) return progress_.order_hash;
+    if (!place_ || !options_.iterate.order_hash) return progress_.order_hash;
     OrderHash hash(progress_.order_hash);
-    hash.add(feed_->place().order_hash);
+    hash.add(place_->order_hash);
     return hash.value();
   }
 
@@ -331,6 +356,7 @@ class FitRun : public FitControl {
   const FitOptions& options_;
   const std::string configuration_;
   ReplicaSteps replicas_;
+  TrainingRanks* const ranks_;  ///< null: no other ranks
   SimulatedSteps simulated_;
   FitProgress progress_;
   WallAccount wall_;
@@ -338,15 +364,37 @@ class FitRun : public FitControl {
   const bool keeps_gradients_;
   Gradients last_update_;  ///< gradients as applied, if a callback needs them
   std::optional<TrainingFeed> feed_;
-  std::vector<ColumnBatch> shares_;  ///< shares of the current step
-  std::int64_t begin_ns_ = 0;        ///< when the shares were there
+  std::shared_ptr<const StepPlace> place_;  ///< behind the last whole step; null between iterations
+  std::vector<ColumnBatch> shares_;         ///< shares of the current step
+  std::int64_t begin_ns_ = 0;               ///< when the shares were there
+  std::int64_t agree_ns_ = 0;               ///< time of agreeing with the other ranks
+  std::int64_t resumed_at_ = 0;
+  bool is_end_told_ = false;
   TuningReport tuning_;
 };
 
 }  // namespace
 
 FitResult run_fit(const Training& training, FitTarget target, const FitOptions& options) {
-  return FitRun(training, std::move(target), options).run();
+  if (options.worker.communicator == nullptr || options.worker.communicator->world().size == 1) {
+    return FitRun(training, std::move(target), options).run();
+  }
+  FitOptions of_rank = options;
+  of_rank.worker.index = options.worker.communicator->world().rank;
+  const std::shared_ptr<TrainingRanks> ranks =
+      join_ranks(*options.worker.communicator, target.replicas, training.scope);
+  target.replicas.ranks = ranks;
+  std::optional<FitRun> run;
+  return run_as_rank(*ranks, options.stop,
+                     {.run =
+                          [&] {
+                            run.emplace(training, std::move(target), of_rank);
+                            return run->run();
+                          },
+                      .save =
+                          [&] {
+                            if (run) run->save_cancelled();
+                          }});
 }
 
 }  // namespace infeed::detail

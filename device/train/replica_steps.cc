@@ -25,7 +25,8 @@ constexpr std::size_t kPoolBytesMax = std::size_t{512} << 20;
 
 std::int32_t thread_count(const ReplicaStepsOptions& options) {
   const std::int32_t wanted = options.threads > 0 ? options.threads : usable_cores();
-  return options.synchronised ? options.replicas : std::clamp(wanted, 1, options.replicas);
+  const std::int32_t own = options.ranks ? options.ranks->own().count : options.replicas;
+  return options.synchronised ? own : std::clamp(wanted, 1, own);
 }
 
 std::string text_of(float value) {
@@ -100,28 +101,32 @@ std::vector<NamedSum> checked_names(std::vector<NamedSum> sums) {
   return sums;
 }
 
+Gradients sum_of_gradients(std::span<ReplicaOutcome> replicas) {
+  std::vector<Gradients> gradients;
+  for (ReplicaOutcome& replica : replicas) gradients.push_back(std::move(replica.gradients));
+  return sum_of_replicas(gradients);
+}
+
 /// Returns the mean, in replica order, over the replicas that have updates.
-template <class Replicas>
-Updates mean_of_updates(const Replicas& replicas) {
+Updates mean_of_updates(std::span<const ReplicaOutcome> replicas) {
   Updates means;
   std::vector<int> counts;
-  for (const auto& replica : replicas) {
+  for (const ReplicaOutcome& replica : replicas) {
     for (const auto& [variable, value] : replica.updates) {
       const auto found = std::ranges::find(means, variable, &Updates::value_type::first);
       if (found == means.end()) {
-        means.emplace_back(variable,
-                           Tensor::copy_of(value.shape(), value.template values<float>()));
+        means.emplace_back(variable, Tensor::copy_of(value.shape(), value.values<float>()));
         counts.push_back(1);
         continue;
       }
-      const std::span<float> sum = found->second.template writable<float>();
-      std::ranges::transform(sum, value.template values<float>(), sum.begin(), std::plus<>());
+      const std::span<float> sum = found->second.writable<float>();
+      std::ranges::transform(sum, value.values<float>(), sum.begin(), std::plus<>());
       ++counts[static_cast<std::size_t>(found - means.begin())];
     }
   }
   for (std::size_t i = 0; i < means.size(); ++i) {
     const auto count = static_cast<float>(counts[i]);
-    for (float& value : means[i].second.template writable<float>()) value /= count;
+    for (float& value : means[i].second.writable<float>()) value /= count;
   }
   return means;
 }
@@ -246,20 +251,19 @@ TapeOptions ReplicaSteps::tape_options(std::int32_t replica, const Step& step, b
   return options;
 }
 
-ReplicaSteps::OfReplica ReplicaSteps::run_replica(std::int32_t replica,
-                                                  const ReplicaFunction& forward,
-                                                  const ColumnBatch& share, std::int64_t first_row,
-                                                  const Step& step, bool trains) {
+ReplicaOutcome ReplicaSteps::run_replica(std::int32_t replica, const ReplicaFunction& forward,
+                                         const ColumnBatch& share, std::int64_t first_row,
+                                         const Step& step, bool trains) {
   check_finite(share, first_row);
   Tape tape(tape_options(replica, step, trains));
   const ReplicaResult result = forward(tape, share);
   if (step.trace != nullptr) step.trace->end(result.losses);
-  OfReplica mine{.metrics = {.examples = share.rows(),
-                             .correct = result.correct,
-                             .loss_sum = checked_sum(result.losses, share.rows(), first_row),
-                             .sums = checked_names(result.sums)},
-                 .gradients = {},
-                 .updates = {}};
+  ReplicaOutcome mine{.metrics = {.examples = share.rows(),
+                                  .correct = result.correct,
+                                  .loss_sum = checked_sum(result.losses, share.rows(), first_row),
+                                  .sums = checked_names(result.sums)},
+                      .gradients = {},
+                      .updates = {}};
   if (!trains) return mine;
   const TapeValue loss = nn::average_loss(tape, result.losses, step.divisor);
   mine.gradients = tape.gradients(loss, step.loss_scale ? step.loss_scale->scale() : 1);
@@ -293,18 +297,18 @@ void ReplicaSteps::on_shares(
     std::span<const ColumnBatch> shares, std::int64_t number,
     const std::function<void(std::int32_t replica, std::int64_t first_row)>& task) {
   std::vector<std::int32_t> with_rows;  // the others contribute nothing
-  for (std::size_t r = 0; r < shares.size(); ++r) {
-    if (shares[r].rows() > 0) with_rows.push_back(static_cast<std::int32_t>(r));
+  for (std::int32_t r = own().first; r < own().end(); ++r) {
+    if (shares[static_cast<std::size_t>(r)].rows() > 0) with_rows.push_back(r);
   }
   on_replicas(with_rows, number, [&](std::int32_t replica) {
     task(replica, rows_of(shares.first(static_cast<std::size_t>(replica))));
   });
 }
 
-std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& forward,
-                                                       std::span<const ColumnBatch> shares,
-                                                       const Step& step, bool trains) {
-  std::vector<OfReplica> replicas(shares.size());
+std::vector<ReplicaOutcome> ReplicaSteps::run(const ReplicaFunction& forward,
+                                              std::span<const ColumnBatch> shares, const Step& step,
+                                              bool trains) {
+  std::vector<ReplicaOutcome> replicas(shares.size());
   const auto traced = static_cast<std::int32_t>(&largest_share(shares) - shares.data());
   on_shares(shares, step.number, [&](std::int32_t replica, std::int64_t first_row) {
     const auto r = static_cast<std::size_t>(replica);
@@ -318,15 +322,12 @@ std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& fo
 ReplicaSteps::Outcome ReplicaSteps::train(const ReplicaFunction& forward,
                                           std::span<const ColumnBatch> shares, const Step& step) {
   const std::int64_t begin_ns = monotonic_ns();
-  std::vector<OfReplica> replicas = run(forward, shares, step, true);
+  std::vector<ReplicaOutcome> replicas = run(forward, shares, step, true);
   const std::int64_t computed_ns = monotonic_ns();
   Outcome outcome{.compute_ns = computed_ns - begin_ns};
-  std::vector<Gradients> gradients;
-  for (OfReplica& replica : replicas) {
-    outcome.metrics += replica.metrics;
-    gradients.push_back(std::move(replica.gradients));
-  }
-  outcome.gradients = sum_of_replicas(gradients);
+  outcome.gradients =
+      options_.ranks ? options_.ranks->share(replicas, step.number) : sum_of_gradients(replicas);
+  for (const ReplicaOutcome& replica : replicas) outcome.metrics += replica.metrics;
   outcome.updates = mean_of_updates(replicas);
   outcome.reduce_ns = monotonic_ns() - computed_ns;
   return outcome;
@@ -334,10 +335,10 @@ ReplicaSteps::Outcome ReplicaSteps::train(const ReplicaFunction& forward,
 
 Metrics ReplicaSteps::evaluate(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
                                std::int64_t number) {
+  std::vector<ReplicaOutcome> replicas = run(forward, shares, {.number = number}, false);
+  if (options_.ranks) options_.ranks->share(replicas, number);
   Metrics sum;
-  for (const OfReplica& replica : run(forward, shares, {.number = number}, false)) {
-    sum += replica.metrics;
-  }
+  for (const ReplicaOutcome& replica : replicas) sum += replica.metrics;
   return sum;
 }
 

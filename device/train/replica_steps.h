@@ -12,6 +12,7 @@
 #include <infeed/records/column_batch.h>
 
 #include "replica_pool.h"
+#include "train/ranks/training_ranks.h"
 #include "train/replica_meeting.h"
 #include "train/step_trace.h"
 
@@ -27,9 +28,10 @@ struct ReplicaStepsOptions {
   bool synchronised = false;
   TapeOptions tape = {};  ///< every replica's; ReplicaSteps sets the options that differ from step
                           ///< to step
-                          ///< to step
   /// Called from the replicas' threads.
   std::function<void(std::int32_t replica, const TapeOperation& operation)> on_operation = {};
+  /// Runs this rank's replicas only, and adds up with the others; null: runs all.
+  std::shared_ptr<TrainingRanks> ranks = nullptr;
 };
 
 class ReplicaSteps {
@@ -37,12 +39,18 @@ class ReplicaSteps {
   explicit ReplicaSteps(ReplicaStepsOptions options);
 
   std::int32_t replicas() const { return options_.replicas; }
+  /// Returns the replicas that run in this process.
+  ReplicaRange own() const {
+    return options_.ranks ? options_.ranks->own() : ReplicaRange{.count = options_.replicas};
+  }
+  /// Null: this process runs all replicas.
+  TrainingRanks* ranks() const { return options_.ranks.get(); }
 
   struct Step {
     std::int64_t number = 0;   ///< number of the tape, from 0: for dropout
     std::int64_t divisor = 1;  ///< divisor of the sum of all losses
     const nn::LossScale* loss_scale = nullptr;
-    StepTrace* trace = nullptr;  ///< filled by the replica with the largest share
+    StepTrace* trace = nullptr;  ///< filled by the replica with the largest share, if it runs here
   };
   struct Outcome {
     Metrics metrics = {};
@@ -71,23 +79,18 @@ class ReplicaSteps {
              std::int32_t device, std::int64_t number);
 
  private:
-  struct OfReplica {
-    Metrics metrics;
-    Gradients gradients;
-    Updates updates;
-  };
-
   std::function<void(const TapeOperation&)> on_operation_of(std::int32_t replica,
                                                             StepTrace* trace) const;
   TapeOptions tape_options(std::int32_t replica, const Step& step, bool trains) const;
   /// Runs one replica's part; `share` has rows.
-  OfReplica run_replica(std::int32_t replica, const ReplicaFunction& forward,
-                        const ColumnBatch& share, std::int64_t first_row, const Step& step,
-                        bool trains);
-  std::vector<OfReplica> run(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
-                             const Step& step, bool trains);
-  /// Calls the task on the threads for each replica with rows. `first_row`: where in the batch they
-  /// begin.
+  ReplicaOutcome run_replica(std::int32_t replica, const ReplicaFunction& forward,
+                             const ColumnBatch& share, std::int64_t first_row, const Step& step,
+                             bool trains);
+  std::vector<ReplicaOutcome> run(const ReplicaFunction& forward,
+                                  std::span<const ColumnBatch> shares, const Step& step,
+                                  bool trains);
+  /// Calls the task on the threads for each own replica with rows. `first_row`: where in the batch
+  /// they begin.
   void on_shares(std::span<const ColumnBatch> shares, std::int64_t number,
                  const std::function<void(std::int32_t replica, std::int64_t first_row)>& task);
   /// Runs the task on the threads, where these replicas can meet; errors get the step and the

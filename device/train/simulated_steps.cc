@@ -34,7 +34,9 @@ ReplicaSteps::Outcome SimulatedSteps::train(ReplicaSteps& replicas, const Replic
   if (is_new) step.trace = &trace;
   step.divisor = std::max<std::int64_t>(step.divisor, 1);
   ReplicaSteps::Outcome outcome = replicas.train(forward, shares, step);
-  if (outcome.metrics.examples == 0) return outcome;
+  // The rank that runs the replica with the largest share keeps the account: the chief.
+  const bool is_here = replicas.own().contains(static_cast<std::int32_t>(&largest - shares.data()));
+  if (outcome.metrics.examples == 0 || !is_here) return outcome;
   const StepGraph& graph = is_new ? compile(trace, largest, step.number + 1) : known->second;
   workload_ = options_.workload ? *options_.workload : graph.workload();
   if (is_new) check_hbm(workload_, slice_, outcome.metrics.examples, options_.step);

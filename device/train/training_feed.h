@@ -57,8 +57,8 @@ class TrainingFeed {
   /// Takes the next step's shares, one a replica; returns false at the end. A pipeline's exception
   /// is thrown behind the steps before it.
   bool next(std::vector<ColumnBatch>& shares);
-  /// Returns the place behind the last step that was taken, or the beginning.
-  const StepPlace& place() const { return *place_; }
+  /// Returns the place behind the last step that was taken, or the beginning. Never null.
+  const std::shared_ptr<const StepPlace>& place() const { return place_; }
   /// Returns the time that the last next() waited.
   std::int64_t wait_ns() const { return wait_ns_; }
   TuningReport tuning() const { return feeds_.front().iterator.tuning(); }

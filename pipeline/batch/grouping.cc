@@ -13,6 +13,7 @@
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
 #include "engine/recording/note_calls.h"
+#include "engine/resume/bookmark_numbers.h"
 
 namespace infeed::detail {
 namespace {
@@ -70,11 +71,13 @@ class GroupingStage final : public Stage, public Bookmarked {
   /// The state: the next element of the input, and how far each one that lies in a group, from the
   /// first input on, is from the one before.
   bool go_to(const Bookmark& bookmark, Known known) override {
-    if (bookmark.inputs.size() != 1 || bookmark.state.empty()) throw bad_bookmark();
+    if (bookmark.inputs.size() != 1) throw bad_bookmark();
     if (taken_ > 0 || !in_.empty()) return false;
-    for (std::size_t i = 1; i < bookmark.state.size(); ++i) {
-      if (i > 1 && bookmark.state[i] == 0) throw bad_bookmark();
-      const std::uint64_t gap = i == 1 ? bookmark.inputs[0] : bookmark.state[i] - 1;
+    BookmarkNumbers state(bookmark.state, bad_bookmark());
+    const std::uint64_t next = state.take();
+    for (bool is_first = true; !state.is_empty(); is_first = false) {
+      const std::uint64_t distance = is_first ? state.take(0, 0) : state.take(1);
+      const std::uint64_t gap = is_first ? bookmark.inputs[0] : distance - 1;
       if (!pass_over(*input_, gap, known)) return false;
       taken_ += gap;
       const Pull pulled = input_->pull(in_, 1);
@@ -84,9 +87,9 @@ class GroupingStage final : public Stage, public Bookmarked {
       const Full full = find_group(error);
       if (error != nullptr || add_to(*full.group)) throw bad_bookmark();
     }
-    if (bookmark.state[0] < taken_) throw bad_bookmark();
-    if (!pass_over(*input_, bookmark.state[0] - taken_, known)) return false;
-    taken_ = bookmark.state[0];
+    if (next < taken_) throw bad_bookmark();
+    if (!pass_over(*input_, next - taken_, known)) return false;
+    taken_ = next;
     if (every() != 0) bookmark_at_ = taken_ / every();
     return true;
   }

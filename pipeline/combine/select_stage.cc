@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <mutex>
-#include <span>
 
 #include "engine/iterator_context.h"
 #include "engine/move_values.h"
 #include "engine/recording/place_log.h"
+#include "engine/resume/bookmark_numbers.h"
 
 namespace infeed::detail {
 namespace {
@@ -76,20 +76,17 @@ class SelectStage final : public Stage, public Bookmarked {
   /// ended, which, and what the selector keeps.
   bool go_to(const Bookmark& bookmark, Known known) override {
     const std::size_t count = inputs_.size();
-    if (bookmark.inputs.size() != count + 1 || bookmark.state.empty()) throw bad_bookmark();
-    std::span<const std::uint64_t> state(bookmark.state);
-    const std::uint64_t ended_count = state.front();
-    state = state.subspan(1);
-    if (ended_count > std::min(count, state.size())) throw bad_bookmark();
+    if (bookmark.inputs.size() != count + 1) throw bad_bookmark();
     if (position() > 0) return false;
-    for (const std::uint64_t ended : state.first(static_cast<std::size_t>(ended_count))) {
-      if (ended >= count || inputs_[static_cast<std::size_t>(ended)].ended) throw bad_bookmark();
+    BookmarkNumbers state(bookmark.state, bad_bookmark());
+    std::uint64_t lowest = 0;  // they are noted in ascending order
+    for (std::uint64_t left = state.take(0, count); left > 0; --left) {
+      const std::uint64_t ended = state.take(lowest, count - 1);
+      lowest = ended + 1;
       end_input(inputs_[static_cast<std::size_t>(ended)]);
     }
     const std::uint64_t made = bookmark.inputs[count];
-    if (!selector_->go_behind(made, state.subspan(static_cast<std::size_t>(ended_count)))) {
-      throw bad_bookmark();
-    }
+    if (!selector_->go_behind(made, state.rest())) throw bad_bookmark();
     Stage* const choices = selector_->choices();
     if (choices != nullptr && !pass_over(*choices, made, known)) return false;
     for (std::size_t i = 0; i < count; ++i) {

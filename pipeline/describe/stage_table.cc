@@ -72,6 +72,9 @@ StageTable native_stages() {
   add_other_sources(table);
   add_stream_stages(table);
   add_batch_stages(table);
+  add_row_stages(table);
+  add_bucket_stage(table);
+  add_leave_out(table);
   add_cache_stages(table);
   add_combining_stages(table);
   add_interleave(table);

@@ -135,6 +135,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
     if (passed_ > kSkippedMax) is_looking_ = false;
     return is_looking_ ? nullptr : input_->record_blocks();
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {

@@ -23,6 +23,7 @@ class AssertCardinalityStage final : public Stage {
     position_ += out.slots();
     return pulled;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {

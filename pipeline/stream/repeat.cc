@@ -147,7 +147,9 @@ class RepeatStage final : public Stage, public Bookmarked, private RecordBlockSo
     given_ += given_in_pass_;
     {
       const std::lock_guard lock(pass_mutex_);
-      // A prefetch behind may be a pass ahead of the element that is traced.
+      // A prefetch behind may be a pass ahead of the element that is traced. A recording keeps no
+      // pass: its threads, memory and knobs would stand beside those of the next one, and change the
+      // run.
       if (run().traces()) {
         input_before_ = std::move(input_);
         pass_before_begin_ = pass_begin_;

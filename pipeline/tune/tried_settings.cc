@@ -194,7 +194,8 @@ class TriedSettings final : public TuningPolicy {
     candidates_.pop_front();
     if (candidates_.empty()) {
       decision.notes.push_back(fmt::format(
-          "INFEED_TRY: {} settings were tried for a second each, and put back; {}", tried_,
+          "INFEED_TRY: {} tried for a second each, and put back; {}",
+          tried_ == 1 ? "1 setting was" : fmt::format("{} settings were", tried_),
           best_.empty() ? "none brought more than 2 %"
                         : fmt::format("the best was {} with {:+.0f} %", best_, 100 * best_gain_)));
       return begin_phase(Phase::over, seen);

@@ -167,10 +167,35 @@ bool read_bool(std::string_view text, bool& to) {
   return to || text == "0";
 }
 
-/// Reads a float. The quick way goes on over all digits, which the next text may have, too, so the
-/// text gets an end of its own.
+/// Reads digits, or digits, a point and digits, at most 8 each, perhaps with a minus before them.
+/// Returns false for other texts. Some bytes behind the text are read, which mean nothing.
+bool read_plain_decimal(std::string_view text, Decimal& out) {
+  out.is_negative = text.data()[0] == '-';
+  const char* const begin = text.data() + (out.is_negative ? 1 : 0);
+  const std::size_t size = text.size() - (out.is_negative ? 1 : 0);
+  const std::uint64_t digits = load_digits(begin);
+  const std::size_t whole = count_digits(digits);  // the next text's may be among them
+  if (whole >= size) {
+    if (size - 1 >= 8) return false;  // also when there are none
+    out.mantissa = value_of_digits(digits, size);
+    out.exponent = 0;
+    return true;
+  }
+  const std::size_t fraction = size - whole - 1;
+  if (whole == 0 || fraction - 1 >= 8 || begin[whole] != '.') return false;
+  if (!parse_digits(begin + whole + 1, fraction, out.mantissa)) return false;
+  out.mantissa += value_of_digits(digits, whole) * kSmallPowersOfTen[fraction];
+  out.exponent = -static_cast<int>(fraction);
+  return true;
+}
+
+/// Reads a float. The general way goes on over all digits, which the next text may have, too, so
+/// the text gets an end of its own.
 template <class T>
-NumberProblem read_float(std::string_view text, T& to) {
+NumberProblem read_float(std::string_view text, bool has_room, T& to) {
+  if (Decimal plain; has_room && read_plain_decimal(text, plain) && round_decimal(plain, to)) {
+    return NumberProblem::none;
+  }
   std::array<char, 2 * kTextPaddingBytes> own{};
   if (text.size() >= kTextPaddingBytes) {
     return parse_any_float(text.data(), text.data() + text.size(), to);
@@ -193,12 +218,12 @@ bool read_number(std::string_view text, bool has_room, To& to) {
     return problem == NumberProblem::none;
   } else if constexpr (sizeof(To) == 2) {
     float number = 0;
-    const NumberProblem problem = read_float(text, number);
+    const NumberProblem problem = read_float(text, has_room, number);
     to = To(number);
     return problem == NumberProblem::none &&
            (std::isinf(number) || !std::isinf(static_cast<float>(to)));
   } else {
-    return read_float(text, to) == NumberProblem::none;
+    return read_float(text, has_room, to) == NumberProblem::none;
   }
 }
 

@@ -110,7 +110,7 @@ expect(infeed_NOT_FOUND_MESSAGE MATCHES "^infeed has no component 'pipelines'")
 END
 
 refused unknown \
-  "infeed has no component 'pipelines'; it has records, protobuf, pipeline, image, describe, device, convert" <<'END'
+  "infeed has no component 'pipelines'; it has records, protobuf, pipeline, image, describe, world, feed, device, convert" <<'END'
 find_package(infeed REQUIRED COMPONENTS records pipelines)
 END
 refused tbb_is_missing \
@@ -124,7 +124,7 @@ refused protobuf_is_missing \
 find_package(infeed REQUIRED COMPONENTS pipeline device)
 END
 refused all_that_is_missing_is_said_at_once \
-  "TBB (Debian package libtbb-dev), JPEG (Debian package libjpeg-dev); needed for pipeline, image, describe, device, convert" \
+  "TBB (Debian package libtbb-dev), JPEG (Debian package libjpeg-dev); needed for pipeline, image, describe, world, feed, device, convert" \
   -DCMAKE_DISABLE_FIND_PACKAGE_TBB=TRUE -DCMAKE_DISABLE_FIND_PACKAGE_JPEG=TRUE <<'END'
 find_package(infeed REQUIRED)
 END
@@ -157,7 +157,7 @@ fi
 # As cmake --install leaves it where the tools weren't built.
 rm "$prefix"/lib*/cmake/infeed/infeed-convert-targets*.cmake
 refused not_installed \
-  "infeed's component 'convert' is not installed in $prefix, only records, protobuf, pipeline, image, describe, device; -DINFEED_IMAGES=ON builds image, -DINFEED_BUILD_TOOLS=ON convert" <<'END'
+  "infeed's component 'convert' is not installed in $prefix, only records, protobuf, pipeline, image, describe, world, feed, device; -DINFEED_IMAGES=ON builds image, -DINFEED_BUILD_TOOLS=ON convert" <<'END'
 find_package(infeed REQUIRED COMPONENTS convert)
 END
 accepted all_that_is_installed <<'END'

@@ -12,7 +12,8 @@ fail() {
 rm -rf "$work"
 cmake --install "$infeed_build" --prefix "$work/before" --component infeed_runtime >/dev/null
 mv "$work/before" "$work/prefix"
-found="$(cd "$work/prefix" && find . -type f | sort)"
+# The plug-in for mpirun is there where the build found MPI.
+found="$(cd "$work/prefix" && find . -type f ! -name libinfeed_mpi.so | sort)"
 [[ $found == $'./bin/infeed\n./share/man/man1/infeed.1' ]] || fail "the component infeed_runtime installs: $found"
 
 export PATH="$work/prefix/bin:$PATH"

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include <infeed/communicator.h>
 #include <infeed/convert/example_input.h>
 #include <infeed/device/callbacks.h>
 #include <infeed/device/depthwise.h>
@@ -156,6 +157,8 @@ extern infeed::Record record;
 extern infeed::Checkpoint checkpoint;
 extern Manifest manifest;
 extern const std::uint64_t hosts, host;
+extern const infeed::World world;
+extern const std::unique_ptr<infeed::Communicator> ranks;
 
 extern infeed::Slice slice;
 extern infeed::BatchSource source;

@@ -16,7 +16,6 @@ LARGE_CLASSES = {
     "records/columns/include/infeed/records/column.h Column": (4, 29),
     "records/columns/include/infeed/records/tensor.h Tensor": (5, 30),
     "records/remote/http/transfers.h Transfers": (14, 31),
-    "tools/convert/convert_command.cc ConvertCommandOptions": (26, 0),
 }
 
 NOT_CODE = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\''

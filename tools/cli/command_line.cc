@@ -27,6 +27,8 @@
 #include "dataset/dataset_commands.h"
 #include "device/pace_command.h"
 #include "device/step_command.h"
+#include "feed/feed_command.h"
+#include "plan/plan_command.h"
 #include "profile/profile_command.h"
 #include "train/train_command.h"
 
@@ -141,15 +143,18 @@ int run_command_line(int argc, const char* const* argv, const std::vector<InputK
   const std::vector<Command> commands{add_convert_command(app, own_kinds),
                                       add_reshard_command(app),
                                       add_inspect_command(app),
+                                      add_batch_command(app),
                                       add_verify_command(app),
                                       add_repair_command(app),
                                       add_index_command(app),
                                       add_train_command(app),
+                                      add_feed_command(app),
                                       add_pace_command(app),
                                       add_step_command(app),
                                       add_profile_command(app),
                                       add_top_command(app),
                                       add_compare_command(app),
+                                      add_plan_command(app),
                                       add_help_command(app, INFEED_VERSION)};
   for (const Command& command : commands) refuse_senseless_values(*command.options);
   if (argc < 2) return complain_about_command(commands, "which command?", "");

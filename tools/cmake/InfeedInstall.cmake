@@ -24,6 +24,8 @@ if(INFEED_IMAGES)
   infeed_install_library(image infeed_image)
 endif()
 infeed_install_library(describe infeed_describe)
+infeed_install_library(world infeed_world)
+infeed_install_library(feed infeed_feed)
 infeed_install_library(device infeed_device)
 infeed_install_library(infeed infeed)
 

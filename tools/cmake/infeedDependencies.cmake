@@ -8,6 +8,8 @@ set(infeed_protobuf_dependencies fmt Protobuf)
 set(infeed_pipeline_dependencies Threads fmt TBB)
 set(infeed_image_dependencies Threads fmt JPEG PNG)  # with INFEED_IMAGES
 set(infeed_describe_dependencies Threads fmt)
+set(infeed_world_dependencies Threads fmt)
+set(infeed_feed_dependencies Threads fmt)
 set(infeed_device_dependencies Threads fmt Protobuf)
 set(infeed_convert_dependencies Threads fmt Protobuf)
 

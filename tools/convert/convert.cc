@@ -13,9 +13,13 @@
 #include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 
+#include "convert/conversion_checks.h"
 #include "convert/conversion_plan.h"
+#include "convert/convert_share.h"
+#include "convert/dataset_store.h"
 #include "convert/inputs/found_dataset.h"
 #include "convert/journal.h"
+#include "convert/part_journals.h"
 #include "convert/shard_workers.h"
 
 namespace infeed::tools {
@@ -23,45 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Kind = FoundDataset::Kind;
-
-/// Throws if the existing files may not be touched.
-void require_permission(const FoundDataset& found, const ConvertOptions& options) {
-  if (found.kind != Kind::other || options.existing != ExistingDataset::refuse) return;
-  throw Error(ErrorCode::already_exists,
-              fmt::format("'{}' is there already: {}; nothing was written: use --overwrite to "
-                          "replace it, or choose another folder",
-                          options.prefix, found.description));
-}
-
-/// Throws if overwriting would remove an input file.
-void require_other_files(const FoundDataset& found, const ExampleInput& input) {
-  for (const std::string& file : found.files) {
-    const std::string path = fs::absolute(file).lexically_normal().string();
-    for (const InputFile& read : input.files()) {
-      if (read.path != path) continue;
-      throw Error(ErrorCode::invalid_argument,
-                  "this input has the name of a shard that would be written; choose another folder "
-                  "or --name")
-          .at_file(file);
-    }
-  }
-}
-
-/// If no number of shards is given, takes that of a begun conversion.
-ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& options,
-                           const DatasetNames& names) {
-  ConversionPlan plan = make_plan(input, options);
-  const bool is_free = options.shard_count == 0 && options.shard_bytes == 0;
-  if (!is_free || options.existing == ExistingDataset::replace) return plan;
-  const std::optional<std::string> begun = find_plan(names);
-  if (!begun || *begun == plan.text) return plan;
-  const std::optional<std::uint32_t> shards = shards_of_plan(*begun);
-  if (!shards) return plan;
-  ConvertOptions same = options;
-  same.shard_count = *shards;
-  ConversionPlan as_begun = make_plan(input, same);
-  return as_begun.text == *begun ? as_begun : plan;
-}
 
 /// Throws unless a rebuilt shard is the same as in the manifest, to the byte. The file is removed
 /// then, so that nobody takes it for the promised one.
@@ -79,16 +44,6 @@ void require_the_same(const ShardEntry& made, const ShardEntry& promised, const 
 
 bool is_done(const FoundDataset& found, const ConvertOptions& options) {
   return found.kind == Kind::finished && options.existing != ExistingDataset::replace;
-}
-
-/// Returns the finished shards of an earlier call, by their number. Callers check their content.
-std::map<std::uint32_t, ShardEntry> committed_shards(const std::vector<std::string>& journal) {
-  std::map<std::uint32_t, ShardEntry> entries;
-  for (const std::string& line : journal) {
-    auto entry = parse_shard_entry(line);
-    if (entry) entries.insert_or_assign(entry->shard, std::move(*entry));
-  }
-  return entries;
 }
 
 /// Removes files that no journal line names, left by a killed call.
@@ -116,6 +71,63 @@ void remove_partial_files(const std::vector<std::string>& files) {
   }
 }
 
+Error nothing_begun(const ConvertOptions& options) {
+  return {ErrorCode::failed_precondition,
+          fmt::format("no part of '{}' was made yet: run the parts first (--shard i/n), then "
+                      "--finish",
+                      options.prefix)};
+}
+
+/// Throws unless all shards are made. `parts` says who has to make the missing ones.
+void require_all_made(const ConversionPlan& plan,
+                      const std::map<std::uint32_t, ShardEntry>& committed,
+                      const LockedParts& parts) {
+  std::vector<std::uint32_t> missing;
+  for (std::uint32_t shard = 0; shard < plan.shard_count; ++shard) {
+    if (!committed.contains(shard)) missing.push_back(shard);
+  }
+  if (missing.empty()) return;
+  const std::string who = parts.parts_of(missing);
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("{} of {} shards are not made yet, this one first; run {}, then --finish "
+                          "again",
+                          missing.size(), plan.shard_count,
+                          who.empty() ? "the parts that make them (--shard i/n)" : who))
+      .at_file(plan.shards[missing.front()]);
+}
+
+/// Throws if all parts together left out more examples than each of them may.
+void require_few_bad(const Manifest& manifest, const ConvertOptions& options) {
+  if (manifest.quarantined.size() <= options.quarantine_max) return;
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("{} bad examples were left out by all parts together, but at most {} "
+                          "may be (--quarantine-max); the first is {}: {}",
+                          manifest.quarantined.size(), options.quarantine_max,
+                          manifest.quarantined.front().input, manifest.quarantined.front().error));
+}
+
+void require_sound(const ConvertOptions& options) {
+  const bool is_part = options.share || options.finish_only;
+  const auto refuse = [](const std::string& text) {
+    throw Error(ErrorCode::invalid_argument, text);
+  };
+  if (options.share && options.finish_only) refuse("a share makes shards, finishing makes none");
+  if (is_part && options.existing != ExistingDataset::refuse) {
+    refuse(
+        "a share can't replace a dataset that others are making: remove it first, or choose "
+        "another folder");
+  }
+  if (!options.store_url.empty() && options.existing != ExistingDataset::refuse) {
+    refuse(
+        "a dataset in a store isn't replaced: others may be reading it; write into another folder "
+        "of the store, or remove it first");
+  }
+  if (options.share && options.share->index >= options.share->count) {
+    refuse(fmt::format("there is no share {} of {}: the first is 0", options.share->index,
+                       options.share->count));
+  }
+}
+
 /// One call of convert(), once the journal is locked.
 class Conversion {
  public:
@@ -125,17 +137,21 @@ class Conversion {
         options_(options),
         names_(names),
         plan_(plan),
-        journal_(names.journal_file, options.durability) {}
+        store_(options),
+        journal_(names.journal_file, options.durability),
+        parts_(lock_parts()) {}
 
-  ConvertResult run() {
-    FoundDataset found = find_dataset(names_, plan_, options_);
-    try {
-      require_other_files(found, input_);
-      require_permission(found, options_);
-    } catch (const Error&) {
-      if (journal_.lines().empty()) journal_.remove();  // asking for the lock made it
-      throw;
+  ConvertResult run() try {
+    if (auto there = find_stored_manifest(store_, names_, plan_)) {
+      remove_partial_files(list_dataset_files(names_));
+      clean_up();
+      return result(std::move(*there), 0, true);
     }
+    FoundDataset found = find_dataset(names_, plan_, options_);
+    require_other_files(found, input_);
+    require_permission(found, options_);
+    if (options_.finish_only) require_begun(found);
+    has_permission_ = true;
     if (is_done(found, options_)) {
       remove_partial_files(found.files);
       clean_up();
@@ -148,6 +164,8 @@ class Conversion {
     std::iota(task.shards.begin(), task.shards.end(), 0U);
     if (found.kind == Kind::unfinished) {
       task.committed = committed_shards(journal_.lines());
+      task.committed.merge(parts_.committed(plan_));
+      if (options_.finish_only) prepare_to_finish(task);
       remove_orphans(found.files, task.committed);
     } else {
       begin_anew(found);
@@ -158,13 +176,51 @@ class Conversion {
     manifest.statistics = workers.take_statistics();
     manifest.shapes = input_.shapes();
     manifest.classes = input_.classes();
-    if (options_.durability == Durability::synced) sync_side_files(manifest);
-    replace_file(names_.manifest_file, to_text(manifest), options_.durability);
+    require_few_bad(manifest, options_);
+    if (store_.is_remote()) {
+      store_.put_manifest(names_, to_text(manifest));
+    } else {
+      if (options_.durability == Durability::synced) sync_side_files(names_, manifest.shards);
+      replace_file(names_.manifest_file, to_text(manifest), options_.durability);
+    }
     clean_up();
     return result(std::move(manifest), workers.shards_found(), false);
+  } catch (const Error&) {
+    if (options_.finish_only || !has_permission_) leave_lock();
+    throw;
   }
 
  private:
+  LockedParts lock_parts() try {
+    return LockedParts(names_, options_.durability);
+  } catch (const Error&) {
+    leave_lock();
+    throw;
+  }
+
+  /// Removes the journal if asking for the lock made it.
+  void leave_lock() {
+    if (has_lock_ && journal_.lines().empty()) journal_.remove();
+    has_lock_ = false;
+  }
+
+  void require_begun(const FoundDataset& found) const {
+    if (found.kind == Kind::nothing) throw nothing_begun(options_);
+    if (found.kind != Kind::damaged) return;
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("{}, and --finish makes no shard: run the command without it, which "
+                            "makes only such shards anew",
+                            found.wrong.front().what));
+  }
+
+  /// Throws unless all shards are made with this plan. Workers then only compare them.
+  void prepare_to_finish(ShardWorkers::Task& task) const {
+    parts_.require_plan(plan_);
+    require_all_made(plan_, task.committed, parts_);
+    task.makes_shards = false;
+    task.check = options_.check_content ? FileCheck::content : FileCheck::size;
+  }
+
   /// Makes the wrong shards anew. The manifest stays: it says what the result must be.
   ConvertResult rebuild(FoundDataset found) {
     remove_partial_files(found.files);
@@ -175,7 +231,7 @@ class Conversion {
     for (const ShardEntry& made : workers.take_entries()) {
       require_the_same(made, found.manifest.shards[made.shard], plan_.shards[made.shard]);
     }
-    if (options_.durability == Durability::synced) sync_side_files(found.manifest);
+    if (options_.durability == Durability::synced) sync_side_files(names_, found.manifest.shards);
     clean_up();
     ConvertResult rebuilt = result(std::move(found.manifest), 0, false);
     rebuilt.rebuilt = std::move(found.wrong);
@@ -183,19 +239,10 @@ class Conversion {
   }
 
   void begin_anew(const FoundDataset& found) {
+    parts_.remove();
     remove_dataset(names_, found.files);
     if (!journal_.lines().empty()) journal_.clear();
     replace_file(names_.plan_file, plan_.text, options_.durability);
-  }
-
-  /// Syncs the side files: once the manifest exists, all files that it names must be on the disk.
-  void sync_side_files(const Manifest& manifest) const {
-    for (const ShardEntry& entry : manifest.shards) {
-      if (!entry.side_file) continue;
-      const std::string file = entry.file + entry.side_file->ending;
-      File::open_to_read((fs::path(names_.folder) / file).string()).sync();
-    }
-    sync_folder(names_.folder);
   }
 
   /// Removes the plan first: a journal without a plan is nobody's and is made anew.
@@ -204,14 +251,17 @@ class Conversion {
     if (fs::remove(names_.plan_file, error); error) {
       throw system_error("remove", names_.plan_file, error.value());
     }
+    store_.remove_journals(names_);
+    parts_.remove();
+    has_lock_ = false;
     journal_.remove();
     if (options_.durability == Durability::synced) sync_folder(names_.folder);
   }
 
   ConvertResult result(Manifest manifest, std::uint32_t shards_found, bool was_complete) const {
-    return {.files = plan_.shards,
+    return {.files = store_.places_of(plan_.shards),
             .manifest = std::move(manifest),
-            .manifest_file = names_.manifest_file,
+            .manifest_file = store_.place_of(names_.manifest_file),
             .shards_found = shards_found,
             .was_complete = was_complete};
   }
@@ -220,17 +270,26 @@ class Conversion {
   const ConvertOptions& options_;
   const DatasetNames& names_;
   const ConversionPlan& plan_;
+  const DatasetStore store_;
+  bool has_permission_ = false;  ///< to change what is there
+  bool has_lock_ = true;
   Journal journal_;
+  LockedParts parts_;
 };
 
 }  // namespace
 
 ConvertResult convert(const ExampleInput& input, const ConvertOptions& options) {
+  require_sound(options);
   const auto begin = std::chrono::steady_clock::now();
   const DatasetNames names(options.prefix);
   const ConversionPlan plan = choose_plan(input, options, names);
+  const bool is_here = options.store_url.empty();
+  if (options.finish_only && is_here && !fs::exists(names.folder)) throw nothing_begun(options);
   make_folder(names.folder);
-  ConvertResult result = Conversion(input, options, names, plan).run();
+  if (!options.share) DatasetStore(options).fetch_journals(names, plan);
+  ConvertResult result = options.share ? convert_share(input, options, names, plan)
+                                       : Conversion(input, options, names, plan).run();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
@@ -254,8 +313,9 @@ ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOpti
   estimate.bad_examples = sample.bad_examples;
   estimate.first_bad = sample.first_bad;
   if (found.kind == Kind::unfinished) {
-    estimate.shards_found =
-        static_cast<std::uint32_t>(committed_shards(read_journal(names.journal_file)).size());
+    auto committed = committed_shards(read_journal(names.journal_file));
+    for (const PartName& part : list_parts(names)) committed.merge(read_part(names, part, plan));
+    estimate.shards_found = static_cast<std::uint32_t>(committed.size());
   }
   return estimate;
 }

@@ -9,6 +9,7 @@
 
 #include <infeed/convert/example_input.h>
 #include <infeed/records/compression.h>
+#include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 
 #include "convert/manifest.h"
@@ -27,6 +28,10 @@
 ///   train-00000-of-00016.tfrecord      renamed into place when whole; .index or .points beside it
 ///   a journal line                     commits the shard
 ///   train.manifest.json                when all shards are committed (manifest.h)
+/// Several processes can share the work: each makes its share of the shards (`share`), in any order
+/// and at any time, and one more call writes the manifest (`finish_only`). part_journals.h has the
+/// files.
+///
 /// If there is a manifest of the same plan, but a shard is missing, has another size, or (on
 /// request) another content, only that shard is made anew, to the same bytes.
 namespace infeed::tools {
@@ -67,6 +72,15 @@ struct ConvertOptions {
   bool check_content = false;
   Durability durability = Durability::synced;
   int threads = 0;  ///< 0: usable_cores(), twice as many when shards are synced
+  /// "s3://bucket/folder", or http(s) for a server that takes PUT: the shards and the manifest go there
+  /// (dataset_store.h), and `prefix` is the place of plan, journal and shards at work. Empty: they
+  /// stay there. Excludes ExistingDataset::replace.
+  std::string store_url = {};
+  /// Makes only the shards k with k % count == index, and no manifest.
+  std::optional<Shard> share = {};
+  /// Makes no shard: checks that all are made, of this plan and whole (check_content: reads them),
+  /// and writes the manifest.
+  bool finish_only = false;
   std::stop_token stop = {};
   /// Called from the calling thread, about ten times a second.
   std::function<void(const ConvertProgress&)> on_progress = {};
@@ -79,19 +93,21 @@ struct WrongShard {
 };
 
 struct ConvertResult {
-  std::vector<std::string> files;  ///< the shards
-  Manifest manifest;
+  std::vector<std::string> files;  ///< the shards; with `share` those of the share
+  Manifest manifest;               ///< with `share` its shards only; no such file is written
   std::string manifest_file;
   double seconds = 0;
-  std::uint32_t shards_found = 0;  ///< finished by an earlier call
-  bool was_complete = false;       ///< no work was needed
+  std::uint32_t shards_found = 0;   ///< finished by an earlier call
+  bool was_complete = false;        ///< no work was needed
+  std::optional<Shard> share = {};  ///< ConvertOptions::share, unless the dataset was complete
   /// Shards of a complete dataset that were missing or damaged and were made anew.
   std::vector<WrongShard> rebuilt = {};
 };
 
 /// Throws RecordWriter's errors and the input's; already_exists, before anything is written, if
 /// shards of another plan exist; failed_precondition for an unfinished conversion with another plan
-/// (the message lists the differences) or while another process converts into the same prefix.
+/// (the message lists the differences), while another process converts into the same prefix, or if
+/// `finish_only` finds shards that are missing, damaged or of another plan.
 /// After an error or a stop, finished shards stay and the same call goes on. A stop is Error
 /// (cancelled) with the number of finished shards.
 ConvertResult convert(const ExampleInput& input, const ConvertOptions& options);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <fmt/format.h>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include <infeed/communicator.h>
 #include <infeed/error.h>
 #include <infeed/records/files.h>
 #include <infeed/records/output_file.h>
@@ -20,109 +22,15 @@
 #include "cli/json_text.h"
 #include "cli/option_checks.h"
 #include "cli/terminal.h"
-#include "convert/compression_choice.h"
 #include "convert/convert.h"
 #include "convert/convert_report.h"
+#include "convert/convert_sources.h"
+#include "convert/convert_together.h"
 #include "convert/images/class_list.h"
 #include "convert/images/image_command_options.h"
-#include "convert/inputs/delimiter.h"
-#include "convert/inputs/fashion_mnist.h"
-#include "convert/inputs/open_input.h"
 
 namespace infeed::tools {
 namespace {
-
-struct ConvertCommandOptions {
-  std::vector<std::string> inputs;
-  std::string name = "data";
-  InputOptions input;
-  bool has_no_header = false;
-  std::string delimiter;
-  std::string schema_file;
-  std::vector<std::string> renamed;
-  std::string data{kFashionMnistFolder};
-  std::string images_file;
-  std::string labels_file;
-  std::string output;
-  std::string split = "both";
-  std::uint32_t shards = 0;  ///< 0: by the size
-  std::uint64_t shard_bytes = 0;
-  CompressionChoice compression;
-  std::optional<std::uint64_t> seed;
-  double validation_share = 0;
-  std::string split_column;
-  std::uint64_t quarantine_max = 0;
-  std::string json_file;
-  bool is_dry_run = false;
-  bool overwrite = false;
-  bool check = false;
-  bool no_sync = false;
-  bool no_color = false;
-  int threads = 0;
-};
-
-/// One input, from which one or two sets of shards are made.
-struct Source {
-  std::string name;
-  bool is_split;  ///< true with --validation
-  std::string description;
-  std::function<std::unique_ptr<ExampleInput>()> open;
-};
-
-InputOptions input_options(const ConvertCommandOptions& options) {
-  InputOptions input = options.input;
-  input.has_header = !options.has_no_header;
-  if (!options.delimiter.empty()) input.delimiter = parse_delimiter(options.delimiter);
-  if (!options.schema_file.empty()) input.kinds = read_schema(options.schema_file);
-  for (const std::string& pair : options.renamed) {
-    const std::size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == pair.size()) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("--rename takes OLD=NEW, but '{}' is given", pair));
-    }
-    input.renamed[pair.substr(0, equals)] = pair.substr(equals + 1);
-  }
-  return input;
-}
-
-Source input_source(const ConvertCommandOptions& options) {
-  return {options.name, true, redacted_url(options.inputs.front()),
-          [options] { return open_input(options.inputs, input_options(options)); }};
-}
-
-std::vector<Source> list_sources(const ConvertCommandOptions& options) {
-  const auto idx_pair = [](const std::string& name, bool is_split, IdxPair files) -> Source {
-    return {name, is_split, files.images_file,
-            [files] { return open_idx_pair(files.images_file, files.labels_file); }};
-  };
-  if (!options.inputs.empty()) return {input_source(options)};
-  if (!options.images_file.empty()) {
-    return {idx_pair(options.name, true, {options.images_file, options.labels_file})};
-  }
-  std::vector<Source> result;
-  for (const Split split : {Split::train, Split::test}) {
-    const std::string name(to_string(split));
-    if (options.split != "both" && options.split != name) continue;
-    result.push_back(idx_pair(name, split == Split::train, find_idx_pair(options.data, split)));
-  }
-  return result;
-}
-
-std::string kinds_text(const ConvertCommandOptions& options) {
-  std::vector<std::string> kinds = input_kinds(options.input.own_kinds);
-  kinds.erase(kinds.begin());  // auto
-  return fmt::format("{}", fmt::join(kinds, ", "));
-}
-
-struct Set {
-  std::string name;
-  SplitPart part;
-};
-
-std::vector<Set> sets_of(const Source& source, const ConvertCommandOptions& options) {
-  if (options.validation_share == 0 || !source.is_split) return {{source.name, SplitPart::all}};
-  return {{"train", SplitPart::train}, {"validation", SplitPart::validation}};
-}
 
 class ConvertRun {
  public:
@@ -132,32 +40,21 @@ class ConvertRun {
         terminal_(stdout, {.colours = !options.no_color}) {}
 
   void run() {
-    compression_of(options_.compression);  // so that a wrong level is said at once
-    if (!options_.json_file.empty()) check_can_write(options_.json_file);
-    for (const Source& source : list_sources(options_)) {
-      terminal_.status(fmt::format("{}: reading {}", source.name, source.description));
-      const auto input = open(source);
-      for (const std::string& note : input->notes()) {
-        terminal_.line(fmt::format("{}: {}", source.name, note));
-        notes_.push_back(note);
-      }
-      if (const std::vector<std::string> classes = input->classes(); !classes.empty()) {
-        terminal_.line(fmt::format("{}: classes: {}", source.name, describe_classes(classes)));
-      }
-      for (const Set& set : sets_of(source, options_)) convert_set(*input, set);
+    compression_of(options_.to.compression);  // so that a wrong level is said at once
+    require_work_folder();
+    if (!options_.is_dry_run) ranks_ = join_job(options_.together);
+    try {
+      convert_all();
+    } catch (const std::exception& error) {
+      if (ranks_) ranks_->abort(error.what());  // the others would wait for this rank
+      throw;
     }
-    if (options_.json_file.empty()) return;
-    const nlohmann::json json{{"sets", sets_},
-                              {"notes", notes_},
-                              {"dry_run", options_.is_dry_run},
-                              {"infeed_version", INFEED_VERSION}};
-    replace_file(options_.json_file, json_text(json));
   }
 
  private:
   /// Opens the input. Reading it through can take minutes, and nothing is written meanwhile: a stop
   /// ends the program at once.
-  std::unique_ptr<ExampleInput> open(const Source& source) {
+  std::unique_ptr<ExampleInput> open(const ConvertSource& source) {
     const std::stop_callback at_stop(stop_, [this] {
       terminal_.clear_status();
       std::fputs("infeed: stopped while the input was read; nothing was begun with it\n", stderr);
@@ -166,7 +63,47 @@ class ConvertRun {
     return source.open();
   }
 
-  void convert_set(const ExampleInput& input, const Set& set) {
+  void require_work_folder() const {
+    if (is_url(options_.to.output) == !options_.to.work.empty()) return;
+    throw Error(ErrorCode::invalid_argument,
+                options_.to.work.empty()
+                    ? "-o is a URL: name a folder of this machine for plan, journal and the shards "
+                      "at work with --work DIR"
+                    : "--work is for an output that is a URL (-o s3://bucket/folder)");
+  }
+
+  void convert_all() {
+    if (!options_.json_file.empty() && is_chief()) check_can_write(options_.json_file);
+    for (const ConvertSource& source : list_sources(options_)) {
+      if (is_chief()) {
+        terminal_.status(fmt::format("{}: reading {}", source.name, source.description));
+      }
+      const auto input = open(source);
+      if (is_chief()) show_facts(source.name, *input);
+      for (const ConvertSet& set : sets_of(source, options_)) convert_set(*input, set);
+    }
+    if (options_.json_file.empty() || !is_chief()) return;
+    const nlohmann::json json{{"sets", sets_},
+                              {"notes", notes_},
+                              {"dry_run", options_.is_dry_run},
+                              {"infeed_version", INFEED_VERSION}};
+    replace_file(options_.json_file, json_text(json));
+  }
+
+  /// True for the one rank that reports.
+  bool is_chief() const { return !ranks_ || ranks_->world().rank == 0; }
+
+  void show_facts(const std::string& name, const ExampleInput& input) {
+    for (const std::string& note : input.notes()) {
+      terminal_.line(fmt::format("{}: {}", name, note));
+      notes_.push_back(note);
+    }
+    if (const std::vector<std::string> classes = input.classes(); !classes.empty()) {
+      terminal_.line(fmt::format("{}: classes: {}", name, describe_classes(classes)));
+    }
+  }
+
+  void convert_set(const ExampleInput& input, const ConvertSet& set) {
     if (stop_.stop_requested()) {
       throw Error(ErrorCode::cancelled,
                   fmt::format("stopped before the {} shards were begun; finished sets were kept",
@@ -181,44 +118,53 @@ class ConvertRun {
     }
     ProgressLine line(terminal_, set.name);
     options.on_progress = [&](const ConvertProgress& progress) { line.show(progress); };
-    const ConvertResult result = convert(input, options);
+    const ConvertResult result =
+        ranks_ ? convert_together(input, options, *ranks_) : convert(input, options);
+    if (!is_chief()) return;
     print_result(terminal_, set.name, input, result);
     sets_.push_back(tools::describe(set.name, input, result));
   }
 
-  ConvertOptions convert_options(const Set& set) const {
-    return {.prefix = options_.output + "/" + set.name,
-            .shard_count = options_.shards,
-            .shard_bytes = options_.shard_bytes,
-            .compression = compression_of(options_.compression),
-            .compression_level = options_.compression.level,
-            .existing = options_.overwrite ? ExistingDataset::replace : ExistingDataset::refuse,
-            .seed = options_.seed,
+  ConvertOptions convert_options(const ConvertSet& set) const {
+    const bool is_store = is_url(options_.to.output);
+    return {.prefix = (is_store ? options_.to.work : options_.to.output) + "/" + set.name,
+            .shard_count = options_.to.shards,
+            .shard_bytes = options_.to.shard_bytes,
+            .compression = compression_of(options_.to.compression),
+            .compression_level = options_.to.compression.level,
+            .existing = options_.to.overwrite ? ExistingDataset::replace : ExistingDataset::refuse,
+            .seed = options_.to.seed,
             .part = set.part,
-            .validation_share = options_.validation_share,
-            .split_column = options_.split_column,
-            .quarantine_max = options_.quarantine_max,
-            .check_content = options_.check,
+            .validation_share = options_.to.validation_share,
+            .split_column = options_.to.split_column,
+            .quarantine_max = options_.to.quarantine_max,
+            .check_content = options_.to.check,
             .durability = options_.no_sync ? Durability::leave_to_system : Durability::synced,
             .threads = options_.threads,
+            .store_url = is_store ? options_.to.output : std::string(),
+            .share = share_of(options_.together),
+            .finish_only = options_.together.finish,
             .stop = stop_};
   }
 
   const ConvertCommandOptions& options_;
   const std::stop_token stop_;
   Terminal terminal_;
+  std::unique_ptr<Communicator> ranks_;  // empty in one process
   nlohmann::json sets_ = nlohmann::json::array();
   nlohmann::json notes_ = nlohmann::json::array();
 };
 
 void add_choice_options(CLI::App& command, ConvertCommandOptions& options) {
-  command.add_option("--name", options.name, "What the names of the shards begin with")
+  command.add_option("--name", options.from.name, "What the names of the shards begin with")
       ->capture_default_str();
-  command.add_option("--columns", options.input.columns, "Only these columns, as in --columns a,b")
+  command
+      .add_option("--columns", options.from.input.columns,
+                  "Only these columns, as in --columns a,b")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAMES");
-  command.add_option("--rename", options.renamed, "A column's other name in the shards")
+  command.add_option("--rename", options.from.renamed, "A column's other name in the shards")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("OLD=NEW");
@@ -226,59 +172,60 @@ void add_choice_options(CLI::App& command, ConvertCommandOptions& options) {
 
 void add_kind_options(CLI::App& command, ConvertCommandOptions& options) {
   command
-      .add_option("--schema", options.schema_file,
+      .add_option("--schema", options.from.schema_file,
                   "Kinds of columns of csv, tsv and jsonl, for those that shall not be inferred: "
                   R"({"columns": {"age": "integers", "price": "floats", "note": "bytes"}})")
       ->type_name("FILE");
-  add_image_options(command, options.input.images);
+  add_image_options(command, options.from.input.images);
   command
-      .add_option("--classes", options.input.classes_file,
+      .add_option("--classes", options.from.input.classes_file,
                   "Folders of images: the classes in the order of their labels: a text with one a "
                   "line, or the manifest of a set that was converted before")
       ->type_name("FILE");
   command
-      .add_option("--delimiter", options.delimiter,
+      .add_option("--delimiter", options.from.delimiter,
                   "csv and tsv: what stands between the columns: one character, or tab")
       ->type_name("CHAR");
   command
-      .add_option("--nulls", options.input.nulls,
+      .add_option("--nulls", options.from.input.nulls,
                   "csv and tsv: cells that hold no value besides empty ones, as in --nulls NA,null")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("WORDS");
-  command.add_flag("--no-header", options.has_no_header,
+  command.add_flag("--no-header", options.from.has_no_header,
                    "csv and tsv: the first row is an example, too; the columns are column1...");
 }
 
 void add_input_options(CLI::App& command, ConvertCommandOptions& options) {
   CLI::Option* const inputs = command.add_option(
-      "INPUT", options.inputs,
+      "INPUT", options.from.inputs,
       "Files, patterns in quotes, a folder of record files, or one of images with a folder a "
       "class: " +
           kinds_text(options));
-  command.add_option("--kind", options.input.kind, "What they are, when their names don't say it")
-      ->check(CLI::IsMember(input_kinds(options.input.own_kinds)))
+  command
+      .add_option("--kind", options.from.input.kind, "What they are, when their names don't say it")
+      ->check(CLI::IsMember(input_kinds(options.from.input.own_kinds)))
       ->capture_default_str()
       ->type_name("NAME");
   add_choice_options(command, options);
   add_kind_options(command, options);
   CLI::Option* const data =
       command
-          .add_option("--data", options.data,
+          .add_option("--data", options.from.data,
                       "Without INPUT: a folder with Fashion-MNIST's (or MNIST's) IDX files")
           ->capture_default_str()
           ->excludes(inputs)
           ->type_name("DIR");
   CLI::Option* const images =
-      command.add_option("--images", options.images_file, "One IDX file of images instead")
+      command.add_option("--images", options.from.images_file, "One IDX file of images instead")
           ->type_name("FILE")
           ->excludes(inputs)
           ->excludes(data);
   CLI::Option* const labels =
-      command.add_option("--labels", options.labels_file, "Its labels")->type_name("FILE");
+      command.add_option("--labels", options.from.labels_file, "Its labels")->type_name("FILE");
   images->needs(labels);
   labels->needs(images);
-  command.add_option("--split", options.split, "Of --data: train, test or both")
+  command.add_option("--split", options.from.split, "Of --data: train, test or both")
       ->check(CLI::IsMember({"train", "test", "both"}))
       ->capture_default_str()
       ->type_name("NAME")
@@ -288,51 +235,58 @@ void add_input_options(CLI::App& command, ConvertCommandOptions& options) {
 
 void add_output_options(CLI::App& command, ConvertCommandOptions& options) {
   command
-      .add_option("-o,--output", options.output, "Folder for the shards; made if it isn't there")
+      .add_option("-o,--output", options.to.output,
+                  "Folder for the shards; made if it isn't there. Or a URL, to which each shard is "
+                  "uploaded: s3://bucket/folder, or http(s) for a server that takes PUT")
       ->required()
+      ->type_name("DIR");
+  command
+      .add_option("--work", options.to.work,
+                  "With a URL: folder on this machine for plan, journal and the shards at work")
       ->type_name("DIR");
   CLI::Option* const shards =
       command
-          .add_option("--shards", options.shards,
+          .add_option("--shards", options.to.shards,
                       "Shards of each set; without it one for each 128 MiB before compression, 1 "
                       "to 4096, or as many as a stopped conversion began with")
           ->check(CLI::Range(1, 99'999));
   command
-      .add_option("--shard-size", options.shard_bytes,
+      .add_option("--shard-size", options.to.shard_bytes,
                   "Or about that size a shard, before compression: 128MB, 1GiB")
       ->transform(CLI::AsSizeValue(true))
       ->check(is_positive())
       ->excludes(shards)
       ->type_name("BYTES");
-  add_compression_options(command, options.compression);
+  add_compression_options(command, options.to.compression);
   command.add_option(
-      "--seed", options.seed,
+      "--seed", options.to.seed,
       "Shuffle all examples, differently with each seed; else they keep their order");
   CLI::Option* const validation =
       command
-          .add_option("--validation", options.validation_share,
+          .add_option("--validation", options.to.validation_share,
                       "Put that share (0.1) aside as a set of its own, chosen by a hash of each "
                       "example's name: its file's, and the row in it")
           ->check(CLI::Range(0.0, 1.0))
           ->type_name("SHARE");
   command
-      .add_option("--split-by", options.split_column,
+      .add_option("--split-by", options.to.split_column,
                   "Choose by a hash of this column's value instead: all rows of a user, or all "
                   "copies of an image, are then in one set, whatever their files are called")
       ->needs(validation)
       ->type_name("COLUMN");
   command
-      .add_option("--quarantine-max", options.quarantine_max,
+      .add_option("--quarantine-max", options.to.quarantine_max,
                   "Leave out up to that many bad examples of each set; the manifest lists them")
       ->capture_default_str();
-  command.add_flag("--overwrite", options.overwrite, "Replace a dataset that exists");
+  command.add_flag("--overwrite", options.to.overwrite, "Replace a dataset that exists");
   command.add_flag(
-      "--check", options.check,
+      "--check", options.to.check,
       "Also read a dataset that is complete, and make its damaged shards anew; without "
       "it only shards that are missing or have another size");
 }
 
 void add_run_options(CLI::App& command, ConvertCommandOptions& options) {
+  add_together_options(command, options.together);
   command.add_flag("--dry-run", options.is_dry_run,
                    "Only say what would be done, how large it gets and how long it takes");
   command.add_option("--json", options.json_file, "Also write the results there, as JSON")
@@ -351,7 +305,7 @@ void add_run_options(CLI::App& command, ConvertCommandOptions& options) {
 
 Command add_convert_command(CLI::App& app, const std::vector<InputKind>& own_kinds) {
   const auto options = std::make_shared<ConvertCommandOptions>();
-  options->input.own_kinds = own_kinds;
+  options->from.input.own_kinds = own_kinds;
   CLI::App* const command =
       app.add_subcommand("convert", "Write TFRecord shards of tf.train.Example from other data");
   add_input_options(*command, *options);
@@ -371,11 +325,11 @@ Command add_convert_command(CLI::App& app, const std::vector<InputKind>& own_kin
 
 Command add_reshard_command(CLI::App& app) {
   const auto options = std::make_shared<ConvertCommandOptions>();
-  options->input.kind = "records";
+  options->from.input.kind = "records";
   CLI::App* const command = app.add_subcommand(
       "reshard", "Write records into other shards: another count, order, compression, columns");
   command
-      ->add_option("FILE", options->inputs,
+      ->add_option("FILE", options->from.inputs,
                    "Record files, patterns in quotes, or a folder of one set")
       ->required();
   add_choice_options(*command, *options);

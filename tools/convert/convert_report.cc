@@ -25,6 +25,18 @@ std::string describe_wrong(const std::vector<WrongShard>& wrong, std::size_t sha
   return fmt::format("{} of {} shards ({})", wrong.size(), shards, fmt::join(shown, ", "));
 }
 
+std::string share_line(const std::string& set, const ConvertResult& result) {
+  const std::string done =
+      result.files.empty()
+          ? "there is no shard for it"
+          : fmt::format("{} examples in {} shards{}, {}, {:.2f} s: {}",
+                        with_commas(result.manifest.examples()), result.files.size(),
+                        found_note(result.shards_found), as_megabytes(result.manifest.bytes()),
+                        result.seconds, result.files.front());
+  return fmt::format("{}: share {}/{}: {}; when all shares are made, run --finish", set,
+                     result.share->index, result.share->count, done);
+}
+
 }  // namespace
 
 ProgressLine::ProgressLine(Terminal& terminal, std::string set)
@@ -55,6 +67,10 @@ void print_result(Terminal& terminal, const std::string& set, const ExampleInput
                               with_commas(manifest.examples()), result.files.size(),
                               as_megabytes(manifest.bytes()), result.files.front()));
     print_columns(terminal, input, manifest.statistics);
+    return;
+  }
+  if (result.share) {
+    terminal.line(share_line(set, result));
     return;
   }
   if (!result.rebuilt.empty()) {
@@ -108,19 +124,23 @@ void print_estimate(Terminal& terminal, const std::string& set, const ExampleInp
 nlohmann::json describe(const std::string& set, const ExampleInput& input,
                         const ConvertResult& result) {
   const Manifest& manifest = result.manifest;
-  return {{"name", set},
-          {"examples", manifest.examples()},
-          {"bytes", manifest.bytes()},
-          {"shards", result.files.size()},
-          {"first_shard", result.files.front()},
-          {"shards_found", result.shards_found},
-          {"was_complete", result.was_complete},
-          {"shards_rebuilt", result.rebuilt.size()},
-          {"quarantined", manifest.quarantined.size()},
-          {"manifest", result.manifest_file},
-          {"plan_id", manifest.plan_id},
-          {"columns", describe_columns(input, manifest.statistics)},
-          {"seconds", result.seconds}};
+  nlohmann::json json{{"name", set},
+                      {"examples", manifest.examples()},
+                      {"bytes", manifest.bytes()},
+                      {"shards", result.files.size()},
+                      {"shards_found", result.shards_found},
+                      {"was_complete", result.was_complete},
+                      {"shards_rebuilt", result.rebuilt.size()},
+                      {"quarantined", manifest.quarantined.size()},
+                      {"manifest", result.manifest_file},
+                      {"plan_id", manifest.plan_id},
+                      {"columns", describe_columns(input, manifest.statistics)},
+                      {"seconds", result.seconds}};
+  if (!result.files.empty()) json["first_shard"] = result.files.front();
+  if (result.share) {
+    json["share"] = fmt::format("{}/{}", result.share->index, result.share->count);
+  }
+  return json;
 }
 
 nlohmann::json describe(const std::string& set, const ExampleInput& input,

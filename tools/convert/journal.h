@@ -11,8 +11,10 @@ namespace infeed::tools {
 /// lives, no other process gets the same file.
 class Journal : public LineJournal {
  public:
-  /// Makes the file if it is missing. Throws failed_precondition if another process has it.
-  Journal(const std::string& file, Durability durability);
+  /// Makes the file if it is missing. Throws failed_precondition if another process has it, which
+  /// does what `other_work` says.
+  Journal(const std::string& file, Durability durability,
+          const std::string& other_work = "converting into this dataset");
 };
 
 /// Returns the committed lines of a journal, which another process may be writing; none if there is

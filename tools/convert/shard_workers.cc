@@ -39,20 +39,23 @@ ShardWorkers::ShardWorkers(const ExampleInput& input, const ConvertOptions& opti
       columns_(input.columns()),
       order_(input.size(), options.seed),
       split_(options),
+      store_(options),
       journal_(journal),
       task_(std::move(task)),
       entries_(task_.shards.size()),
-      is_finished_(task_.shards.size()) {
+      sums_{.is_finished = std::vector<bool>(task_.shards.size())} {
   for (const std::uint32_t shard : task_.shards) examples_total_ += positions(shard);
 }
 
 void ShardWorkers::run() {
   try {
     for_each_in_parallel_threads(
-        entries_.size(), thread_count(), options_.stop,
+        task_.next ? thread_count() : entries_.size(), thread_count(), options_.stop,
         [this] {
-          return [this, reader = std::shared_ptr<ExampleReader>(input_.open_reader())](
-                     std::size_t entry) { make(entry, *reader); };
+          const auto reader = std::shared_ptr<ExampleReader>(input_.open_reader());
+          return [this, reader](std::size_t entry) {
+            task_.next ? make_dealt(*reader) : make(entry, *reader);
+          };
         },
         [this](std::size_t) {
           if (!options_.on_progress) return;
@@ -62,7 +65,7 @@ void ShardWorkers::run() {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::cancelled || !options_.stop.stop_requested()) throw;
   }
-  if (shards_done_ < entries_.size()) {
+  if (task_.next ? options_.stop.stop_requested() : shards_done_ < entries_.size()) {
     throw Error(ErrorCode::cancelled,
                 fmt::format("stopped: {} of {} shards are finished and were kept; the same command "
                             "goes on from there",
@@ -87,7 +90,16 @@ std::uint64_t ShardWorkers::first_position(std::uint32_t shard) const {
 void ShardWorkers::make(std::size_t entry, ExampleReader& reader) try {
   const std::uint32_t shard = task_.shards[entry];
   const auto found = task_.committed.find(shard);
-  if (found != task_.committed.end() && is_intact(found->second)) {
+  const bool is_committed = found != task_.committed.end();
+  const auto wrong = is_committed ? difference(found->second) : std::nullopt;
+  if (is_committed && wrong && !task_.makes_shards) {
+    throw Error(ErrorCode::data_loss,
+                *wrong +
+                    "; make it again by the part that made it, or by the command without "
+                    "--finish")
+        .at_file(shards_[shard]);
+  }
+  if (is_committed && !wrong) {
     entries_[entry] = found->second;
     quarantined_ += found->second.quarantined.size();
     examples_found_ += positions(shard);
@@ -98,37 +110,57 @@ void ShardWorkers::make(std::size_t entry, ExampleReader& reader) try {
   } else {
     return;
   }
-  sum_up(entry);
+  if (task_.next) {
+    entries_[entry].statistics = ColumnStatistics();
+  } else {
+    sum_up(entry);
+  }
   ++shards_done_;
 } catch (...) {
   failed_ = true;
   throw;
 }
 
+void ShardWorkers::make_dealt(ExampleReader& reader) {
+  while (!must_end()) {
+    const std::optional<std::size_t> entry = task_.next();
+    if (!entry) return;
+    make(*entry, reader);
+  }
+}
+
 void ShardWorkers::sum_up(std::size_t finished) {
   const std::lock_guard lock(mutex_);
-  is_finished_[finished] = true;
+  sums_.is_finished[finished] = true;
   try {
-    for (; summed_up_ < entries_.size() && is_finished_[summed_up_]; ++summed_up_) {
-      ColumnStatistics& own = entries_[summed_up_].statistics;
-      statistics_.merge(own);
+    for (; sums_.entries < entries_.size() && sums_.is_finished[sums_.entries]; ++sums_.entries) {
+      ColumnStatistics& own = entries_[sums_.entries].statistics;
+      sums_.statistics.merge(own);
       own = ColumnStatistics();
     }
   } catch (const Error& error) {
     throw Error(error.code(), "in all shards together " + error.message())
-        .at_file(shards_[task_.shards[summed_up_]]);
+        .at_file(shards_[task_.shards[sums_.entries]]);
   }
 }
 
-bool ShardWorkers::is_intact(const ShardEntry& entry) const {
+/// Compares a committed shard and its side file with what the journal says of them.
+std::optional<std::string> ShardWorkers::difference(const ShardEntry& entry) const try {
   const std::string& file = shards_[entry.shard];
-  if (std::filesystem::path(file).filename().string() != entry.file) return false;
-  try {
-    return sum_file(file, options_.stop) == entry.sum &&
-           (!entry.side_file || sum_file(file + entry.side_file->ending) == entry.side_file->sum);
-  } catch (const Error&) {
-    return false;  // whatever it is, making the shard again mends or reports it
+  if (std::filesystem::path(file).filename().string() != entry.file) return "it has another name";
+  const auto text = [](const std::string& name, const FileDifference& found) {
+    return fmt::format("'{}' {}", std::filesystem::path(name).filename().string(), found.text);
+  };
+  if (const auto found = store_.compare(file, entry.sum, task_.check)) {
+    return text(file, *found);
   }
+  if (!entry.side_file) return std::nullopt;
+  const std::string side_file = file + entry.side_file->ending;
+  const auto found = store_.compare(side_file, entry.side_file->sum, task_.check);
+  return found ? std::optional(text(side_file, *found)) : std::nullopt;
+} catch (const Error& error) {
+  if (error.code() == ErrorCode::cancelled) throw;
+  return error.message();  // whatever it is, making the shard again mends or reports it
 }
 
 /// Returns false if the example is quarantined.
@@ -199,7 +231,9 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
   write_side_file(writer, options_.compression, Durability::leave_to_system);
   if (const std::string ending(side_file_ending(options_.compression)); !ending.empty()) {
     entry.side_file = SideFile{ending, sum_file(file + ending)};
+    store_.take(file + ending);
   }
+  store_.take(file);
   return true;
 }
 

@@ -9,6 +9,8 @@ namespace infeed::tools {
 Command add_verify_command(CLI::App& app);
 /// `infeed inspect`: shows the content of record files.
 Command add_inspect_command(CLI::App& app);
+/// `infeed batch`: shows the batch of any step of a run, and where its rows come from.
+Command add_batch_command(CLI::App& app);
 /// `infeed repair`: saves the records of a damaged file.
 Command add_repair_command(CLI::App& app);
 /// `infeed index`: writes an index beside record files.

@@ -208,8 +208,8 @@ FlowModel::Bound FlowModel::bound(const Costs& costs, bool with_step) const {
 
 int FlowModel::bottleneck() const { return recorded_.stage; }
 
-double FlowModel::pipeline_steps_per_s() const {
-  const double seconds = bound(costs_, false).seconds;
+double FlowModel::pipeline_steps_per_s(const Costs& costs) const {
+  const double seconds = bound(costs, false).seconds;
   return seconds <= 0 ? 0 : 1 / (seconds * elements_per_step_);
 }
 

@@ -49,7 +49,9 @@ class FlowModel {
   int bottleneck() const;
   /// True if the stage pulls from no other: it reads files or makes elements.
   bool is_source(int stage) const { return is_source_[static_cast<std::size_t>(stage)]; }
-  double pipeline_steps_per_s() const;
+  double pipeline_steps_per_s() const { return pipeline_steps_per_s(costs_); }
+  /// Returns the rate of the pipeline alone with other costs; 0 if nothing was recorded.
+  double pipeline_steps_per_s(const Costs& costs) const;
   double device_steps_per_s() const;
   /// True if elements go from `stage` to `consumer`.
   bool is_before(int stage, int consumer) const;

@@ -24,6 +24,7 @@
 #include "profile/outputs/profile_outputs.h"
 #include "profile/outputs/profile_text.h"
 #include "profile/profile_report.h"
+#include "profile/ranks/rank_table.h"
 #include "profile/replay.h"
 #include "profile/tried_advice.h"
 
@@ -92,6 +93,21 @@ void check_what_is_tried(const ProfileCommandOptions& options) {
       "marks autotune while it runs");
 }
 
+/// Returns the recording. If there are those of several ranks, prints their table, and returns that
+/// of the rank for which the others waited.
+RecordedRun recorded_run(const std::string& recording, Terminal& terminal,
+                         const std::stop_token& stop) {
+  std::vector<RecordedRun> runs;
+  for (const std::string& file : rank_recordings(recording)) {
+    runs.push_back(read_recorded_run(file, stop));
+  }
+  if (runs.empty()) return read_recorded_run(recording, stop);
+  const RankTable table = compare_ranks(runs);
+  for (const std::string& line : table.lines) terminal.line(line);
+  terminal.line();
+  return std::move(runs[table.slowest]);
+}
+
 void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
   std::vector<ReplayRequest> replays;  // before anything is run: they may be misspelt
   for (const std::string& text : options.replays) replays.push_back(ReplayRequest::parse(text));
@@ -106,14 +122,15 @@ void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
     pipeline = DescribedPipeline::parse(read_stream(options.pipeline_file), options.pipeline_file);
     run_described(*pipeline, options.seconds, options.recording, stop);
   }
-  const RecordedRun run = read_recorded_run(options.recording, stop);
+  Terminal terminal(stdout, {.colours = !options.no_color});
+  const RecordedRun run = recorded_run(options.recording, terminal, stop);
   ProfileReport report = explain(run, stop);
+  report.program_tries = options.tries && !options.program.empty();
   if (options.tries && pipeline) try_advice(*pipeline, options.seconds, stop, report);
   for (const ReplayRequest& request : replays) {
     throw_if_stopped(stop, "the run was replayed");
     report.replays.push_back(replay(run, request));
   }
-  Terminal terminal(stdout, {.colours = !options.no_color});
   for (const std::string& line : profile_text(run, report, terminal)) terminal.line(line);
   throw_if_stopped(stop, "the outputs were written");
   write_profile_outputs(run, report, options.outputs, stop);
@@ -172,6 +189,8 @@ Command add_profile_command(CLI::App& app) {
       "          infeed profile run.profile --pipeline pipeline.json --try\n"
       "          infeed profile run.profile --try -- ./train\n"
       "          infeed profile run.profile --replay v3-32:resnet50:4096\n"
+      "          INFEED_PROFILE=run.profile mpirun -n 4 infeed train && infeed profile "
+      "run.profile\n"
       "A recording may be looked at while the program runs, and after it was killed.\n");
   return {.options = command,
           .run = [options](std::stop_token stop) { run_profile(*options, stop); }};

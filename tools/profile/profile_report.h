@@ -131,6 +131,7 @@ struct ProfileReport {
   double device_steps_per_s_max = 0;
   std::vector<WhatIf> what_ifs = {};      ///< the best one first
   std::vector<ReplayedRun> replays = {};  ///< that were asked for
+  bool program_tries = false;             ///< the program was asked to try settings while it ran
 };
 
 /// Throws Error (cancelled) when somebody asked to stop.

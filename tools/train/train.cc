@@ -17,6 +17,7 @@
 
 #include "train/device_tricks.h"
 #include "train/train_networks.h"
+#include "train/train_ranks.h"
 #include "train/train_recipe.h"
 #include "train/train_report.h"
 #include "train/train_result.h"
@@ -65,7 +66,9 @@ class Job {
       train();
       if (!job_.train_only) show_device_tricks();
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::cancelled && stop_.stop_requested()) throw stopped(error);
+      // Another rank may have been asked to stop.
+      const bool is_asked = stop_.stop_requested() || job_.ranks != nullptr;
+      if (error.code() == ErrorCode::cancelled && is_asked) throw stopped(error);
       const std::string folder = shard_folder_of(error.file());
       if (error.code() == ErrorCode::data_loss && !folder.empty())
         throw damaged_shard(error, folder);
@@ -91,23 +94,25 @@ class Job {
                                slice_.name(), slice_.num_replicas(), slice_.num_chips(),
                                counted(executor_->concurrency(), "core")));
     terminal_.line(fmt::format("Work folder: {}", job_.work_folder));
+    begin_together(job_, recipe_of(job_), terminal_);
   }
 
   TrainShards make_shards(Split split, std::uint32_t count, Compression compression) {
     const std::string_view what = split == Split::train ? "training" : "test";
     terminal_.status(fmt::format("  {} images: reading {}", what, job_.data_folder));
-    TrainShards shards =
-        prepare_shards({.data_folder = job_.data_folder,
-                        .shard_folder = shard_folder(compression),
-                        .split = split,
-                        .shard_count = count,
-                        .compression = compression,
-                        .threads = job_.threads,
-                        .stop = stop_,
-                        .on_progress = [&](double share) {
-                          terminal_.status(fmt::format("  {} images: {} {:3.0f} %", what,
-                                                       terminal_.bar(share, 30), 100 * share));
-                        }});
+    TrainShards shards = shards_of_chief(job_.ranks, [&] {
+      return prepare_shards({.data_folder = job_.data_folder,
+                             .shard_folder = shard_folder(compression),
+                             .split = split,
+                             .shard_count = count,
+                             .compression = compression,
+                             .threads = job_.threads,
+                             .stop = stop_,
+                             .on_progress = [&](double share) {
+                               terminal_.status(fmt::format("  {} images: {} {:3.0f} %", what,
+                                                            terminal_.bar(share, 30), 100 * share));
+                             }});
+    });
     terminal_.line(
         fmt::format("  {:>6} {} images in {} shards, {}, {}: {}", with_commas(shards.examples),
                     what, shards.files.size(), as_megabytes(shards.bytes),
@@ -300,9 +305,12 @@ class Job {
         job_.resume && latest_training_checkpoint(result_.checkpoint_folder).has_value();
     result_.log_folder = log_folder_of(job_.work_folder + "/logs", name, goes_on);
     LearnOptions with_files = learn_options(recipe, job_.compression);
-    with_files.checkpoint_folder = result_.checkpoint_folder;
-    with_files.resume = job_.resume;
-    with_files.log_folder = result_.log_folder;
+    with_files.files.checkpoint_folder = result_.checkpoint_folder;
+    with_files.files.resume = job_.resume;
+    with_files.files.log_folder = result_.log_folder;
+    with_files.files.checkpoint_steps = job_.checkpoint_steps;
+    with_files.ranks = job_.ranks;
+    with_files.feed_workers = job_.feed;
     LearningTable table(terminal_);
     table.header();
     bool is_first_row = true;
@@ -322,18 +330,8 @@ class Job {
         learned.resumed_at == 0 ? std::string()
                                 : fmt::format("; it went on from step {}", learned.resumed_at)));
     print_account(learned.fit, terminal_);
-    print_notes(learned.fit.tuning.notes);
-    if (learned.resumed_at == 0) train_pairs();
-  }
-
-  /// Prints each note once, with how often it was given.
-  void print_notes(const std::vector<std::string>& notes) {
-    for (auto note = notes.begin(); note != notes.end(); ++note) {
-      if (std::find(notes.begin(), note, *note) != note) continue;
-      const auto times = std::count(note, notes.end(), *note);
-      terminal_.line(fmt::format("  autotune: {}{}", *note,
-                                 times == 1 ? std::string() : fmt::format(" ({} times)", times)));
-    }
+    print_notes(learned.fit.tuning.notes, terminal_);
+    if (learned.resumed_at == 0 && job_.ranks == nullptr) train_pairs();
   }
 
   void train_pairs() {

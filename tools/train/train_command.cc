@@ -1,21 +1,31 @@
 #include "train/train_command.h"
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <infeed/communicator.h>
+#include <infeed/detail/printable_text.h>
 #include <infeed/device/cost_model.h>
 #include <infeed/device/models.h>
 #include <infeed/device/slice.h>
 #include <infeed/error.h>
+#include <infeed/feed.h>
+#include <infeed/world.h>
 
 #include "cli/terminal.h"
 #include "convert/inputs/fashion_mnist.h"
 #include "train/train.h"
+#include "train/train_ranks.h"
 
 namespace infeed::tools {
 namespace {
@@ -39,14 +49,80 @@ constexpr double kShortSeconds = 0.8;
 /// Checks a slice's name. CLI11 takes an empty result as "valid".
 std::string check_slice(const std::string& name) {
   try {
-    const Slice slice = Slice::parse(name);
-    if (slice.num_hosts() == 1) return {};
-    return fmt::format(
-        "slice {} has {} hosts, and this program is one: choose a slice of one host, such as v3-8",
-        slice.name(), slice.num_hosts());
+    Slice::parse(name);
+    return {};
   } catch (const Error& error) {
     return error.message();
   }
+}
+
+/// Returns true if a launcher started this process with others. Contradictions are reported when the
+/// ranks meet.
+bool has_other_ranks() {
+  try {
+    return detect_world().world.size > 1;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+/// Refuses a slice whose feeding can't be measured here.
+void check_can_compare(const TrainJob& job) {
+  const Slice slice = Slice::parse(job.slice);
+  if (job.train_only || slice.num_hosts() == 1 || has_other_ranks()) return;
+  throw CLI::ValidationError(
+      "--slice",
+      fmt::format("slice {} has {} hosts, and pipelines are compared on one: choose a slice "
+                  "of one host, such as v3-8, or leave out the comparison (--train-only)",
+                  slice.name(), slice.num_hosts()));
+}
+
+/// Returns the ranks that train together; null for a process alone.
+std::unique_ptr<Communicator> ranks_of_job() {
+  const DetectedWorld detected = detect_world();
+  if (detected.world.size == 1) return nullptr;
+  record_by_rank(detected.world);
+  std::unique_ptr<Communicator> ranks = mpi_communicator();
+  if (ranks->world() == detected.world) return ranks;
+  throw Error(
+      ErrorCode::failed_precondition,
+      fmt::format("{} says that this is rank {} of {}, and MPI has {} of {}; start the ranks "
+                  "with mpirun or srun of the MPI that infeed was built with",
+                  detected.source, detected.world.rank, detected.world.size, ranks->world().rank,
+                  ranks->world().size));
+}
+
+/// Waits until the chief, which may have to save first, ends the job; not for ever.
+void wait_for_chief(const std::stop_token& stop) {
+  constexpr std::chrono::seconds kLimit{10};
+  std::mutex mutex;
+  std::condition_variable_any ended;
+  std::unique_lock lock(mutex);
+  ended.wait_for(lock, stop, kLimit, [] { return false; });
+}
+
+/// Runs this rank's part. Returns the error if all ranks were stopped together. After another error
+/// the chief, which saves first, ends the job, so that no rank waits for one that is gone.
+std::optional<Error> run_rank(const TrainJob& job, Terminal& terminal,
+                              const std::stop_token& stop) {
+  std::string reason;
+  try {
+    run_train_job(job, terminal, stop);
+    return std::nullopt;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled) return error;
+    reason = error.what();
+  } catch (const std::exception& error) {
+    reason = error.what();
+  }
+  std::fflush(stdout);
+  const int rank = job.ranks->world().rank;
+  if (rank == 0) job.ranks->abort("infeed train: " + reason);
+  std::fprintf(stderr, "infeed train: at rank %d: %s\n", rank,
+               infeed::detail::printable_text(reason).c_str());
+  wait_for_chief(stop);
+  job.ranks->abort("infeed train: rank 0 didn't end the job after an error");
+  return std::nullopt;  // for GCC, which doesn't see that abort() never returns
 }
 
 std::string check_model_cost(const std::string& name) {
@@ -82,8 +158,26 @@ void run(const TrainOptions& options, const std::stop_token& stop) {
   job.precision = precision_from(options.precision);
   job.all_networks = options.networks == "all";
   if (job.work_folder.empty()) job.work_folder = default_work_folder();
-  Terminal terminal(stdout, {.colours = !options.no_color, .unicode = !options.ascii});
-  run_train_job(job, terminal, stop);
+  const TerminalOptions looks{.colours = !options.no_color, .unicode = !options.ascii};
+  std::unique_ptr<Communicator> ranks = ranks_of_job();
+  if (!ranks) {
+    Terminal terminal(stdout, looks);
+    return run_train_job(job, terminal, stop);
+  }
+  const FeedRoles roles = gather_roles(*ranks, false);
+  const std::unique_ptr<Communicator> trainers = group_of(*ranks, roles.trainers);
+  job.ranks = trainers.get();
+  if (!roles.workers.empty()) job.feed = {ranks.get(), roles.workers};
+  job.train_only = true;
+  const bool is_chief = trainers->world().rank == 0;
+  if (!is_chief) job.json_file.clear();
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere(std::fopen("/dev/null", "w"),
+                                                                &std::fclose);
+  Terminal terminal(is_chief || !nowhere ? stdout : nowhere.get(), looks);
+  const std::optional<Error> stopped = run_rank(job, terminal, stop);
+  dismiss_workers(*ranks, roles.workers);
+  ranks.reset();  // waits for the others
+  if (stopped) throw Error(*stopped);
 }
 
 void add_options(CLI::App& command, TrainOptions& options) {
@@ -143,7 +237,14 @@ void add_options(CLI::App& command, TrainOptions& options) {
       ->check(CLI::Range(1, 65'536));
   command.add_flag("--resume", job.resume,
                    "Goes on from the newest checkpoint of this model and precision");
-  command.add_flag("--train-only", job.train_only, "Leaves out the comparison of pipelines");
+  command
+      .add_option("--checkpoint-steps", job.checkpoint_steps,
+                  "Saves a checkpoint after so many steps, too; 0: after each epoch only")
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_flag("--train-only", job.train_only,
+                   "Leaves out the comparison of pipelines, as several ranks always do");
   command
       .add_option("--networks", options.networks,
                   "trained: compares for the networks that are trained here; all: for larger ones, "
@@ -177,7 +278,11 @@ Command add_train_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "train", "The main job: make shards, compare pipelines that feed a simulated TPU, train");
   add_options(*command, *options);
-  command->footer("Example: infeed train --short --json result.json\n");
+  command->parse_complete_callback([options] { check_can_compare(options->job); });
+  command->footer(
+      "Examples: infeed train --short --json result.json\n"
+      "          mpirun -n 4 infeed train --slice v3-32 --resume\n"
+      "Each rank of MPI runs its part of the slice's replicas, on a folder that all share.\n");
   return {.options = command, .run = [options](std::stop_token stop) { run(*options, stop); }};
 }
 

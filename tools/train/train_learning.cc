@@ -13,8 +13,10 @@
 #include <infeed/device/fit.h>
 #include <infeed/device/models.h>
 #include <infeed/error.h>
+#include <infeed/feed.h>
 #include <infeed/records/crc32c.h>
 
+#include "feed/open_fed.h"
 #include "train/tuning_profile.h"
 
 namespace infeed::tools {
@@ -56,8 +58,8 @@ class Rows : public Callback {
     EpochResult row = row_of(logs, elapsed_seconds(begin_));
     row.slice_seconds = static_cast<double>(fit.accounts().slice.span_ps) / 1e12;
     begin_ = Clock::now();
-    if (!options_.checkpoint_folder.empty()) {
-      save_tuning_profile(options_.checkpoint_folder, fit.tuning());
+    if (!options_.files.checkpoint_folder.empty()) {
+      save_tuning_profile(options_.files.checkpoint_folder, fit.tuning());
     }
     result_.epochs.push_back(row);
     if (options_.on_epoch) options_.on_epoch(row);
@@ -75,6 +77,16 @@ void remove_earlier_checkpoints(const std::string& folder) {
   }
 }
 
+/// Returns the batches to train on, made by this rank or by others.
+Dataset<ColumnBatch> training_batches(const LearnOptions& options) {
+  if (options.feed_workers.job == nullptr) {
+    return columns_of(training_pipeline(options.training, options.tricks));
+  }
+  return fed_batches(*options.feed_workers.job,
+                     {.workers = options.feed_workers.ranks,
+                      .pipeline = text_of_training(options.training, options.tricks)});
+}
+
 }  // namespace
 
 LearnResult learn(const Slice& slice, const LearnOptions& options) {
@@ -89,16 +101,20 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
   }
   std::vector<std::shared_ptr<Callback>> callbacks = {std::make_shared<Rows>(options, result)};
   TunerOptions tuner;
-  if (!options.log_folder.empty()) {
-    callbacks.push_back(std::make_shared<TensorBoard>(options.log_folder));
+  const bool is_chief = options.ranks == nullptr || options.ranks->world().rank == 0;
+  if (!options.files.log_folder.empty() && is_chief) {
+    callbacks.push_back(std::make_shared<TensorBoard>(options.files.log_folder));
   }
-  if (!options.checkpoint_folder.empty()) {
+  if (!options.files.checkpoint_folder.empty()) {
     // The tuner's state lies beside the checkpoints, and is written before the first of them.
-    make_folder(folder_of(options.checkpoint_folder));
-    if (!options.resume) remove_earlier_checkpoints(options.checkpoint_folder);
-    tuner.profile = load_tuning_profile(options.checkpoint_folder);
+    make_folder(folder_of(options.files.checkpoint_folder));
+    if (!options.files.resume && is_chief)
+      remove_earlier_checkpoints(options.files.checkpoint_folder);
+    tuner.profile = load_tuning_profile(options.files.checkpoint_folder);
     callbacks.push_back(std::make_shared<SaveCheckpoints>(
-        SaveCheckpointsOptions{.folder = options.checkpoint_folder, .save = {.keep = 2}}));
+        SaveCheckpointsOptions{.folder = options.files.checkpoint_folder,
+                               .every_steps = options.files.checkpoint_steps,
+                               .save = {.keep = 2}}));
   }
   Scope scope({.seed = options.seed});
   const ReplicaFunction forward = classifier(nn::model_named(options.model, scope));
@@ -115,15 +131,16 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
            .forward = forward,
            .optimizer = &adam,
            .loss_scale = loss_scale ? &*loss_scale : nullptr},
-          slice, columns_of(training_pipeline(options.training, options.tricks)),
+          slice, training_batches(options),
           {.epochs = options.epochs,
            .steps_per_epoch = result.steps_per_epoch,
            .batches_per_update = options.batches_per_update,
            .precision = options.precision,
            .seed = options.seed,
            .validation = columns_of(test_pipeline(options.test)),
-           .resume_from = options.resume ? options.checkpoint_folder : std::string(),
+           .resume_from = options.files.resume ? options.files.checkpoint_folder : std::string(),
            .callbacks = std::move(callbacks),
+           .worker = {.communicator = options.ranks},
            .threads = options.threads,
            .feed = options.feed,
            .iterate = {.executor = options.executor, .tuner = std::move(tuner), .order_hash = true},

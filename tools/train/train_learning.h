@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include <infeed/communicator.h>
 #include <infeed/device/fit.h>
 #include <infeed/device/schedule.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/tape.h>
 #include <infeed/pipeline/executor.h>
 
+#include "train/feed_ranks.h"
 #include "train/train_pipelines.h"
 
 /// Why: a pipeline that delivers fast but wrong data would look fine until somebody trains with it.
@@ -31,6 +33,16 @@ struct EpochResult {
   double slice_seconds = 0;  ///< by the slice's clock, without compiling; of the run so far
 };
 
+struct LearnFiles {
+  /// The state after each of the last epochs, with the tuner's state beside the folder
+  /// (tuning_profile.h). Those of an earlier training are removed, unless this one resumes from
+  /// them.
+  std::string checkpoint_folder = {};  ///< empty: none
+  std::int64_t checkpoint_steps = 0;   ///< also the state after so many steps; 0: epochs only
+  bool resume = false;
+  std::string log_folder = {};  ///< empty: none; event files go to its folders train and validation
+};
+
 struct LearnOptions {
   std::string model = "mlp";  ///< one of model_names()
   Precision precision = Precision::float32;
@@ -45,14 +57,11 @@ struct LearnOptions {
   std::uint64_t seed = 0;
   /// Makes the rate of each update, for their total number.
   std::function<nn::Schedule(std::uint64_t updates)> rate;
-  int threads = 0;  ///< threads of the arithmetic; 0: one a core
+  int threads = 0;                ///< threads of the arithmetic; 0: one a core
+  Communicator* ranks = nullptr;  ///< as FitOptions::communicator
+  FeedRanks feed_workers = {};
   std::shared_ptr<Executor> executor = nullptr;
-  /// The state after each of the last epochs, with the tuner's state beside the folder
-  /// (tuning_profile.h). Those of an earlier training are removed, unless this one resumes from
-  /// them.
-  std::string checkpoint_folder = {};  ///< empty: none
-  bool resume = false;
-  std::string log_folder = {};  ///< empty: none; event files go to its folders train and validation
+  LearnFiles files = {};
   std::stop_token stop = {};
   std::function<void(const EpochResult&)> on_epoch = {};
   /// Called after each step.

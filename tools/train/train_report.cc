@@ -40,6 +40,15 @@ void print_account(const FitResult& fit, Terminal& terminal) {
   for (std::string line; std::getline(lines, line);) terminal.line("  " + line);
 }
 
+void print_notes(const std::vector<std::string>& notes, Terminal& terminal) {
+  for (auto note = notes.begin(); note != notes.end(); ++note) {
+    if (std::find(notes.begin(), note, *note) != note) continue;
+    const auto times = std::count(note, notes.end(), *note);
+    terminal.line(fmt::format("  autotune: {}{}", *note,
+                              times == 1 ? std::string() : fmt::format(" ({} times)", times)));
+  }
+}
+
 void print_trick_gains(const std::vector<TrickGain>& gains, Terminal& terminal) {
   terminal.line(
       terminal.paint(Paint::dim, fmt::format("  {:19} {:>9} {:>9}", "trick", "alone", "last")));

@@ -42,6 +42,9 @@ void print_trick_gains(const std::vector<TrickGain>& gains, Terminal& terminal);
 /// Prints a training's account on this host and on the slice.
 void print_account(const FitResult& fit, Terminal& terminal);
 
+/// Prints each note of autotune once, with how often it was given.
+void print_notes(const std::vector<std::string>& notes, Terminal& terminal);
+
 /// The learning curve, an epoch a line.
 class LearningTable {
  public:

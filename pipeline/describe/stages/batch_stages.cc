@@ -11,6 +11,7 @@
 
 #include "describe/json.h"
 #include "describe/stages/enums.h"
+#include "describe/stages/rows.h"
 #include "describe/stages/stages.h"
 #include "infeed/error.h"
 
@@ -215,6 +216,25 @@ AddedStage<Stage> with_batch_options(AddedStage<Stage> added) {
 }
 
 }  // namespace
+
+Elements rows_of(const Elements& input, std::string_view stage) {
+  if (input.kind() == ElementKind::row) return input;
+  if (input.kind() == ElementKind::batch || input.kind() == ElementKind::sample) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} takes single elements, but its input gives {}", stage,
+                            input.kind() == ElementKind::batch
+                                ? "batches: put it before batch, or unbatch() before it"
+                                : "samples of tar files: put batch(n, fields=[...]) and unbatch() "
+                                  "before it"));
+  }
+  BatchStage at_once;
+  at_once.size = kRowsAtOnce;
+  at_once.parallelism = autotune;
+  Elements rows = batches_of_rows(input, at_once);
+  rows.dataset = rows.batches(stage) | unbatch();
+  rows.are_rows = true;
+  return rows;
+}
 
 void add_batch_stages(StageTable& table) {
   table

@@ -19,6 +19,21 @@ struct EnumNames<FileCacheOptions::Mismatch> {
 namespace {
 
 struct OptionalCacheStage : StageOptions {};
+struct ReadSnapshotStage : StageOptions {
+  std::string path = {};
+};
+
+/// Reads a snapshot of the first of these types that it holds.
+template <class T, class... Others>
+Elements read_as(const ReadSnapshotStage& stage) {
+  try {
+    return Elements{read_snapshot<T>(stage.path, stage)};
+  } catch (const Error& error) {
+    // It is of another type, or refused for a reason that is the same for all of them.
+    if (sizeof...(Others) == 0 || error.code() != ErrorCode::failed_precondition) throw;
+  }
+  if constexpr (sizeof...(Others) != 0) return read_as<Others...>(stage);
+}
 
 /// Applies a stage that writes elements to files.
 template <class Stage>
@@ -71,6 +86,15 @@ void add_cache_stages(StageTable& table) {
       .option("compression", &SnapshotOptions::compression, "How files are written.")
       .makes([](const SnapshotOptions& stage, const Making& making) {
         return stored(making.input(), "snapshot", snapshot(stage));
+      });
+  table
+      .add("read_snapshot",
+           "Reads the elements of a complete snapshot, without the pipeline that made them.",
+           ReadSnapshotStage{}, StageRole::source)
+      .required("path", &ReadSnapshotStage::path,
+                "The snapshot's folder, or a folder that holds a single one.")
+      .makes([](const ReadSnapshotStage& stage, const Making&) {
+        return read_as<ColumnBatch, Record, std::int64_t, std::string>(stage);
       });
 }
 

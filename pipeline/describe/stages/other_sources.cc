@@ -7,10 +7,33 @@
 #include <infeed/pipeline/unbatch.h>
 #include <infeed/records/files.h>
 
+#include "describe/json.h"
 #include "describe/stages/enums.h"
 #include "describe/stages/stages.h"
+#include "describe/stages/url_option.h"
 
 namespace infeed::describe {
+
+/// The files by column: {"x": "x.npy", "y": "y.npy"}.
+template <>
+struct OptionValue<std::vector<NpyColumn>> {
+  static std::string type() { return "Mapping[str, str]"; }
+  static JsonText write(const std::vector<NpyColumn>& columns) {
+    Json json = Json::object();
+    for (const NpyColumn& column : columns) json[column.column] = column.file;
+    return text_of(json);
+  }
+  static std::vector<NpyColumn> read(const JsonText& value, const std::string& place) {
+    const Json json = parsed(value);
+    if (!json.is_object()) refuse_value(place, value, "files by column, as {\"x\": \"x.npy\"}");
+    std::vector<NpyColumn> columns;
+    for (const auto& [name, file] : json.items()) {
+      columns.push_back({name, OptionValue<std::string>::read(text_of(file), place + "." + name)});
+    }
+    return columns;
+  }
+};
+
 namespace {
 
 struct RangeStage : StageOptions {
@@ -23,6 +46,9 @@ struct FilesStage : FilesOptions {
 };
 struct NpyStage : NpySourceOptions {
   Files files = {};
+};
+struct NpyColumnsStage : NpySourceOptions {
+  std::vector<NpyColumn> columns = {};
 };
 struct FolderStage {
   std::string folder = {};
@@ -37,25 +63,35 @@ struct TarStage {
   StageName name = {};
 };
 
-Elements npy_rows(const NpyStage& stage, bool is_npz) {
-  const auto batches = [stage, is_npz](const BatchRows& rows, const ColumnSchema*) {
-    NpySourceOptions options = stage;
+/// Makes rows of a source of arrays. `read` makes its batches from their size and the options.
+template <class Read>
+Elements rows_of_arrays(const NpySourceOptions& preset, const Read& read) {
+  const auto batches = [=](const BatchRows& rows, const ColumnSchema*) {
+    NpySourceOptions options = preset;
     options.drop_remainder = rows.drop_remainder;
     if (rows.name) options.name = rows.name;
-    return stage.files.read([&](const auto& files) {
-      return is_npz ? npz(files, rows.size, options) : npy(files, rows.size, options);
-    });
+    return read(rows.size, options);
   };
   return Elements{.dataset = batches({.size = kRowsAtOnce}, nullptr) | unbatch(),
                   .are_rows = true,
                   .batch_at_source = batches};
 }
 
-AddedStage<NpyStage> with_npy_options(AddedStage<NpyStage> added) {
-  added.required("files", &NpyStage::files, kFilesText)
-      .option("memory", &NpyStage::memory,
+Elements npy_rows(const NpyStage& stage, bool is_npz) {
+  return rows_of_arrays(stage, [stage, is_npz](Count size, const NpySourceOptions& options) {
+    return stage.files.read([&](const auto& files) {
+      return is_npz ? npz(files, size, options) : npy(files, size, options);
+    });
+  });
+}
+
+template <class Stage>
+AddedStage<Stage> with_npy_options(AddedStage<Stage> added) {
+  added
+      .option("memory", &NpySourceOptions::memory,
               "Whether batches show the files' pages, which must not become shorter meanwhile.")
-      .option("compression", &NpyStage::compression, "How a whole file is compressed.");
+      .option("compression", &NpySourceOptions::compression, "How a whole file is compressed.")
+      .option("url", &NpySourceOptions::url, kUrlText);
   return added;
 }
 
@@ -102,15 +138,31 @@ void add_other_sources(StageTable& table) {
                                                          : stage.pattern.names};
         });
       });
-  with_npy_options(table.add("npy", "Reads the rows of arrays that numpy.save wrote.", NpyStage{},
-                             StageRole::source))
+  with_npy_options(table
+                       .add("npy", "Reads the rows of arrays that numpy.save wrote.", NpyStage{},
+                            StageRole::source)
+                       .required("files", &NpyStage::files, kFilesText))
       .option("column", &NpyStage::column, "The name of the column.")
       .makes([](const NpyStage& stage, const Making&) { return npy_rows(stage, false); });
-  with_npy_options(table.add("npz", "Reads the rows of the arrays that numpy.savez wrote.",
-                             NpyStage{}, StageRole::source))
+  with_npy_options(table
+                       .add("npz", "Reads the rows of the arrays that numpy.savez wrote.",
+                            NpyStage{}, StageRole::source)
+                       .required("files", &NpyStage::files, kFilesText))
       .option("arrays", &NpyStage::arrays, "The arrays to take, in this order; without it all.")
       .option("verify", &NpyStage::verify, "Whether checksums are compared.")
       .makes([](const NpyStage& stage, const Making&) { return npy_rows(stage, true); });
+  with_npy_options(table
+                       .add("npy_columns", "Reads arrays of several files side by side.",
+                            NpyColumnsStage{}, StageRole::source)
+                       .required("columns", &NpyColumnsStage::columns,
+                                 "The file of each column, as {'x': 'x.npy', 'y': 'y.npy'}; all "
+                                 "have as many rows."))
+      .makes([](const NpyColumnsStage& stage, const Making&) {
+        return rows_of_arrays(
+            stage, [columns = stage.columns](Count size, const NpySourceOptions& options) {
+              return npy_columns(columns, size, options);
+            });
+      });
   FolderStage folder;
   folder.parallelism = autotune;
   table
@@ -136,6 +188,8 @@ void add_other_sources(StageTable& table) {
       .reached<Compression>(
           "compression", kCompressionText,
           [](auto& stage) -> auto& { return stage.format.compression; })
+      .reached<UrlOptions>(
+          "url", kUrlText, [](auto& stage) -> auto& { return stage.format.url; })
       .makes([](const TarStage& stage, const Making&) {
         return stage.files.read([&](const auto& files) {
           return Elements{infeed::tar(files, {.format = stage.format, .name = stage.name})};

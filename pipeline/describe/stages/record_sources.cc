@@ -6,6 +6,7 @@
 
 #include "describe/stages/enums.h"
 #include "describe/stages/stages.h"
+#include "describe/stages/url_option.h"
 
 namespace infeed::describe {
 namespace {
@@ -50,6 +51,7 @@ void add_record_sources(StageTable& table) {
               "nobody shortens meanwhile.")
       .option("manifest", &RecordsStage::manifest,
               "Whether the record counts of the manifest are compared.")
+      .option("url", &RecordsStage::url, kUrlText)
       .makes([](const RecordsStage& stage, const Making&) {
         return stage.files.read([&](const auto& files) {
           return Elements{.dataset = infeed::records(files, stage), .files = matched(stage.files)};
@@ -76,6 +78,7 @@ void add_record_sources(StageTable& table) {
       .required("files", &LinesStage::files, kFilesText)
       .option("line_bytes_max", &LinesStage::line_bytes_max, "A longer line is damage.")
       .option("compression", &LinesStage::compression, kCompressionText)
+      .option("url", &LinesStage::url, kUrlText)
       .makes([](const LinesStage& stage, const Making&) {
         return stage.files.read(
             [&](const auto& files) { return Elements{infeed::lines(files, stage)}; });
@@ -90,6 +93,7 @@ void add_record_sources(StageTable& table) {
       .option("footer_bytes", &FixedLengthRecordsStage::footer_bytes,
               "Bytes skipped at the end of each file.")
       .option("compression", &FixedLengthRecordsStage::compression, kCompressionText)
+      .option("url", &FixedLengthRecordsStage::url, kUrlText)
       .makes([](const FixedLengthRecordsStage& stage, const Making&) {
         return stage.files.read([&](const auto& files) {
           return Elements{infeed::fixed_length_records(files, stage.record_bytes, stage)};

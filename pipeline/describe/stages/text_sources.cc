@@ -5,6 +5,7 @@
 
 #include "describe/stages/enums.h"
 #include "describe/stages/stages.h"
+#include "describe/stages/url_option.h"
 #include "infeed/error.h"
 
 namespace infeed::describe {
@@ -87,6 +88,8 @@ void add_text_sources(StageTable& table) {
       .reached<Compression>(
           "compression", kCompressionText,
           [](auto& stage) -> auto& { return stage.format.compression; })
+      .reached<UrlOptions>(
+          "url", kUrlText, [](auto& stage) -> auto& { return stage.format.url; })
       .makes([](const CsvStage& stage, const Making&) {
         CsvSourceOptions options{.format = stage.format, .name = stage.name};
         options.format.delimiter = delimiter_of(stage);
@@ -112,6 +115,8 @@ void add_text_sources(StageTable& table) {
       .reached<Compression>(
           "compression", kCompressionText,
           [](auto& stage) -> auto& { return stage.format.compression; })
+      .reached<UrlOptions>(
+          "url", kUrlText, [](auto& stage) -> auto& { return stage.format.url; })
       .makes([](const JsonLinesStage& stage, const Making&) {
         const JsonLinesSourceOptions options{.format = stage.format, .name = stage.name};
         const ColumnSchema schema =

@@ -61,8 +61,17 @@ std::vector<TracedPlace> IteratorCore::rows_of(std::uint64_t position) const {
   }
   if (root_ == nullptr) return {TracedPlace::unknown("the iteration is over")};
   TracedPlace place = root_->trace(position);
-  if (!place.rows.empty()) return std::move(place.rows);
-  return {std::move(place)};
+  std::vector<TracedPlace> rows;
+  if (place.rows.empty()) {
+    rows.push_back(std::move(place));
+  } else {
+    rows = std::move(place.rows);
+  }
+  // at() returns them when the iterator, which has the stages' labels, is gone.
+  for (TracedPlace& row : rows) {
+    if (row.stage != nullptr) row = TracedPlace::unknown(row.why());
+  }
+  return rows;
 }
 
 }  // namespace infeed::detail

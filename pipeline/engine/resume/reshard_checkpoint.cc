@@ -8,6 +8,7 @@
 #include <infeed/detail/parse_whole.h>
 
 #include "engine/find_shard.h"
+#include "engine/resume/resharded_at.h"
 #include "engine/seeds/signature.h"
 
 namespace infeed::detail {
@@ -40,6 +41,12 @@ StageLine parse_line(std::string_view line) {
     return parsed;
   }
   parsed.but_for_numbers = line;
+  if (parsed.name == "rebatch") {  // "rebatch(11 11 10)": each host has sizes of its own
+    const std::size_t begin = parsed.name.size() + 1;
+    const std::size_t end = std::min(line.find_first_not_of("0123456789 ", begin), line.size());
+    if (begin < end) parsed.but_for_numbers.replace(begin, end - begin, "?");
+    return parsed;
+  }
   for (std::size_t begin = parsed.name.size() + 1; begin < line.size();) {
     const std::size_t end = std::min(line.find_first_of(",)", begin), line.size());
     parsed.rows = parse_number(line.substr(begin, end - begin));
@@ -59,16 +66,17 @@ struct BehindShard {
   const Node* repeat = nullptr;  ///< among the stages, if there is one
 };
 
-BehindShard behind_shard(const Node& last) {
+/// `has_whole_steps`: the elements are shares of global batches, so what rebatch has used follows.
+BehindShard behind_shard(const Node& last, bool has_whole_steps) {
   BehindShard found{.shard = find_shard(last)};
   if (found.shard == nullptr) {
     refuse("the pipeline has no shard; one host is shard({.count = 1, .index = 0})");
   }
   for (const Node* node = &last; node != found.shard; node = &node->input()) {
     found.stages.push_back(node);
-    if (node->name() == "repeat" && found.repeat == nullptr) {
+    if (node->name() == "repeat" && found.repeat == nullptr && !has_whole_steps) {
       found.repeat = node;
-    } else if (!node->input_taken(0)) {
+    } else if (!node->input_taken(0) && !(node->name() == "rebatch" && has_whole_steps)) {
       refuse(fmt::format(
           "{} stands behind shard, and which elements of the shared stream it has used doesn't "
           "follow from their number alone; put it before shard, or resume with as many shards as "
@@ -161,37 +169,67 @@ void check_same_before_shard(const std::vector<std::string>& before,
   }
 }
 
-}  // namespace
+/// The new pipeline's signature, and where shard stands in it.
+struct Resharding {
+  BehindShard found;
+  std::vector<std::string> ours;
+  std::size_t shard_line = 0;
+  std::uint64_t shards = 0;  ///< those before
+};
 
-Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node) {
-  const BehindShard found = behind_shard(node);
-  std::vector<std::string> ours = check_same_but_for_shares(checkpoint, node);
-  const auto lines_behind =
-      std::count_if(found.stages.begin(), found.stages.end(),
-                    [](const Node* stage) { return !stage->signature().empty(); });
-  const std::size_t shard_line = ours.size() - static_cast<std::size_t>(lines_behind) - 1;
-  check_same_before_shard(checkpoint.signature, ours, shard_line);
-  const std::string& shard_before = checkpoint.signature[shard_line];
-  const std::uint64_t shards = parse_line(shard_before).shards;
-  if (shards == 0) refuse(fmt::format("the checkpoint's stage '{}' is damaged", shard_before));
-  const auto [given, rows_in_pass] = given_by_shard(checkpoint, ours, found);
-  if (found.repeat != nullptr) check_passes(*found.shard, checkpoint.taken, shards, rows_in_pass);
+Resharding check_reshardable(const Checkpoint& checkpoint, const Node& node, bool has_whole_steps) {
+  Resharding checked{.found = behind_shard(node, has_whole_steps),
+                     .ours = check_same_but_for_shares(checkpoint, node)};
+  const std::vector<const Node*>& behind = checked.found.stages;
+  const auto lines_behind = std::count_if(
+      behind.begin(), behind.end(), [](const Node* stage) { return !stage->signature().empty(); });
+  checked.shard_line = checked.ours.size() - static_cast<std::size_t>(lines_behind) - 1;
+  check_same_before_shard(checkpoint.signature, checked.ours, checked.shard_line);
+  const std::string& shard_before = checkpoint.signature[checked.shard_line];
+  checked.shards = parse_line(shard_before).shards;
+  if (checked.shards == 0) {
+    refuse(fmt::format("the checkpoint's stage '{}' is damaged", shard_before));
+  }
+  return checked;
+}
+
+/// Returns the checkpoint behind what all shards have taken in this run: `shares` times `each`.
+Checkpoint behind_all(const Checkpoint& checkpoint, Resharding checked, std::uint64_t shares,
+                      std::uint64_t each) {
   std::uint64_t together = 0;
-  if (__builtin_mul_overflow(given, shards, &together) ||
+  if (__builtin_mul_overflow(shares, each, &together) ||
       __builtin_add_overflow(together, checkpoint.taken.elements, &together) ||
       together > std::numeric_limits<std::int64_t>::max()) {
-    refuse_number(checkpoint.position, shard_before);
+    refuse_number(checkpoint.position, checkpoint.signature[checked.shard_line]);
   }
   // Behind shard each host's stages have given other elements from now on.
   std::vector<Bookmark> bookmarks = checkpoint.bookmarks;
-  std::erase_if(bookmarks, [&](const Bookmark& b) { return b.stage >= shard_line; });
+  std::erase_if(bookmarks, [&](const Bookmark& b) { return b.stage >= checked.shard_line; });
   return Checkpoint{.position = 0,
                     .epoch = checkpoint.epoch,
                     .errors = checkpoint.errors,
-                    .taken = {.elements = together, .shards = shards},
+                    .taken = {.elements = together, .shards = checked.shards},
                     .order_hash = 0,
-                    .signature = std::move(ours),
+                    .signature = std::move(checked.ours),
                     .bookmarks = std::move(bookmarks)};
+}
+
+}  // namespace
+
+Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node) {
+  Resharding checked = check_reshardable(checkpoint, node, false);
+  const auto [given, rows_in_pass] = given_by_shard(checkpoint, checked.ours, checked.found);
+  if (checked.found.repeat != nullptr) {
+    check_passes(*checked.found.shard, checkpoint.taken, checked.shards, rows_in_pass);
+  }
+  const std::uint64_t shards = checked.shards;
+  return behind_all(checkpoint, std::move(checked), shards, given);
+}
+
+Checkpoint resharded_at_step(const Checkpoint& checkpoint, const Node& node,
+                             std::uint64_t global_batch) {
+  return behind_all(checkpoint, check_reshardable(checkpoint, node, true), checkpoint.position,
+                    global_batch);
 }
 
 }  // namespace infeed::detail

@@ -60,6 +60,8 @@ std::string with_single_spaces(std::string_view value) {
 
 }  // namespace
 
+std::string sha256_text(std::string_view body) { return as_hexadecimal(sha256(body)); }
+
 std::string canonical_query(const NamesAndValues& query) {
   NamesAndValues encoded;
   for (const auto& [name, value] : query) {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-/// Signs requests without a body by AWS Signature Version 4.
+/// Signs requests by AWS Signature Version 4.
 /// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 namespace infeed::detail {
 
@@ -33,6 +33,9 @@ struct SignatureScope {
 /// SHA-256 of no bytes, in hexadecimal digits: the body of a GET.
 inline constexpr std::string_view kEmptySha256 =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+/// Returns the SHA-256 of a body in hexadecimal digits.
+std::string sha256_text(std::string_view body);
 
 /// Returns "name=value&...", encoded and sorted as it is signed. It must be sent exactly so.
 std::string canonical_query(const NamesAndValues& query);

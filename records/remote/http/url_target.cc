@@ -151,25 +151,34 @@ std::string UrlTarget::describe_credentials() const {
              : "no credentials";
 }
 
-HttpRequest UrlTarget::get(const NamesAndValues& query) const {
+HttpRequest UrlTarget::request(const HttpAsk& ask) const {
   HttpRequest request{url_, {"Accept-Encoding: identity"}};
-  if (!s3_) return request;
-  if (!query.empty()) request.url += "?" + canonical_query(query);
-  const auto credentials = s3_->provided ? s3_->provided->now() : s3_->credentials;
-  if (!credentials) return request;
+  const auto add = [&request](const NamesAndValues& headers) {
+    for (const auto& [name, value] : headers) {
+      if (name != "host") request.headers.push_back(fmt::format("{}: {}", name, value));
+    }
+  };
+  if (s3_ && !ask.query.empty()) request.url += "?" + canonical_query(ask.query);
+  const auto credentials =
+      s3_ && s3_->provided ? s3_->provided->now() : (s3_ ? s3_->credentials : std::nullopt);
+  if (!credentials) {
+    add(ask.headers);
+    return request;
+  }
   const std::string time = time_now();
-  NamesAndValues headers = {
-      {"host", host_}, {"x-amz-content-sha256", std::string(kEmptySha256)}, {"x-amz-date", time}};
+  NamesAndValues headers = ask.headers;
+  headers.emplace_back("host", host_);
+  headers.emplace_back("x-amz-content-sha256", ask.body_sha256);
+  headers.emplace_back("x-amz-date", time);
   if (!credentials->session_token.empty()) {
     headers.emplace_back("x-amz-security-token", credentials->session_token);
   }
-  for (const auto& [name, value] : headers) {
-    if (name != "host") request.headers.push_back(fmt::format("{}: {}", name, value));
-  }
+  add(headers);
   request.headers.push_back(
       "Authorization: " +
-      authorization({.path = path_, .query = query, .headers = std::move(headers)}, *credentials,
-                    {.region = s3_->region, .time = time}));
+      authorization(
+          {.method = ask.method, .path = path_, .query = ask.query, .headers = std::move(headers)},
+          *credentials, {.region = s3_->region, .time = time}));
   return request;
 }
 

@@ -14,6 +14,14 @@ struct HttpRequest {
   std::vector<std::string> headers = {};
 };
 
+/// The request for an object, before it is signed.
+struct HttpAsk {
+  std::string_view method = "GET";
+  NamesAndValues query = {};    ///< for S3 only
+  NamesAndValues headers = {};  ///< names in lower case; signed
+  std::string body_sha256{kEmptySha256};
+};
+
 /// The object that a URL names, and the request for it: plain or signed.
 ///
 /// Thread-safety: a value; requests may be made by any thread.
@@ -25,9 +33,10 @@ class UrlTarget {
                      const Environment& environment = &environment_of_process,
                      SharedCredentials* shared = nullptr);
 
-  /// Returns a GET. A request to S3 is signed now, so it must be sent soon. `query` is for S3 only.
-  /// Throws where lent credentials are over and no new ones can be had.
-  HttpRequest get(const NamesAndValues& query = {}) const;
+  /// A request to S3 is signed now, so it must be sent soon. Throws where lent credentials are over
+  /// and no new ones can be had.
+  HttpRequest request(const HttpAsk& ask) const;
+  HttpRequest get(const NamesAndValues& query = {}) const { return request({.query = query}); }
 
   /// Name for messages, without secrets.
   const std::string& name() const { return name_; }

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include <infeed/describe/description.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/snapshot.h>
 #include <infeed/records/example.h>
 #include <infeed/records/record_writer.h>
 
@@ -29,6 +31,8 @@ class DataFiles {
     folder_.write("rows.jsonl",
                   "{\"id\": 1, \"tokens\": [1]}\n{\"id\": 2, \"tokens\": []}\n"
                   "{\"id\": 3, \"tokens\": [3, 4, 5]}\n");
+    folder_.write("short.jsonl", "{\"tokens\": [1]}\n");
+    folder_.write("long.jsonl", "{\"tokens\": [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n");
     const std::vector<std::int64_t> ids = {1, 2, 3, 4, 5};
     const std::string npy = npy_of("<i8", "(5,)", bytes_of(ids));
     folder_.write("ids.npy", npy);
@@ -40,6 +44,7 @@ class DataFiles {
     std::filesystem::create_directories(folder_.path() / "classes" / "dog");
     folder_.write("classes/cat/1.txt", "meow");
     folder_.write("classes/dog/2.txt", "woof");
+    write_snapshot(range(9), {.path = folder_.file("written")});
   }
 
   std::string file(std::string_view name) const { return folder_.file(name); }

@@ -82,7 +82,33 @@ std::vector<std::string> pipelines() {
           R"(, {"stage": "select", "columns": ["tokens"]}]]})",
       R"({"stage": "sample_from_datasets", "inputs": [[)" + range + "], [" + range +
           R"(]], "weights": [0.7, 0.3], "seed": 4})",
+      R"({"stage": "sample_from_datasets", "inputs": [[)" + rows + "], [" + rows +
+          R"(]], "weights": [1, 0], "schedule": [{"draw": 5, "weights": [0.5, 0.5]}],
+             "change": "at_once", "weigh_by": "items", "column": "tokens", "seed": 4})",
+      R"({"stage": "choose_from_datasets", "inputs": [[)" + range + "], [" + range +
+          R"(], [{"stage": "range", "stop": 2}, {"stage": "repeat"}]]})",
+      R"({"stage": "records", "files": "@/*.tfrecord", "url": {"retries": 9, "ca_file": "x"}},
+         {"stage": "leave_out", "rows": [{"file": "@/a.tfrecord", "record": 3}],
+          "instead": {"id": 7, "tokens": [1, 2], "text": "none", "weight": 0.0}},)" +
+          std::string(kParse) + "," + batch,
+      R"({"stage": "npy_columns", "columns": {"x": "@/ids.npy", "y": "@/ids.npy"}},)" + batch,
+      R"({"stage": "read_snapshot", "path": "@/written"}, {"stage": "take", "count": 7})",
+      records + "," + kParse + R"(, {"stage": "window", "size": 3, "shift": 2, "stride": 2})",
+      records + "," + kParse + R"(, {"stage": "enumerate", "start": 5}, )" + batch,
+      rows + R"(, {"stage": "enumerate", "column": "number"})",
+      records + "," + kParse + R"(, {"stage": "bucket_by_sequence_length", "column": "tokens",
+                 "boundaries": [2], "batch_sizes": [3, 2], "padding": -1})",
+      json_lines + R"(, {"stage": "bucket_by_sequence_length", "column": "tokens",
+                 "boundaries": [1, 5], "batch_sizes": [1, 1, 1], "pad_to_boundary": true})",
+      range + R"(, {"stage": "repeat", "count": 2}, {"stage": "unique"})",
+      csv + R"(, {"stage": "repeat", "count": 2}, {"stage": "unique"}, )" + batch,
   };
+}
+
+/// Records, parsed into batches.
+std::string rows() {
+  return R"({"stage": "records", "files": "@/a.tfrecord"}, )" + std::string(kParse) +
+         R"(, {"stage": "batch", "size": 4})";
 }
 
 class Descriptions : public ::testing::Test {
@@ -238,6 +264,30 @@ TEST_F(Descriptions, NameThePlaceOfAMistake) {
       {R"({"stage": "files", "files": "@/*.tfrecord"},
           {"stage": "interleave", "each": [{"stage": 7}]})",
        "$.stages[0] is {\"stage\":7"},
+      {rows() + R"(, {"stage": "window", "size": 2})",
+       "$.stages[3]: window takes single elements, but its input gives batches"},
+      {range + R"(, {"stage": "leave_out", "rows": []})",
+       "$.stages[1]: leave_out: it takes records"},
+      {R"({"stage": "records", "files": "@/a.tfrecord"}, {"stage": "leave_out", "rows": [7]})",
+       "$.stages[1].rows[0] is 7; it must be a record"},
+      {R"({"stage": "records", "files": "@/a.tfrecord"},
+          {"stage": "leave_out", "rows": [["a", 1]], "instead": {"x": [true]}})",
+       "$.stages[1].instead.x is [true]; it must be numbers or texts"},
+      {R"({"stage": "lines", "files": "@/lines.txt", "url": {"retris": 3}})",
+       "$.stages[0].url.retris is no option of reading by URL; did you mean 'retries'?"},
+      {R"({"stage": "lines", "files": "@/lines.txt", "url": {"retries": -3}})",
+       "$.stages[0].url.retries is -3; it must be a whole number of 0 or more"},
+      {R"({"stage": "sample_from_datasets", "weigh_by": "rows", "inputs": [[)" + range + "]]}",
+       "$.stages[0]: sample_from_datasets: elements of the kind 'integer' have no rows"},
+      {R"({"stage": "sample_from_datasets", "column": "x", "inputs": [[)" + range + "]]}",
+       "belong together"},
+      {R"({"stage": "sample_from_datasets", "schedule": [3], "inputs": [[)" + range + "]]}",
+       "$.stages[0].schedule[0] is 3"},
+      {R"({"stage": "choose_from_datasets", "inputs": [[)" + range + "]]}",
+       "$.stages[0]: choose_from_datasets: the last of its inputs gives the choices"},
+      {R"({"stage": "read_snapshot", "path": "@/classes"})", "there is no snapshot here"},
+      {R"({"stage": "npy_columns", "columns": ["x.npy"]})",
+       "it must be files by column, as {\"x\": \"x.npy\"}"},
       {"7", "$.stages[0] is 7"},
       {"", "$.stages is []"},
   };

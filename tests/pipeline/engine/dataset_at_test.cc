@@ -199,6 +199,16 @@ TEST_F(DatasetAt, ThrowsTheErrorOfAStep) {
   EXPECT_EQ(dataset.at(6).element[0], 51);
 }
 
+TEST_F(DatasetAt, SaysWhyARowCantBeTracedWhenTheIteratorIsGone) {
+  const auto found = (range(10) | batch(4)).at(1);
+  ASSERT_EQ(found.rows.size(), 4U);
+  for (const TracedPlace& row : found.rows) {
+    EXPECT_FALSE(row.place);
+    EXPECT_EQ(row.stage, nullptr) << "the label belongs to the iterator";
+    EXPECT_EQ(row.why(), "range makes its elements itself");
+  }
+}
+
 TEST_F(DatasetAt, RowsOfAnIterationNeedItsOption) {
   auto iterator = (range(10) | batch(4)).iterate({.trace = true});
   iterator.next();

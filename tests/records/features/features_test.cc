@@ -1,4 +1,6 @@
+#include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -301,6 +303,35 @@ TEST(Features, CastReadsTextsAmongOthers) {
   wholes[1000] = "12x";
   EXPECT_THAT(message_of(f::Cast{.column = "x", .dtype = DType::int64}, column_of(wholes)),
               HasSubstr("row 1000: '12x' is found"));
+}
+
+TEST(Features, CastReadsPlainDecimalsExactly) {
+  std::mt19937_64 random(test_seed());
+  const auto digits = [&](std::uint64_t count) {
+    std::string text;
+    for (; count > 0; --count) text += static_cast<char>('0' + random() % 10);
+    return text;
+  };
+  std::vector<std::string> texts{"5.", ".5", "-.5", "+1.5", "-0.0", "-0", "16777217.0"};
+  while (texts.size() < 5000) {
+    texts.push_back((random() % 3 == 0 ? "-" : "") + digits(1 + random() % 9));
+    if (random() % 4 != 0) texts.back() += "." + digits(1 + random() % 9);
+  }
+  const auto floats = applied(f::Cast{.column = "x"}, column_of(texts));
+  const auto doubles = applied(f::Cast{.column = "x", .dtype = DType::float64}, column_of(texts));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    SCOPED_TRACE("seed " + std::to_string(test_seed()) + ", text " + texts[i]);
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(floats.values<float>()[i]),
+              std::bit_cast<std::uint32_t>(std::strtof(texts[i].c_str(), nullptr)));
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(doubles.values<double>()[i]),
+              std::bit_cast<std::uint64_t>(std::strtod(texts[i].c_str(), nullptr)));
+  }
+  for (const char* const wrong : {"", "-", ".", "-.", "1.2.3", "1.-2", "--1", "1..2", "1.2x",
+                                  "12345678.1234567:", "1e", "1,5"}) {
+    texts[1] = wrong;
+    EXPECT_THAT(message_of(f::Cast{.column = "x"}, column_of(texts)),
+                HasSubstr("row 1: '" + std::string(wrong) + "' is found"));
+  }
 }
 
 TEST(Features, VocabulariesComeFromFiles) {

@@ -38,8 +38,8 @@ TEST(CommandLine, HelpIsAskedForInEveryUsualWay) {
   const std::string whole = run_infeed({"--help"}).out;
   EXPECT_EQ(run_infeed({"-h"}).out, whole);
   EXPECT_EQ(run_infeed({"help"}).out, whole);
-  for (const char* const name : {"convert", "reshard", "inspect", "verify", "repair", "index",
-                                 "pace", "step", "train", "help"}) {
+  for (const char* const name : {"convert", "reshard", "inspect", "batch", "verify", "repair",
+                                 "index", "pace", "plan", "step", "train", "help"}) {
     SCOPED_TRACE(name);
     EXPECT_THAT(whole, HasSubstr(std::string("\n  ") + name + " "));
     const ProgramResult own = run_infeed({name, "--help"});
@@ -107,10 +107,10 @@ TEST_P(WrongUsageTest, IsOneLineAndStatus2) {
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, WrongUsageTest,
     ::testing::Values(
-        WrongUsage{"Nothing", {}, {"which command?", "convert, reshard, inspect, verify"}},
+        WrongUsage{"Nothing", {}, {"which command?", "convert, reshard, inspect, batch, verify"}},
         WrongUsage{"UnknownCommand",
                    {"trane"},
-                   {"no command 'trane'", "convert, reshard, inspect, verify"}},
+                   {"no command 'trane'", "convert, reshard, inspect, batch, verify"}},
         WrongUsage{"UnknownOption", {"train", "--fast"}, {"infeed train:", "no option --fast;"}},
         WrongUsage{"MistypedCommand", {"trian"}, {"no command 'trian'; did you mean train?"}},
         WrongUsage{"MistypedOption",
@@ -156,9 +156,10 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUsage{"SplitByWithoutAShare",
                    {"convert", "x", "-o", "x", "--split-by", "user"},
                    {"--split-by", "--validation"}},
-        WrongUsage{"HelpForAnUnknownCommand",
-                   {"help", "trane"},
-                   {"infeed help:", "no command 'trane'", "convert, reshard, inspect, verify"}},
+        WrongUsage{
+            "HelpForAnUnknownCommand",
+            {"help", "trane"},
+            {"infeed help:", "no command 'trane'", "convert, reshard, inspect, batch, verify"}},
         WrongUsage{"MissingValue", {"train", "--seed"}, {"--seed"}},
         WrongUsage{"NotANumber", {"train", "--seed", "x"}, {"--seed", "x"}},
         WrongUsage{"OutOfRange", {"train", "--seconds", "0"}, {"--seconds", "0"}},
@@ -185,6 +186,8 @@ TEST(CommandLine, NotANumberIsRefusedAtEveryRealOption) {
       {"pace", "--step-us"},
       {"pace", "--seconds"},
       {"pace", "--source-us"},
+      {"plan", "x", "--step-us"},
+      {"plan", "x", "--duty-cycle"},
       {"step", "--sweep-batch", "--learning-rate"},
       {"step", "--virtual", "10", "--service-us"},
       {"step", "--virtual", "10", "--service-spread"},

@@ -54,11 +54,15 @@ TEST(ProfileText, ListsWhatTheProgramTried) {
   profile.run.tuning = {
       {.at_ns = 1, .text = "  2.0 s  map 2 -> 4: a try; predicted +90 %, under way"},
       {.at_ns = 2, .text = "  2.0 s  map 2 -> 4: a try; predicted +90 %, got +84 %, rolled back"},
-      {.at_ns = 3, .text = "INFEED_TRY: 1 settings were tried"}};
+      {.at_ns = 3, .text = "INFEED_TRY: 1 setting was tried"}};
   EXPECT_THAT(
       joined(text_of(profile)),
       HasSubstr("Tried while it ran\n  2.0 s  map 2 -> 4: a try; predicted +90 %, got +84 %, "
-                "rolled back\n  INFEED_TRY: 1 settings were tried\n"));
+                "rolled back\n  INFEED_TRY: 1 setting was tried\n"));
+  profile.run.tuning.clear();
+  profile.report.program_tries = true;
+  EXPECT_THAT(joined(text_of(profile)),
+              HasSubstr("Tried while it ran\n  nothing: no stage has a setting marked autotune"));
 }
 
 TEST(ProfileText, MarksTheBottleneckAndNoOtherStage) {

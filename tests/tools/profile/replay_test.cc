@@ -8,16 +8,14 @@
 #include <numeric>
 
 #include <infeed/device/cost_model.h>
-#include <infeed/device/virtual_run.h>
 #include <infeed/infeed.h>
-#include <infeed/pipeline/philox.h>
 
 #include "profile/outputs/profile_figures.h"
 #include "profile/outputs/profile_json.h"
 #include "profile/recorded_service.h"
 #include "temporary_folder.h"
 #include "thrown_error.h"
-#include "tools/profile/synthetic_run.h"
+#include "tools/profile/made_recording.h"
 #include "tools/run_program.h"
 
 /// Reads each batch's time out of recordings whose truth is known: they are made by the same
@@ -25,85 +23,14 @@
 namespace infeed::tools {
 namespace {
 
+using test::drawn_times;
+using test::recording_of;
+using test::Truth;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kPsPerUs = 1'000'000;
 constexpr std::int64_t kPsPerMs = 1'000'000'000;
 constexpr std::uint64_t kNsPerMs = 1'000'000;
-
-struct Truth {
-  std::vector<std::int64_t> service_ps;
-  std::int64_t step_ps = 10 * kPsPerMs;
-  std::int32_t depth = 2;  ///< 0: a pipeline without a prefetch
-  std::int64_t steps_per_window = 20;
-};
-
-/// prefetch < batch < map < records, or the same without prefetch: batches of 32, 3200 bytes.
-RecordedRun recording_of(const Truth& truth) {
-  RecordedRun run;
-  run.path = "made.profile";
-  run.has_steps = true;
-  const bool is_ahead = truth.depth > 0;
-  for (const char* const name : {"prefetch", "batch", "map", "records"}) {
-    if (!is_ahead && run.stages.empty() && std::string(name) == "prefetch") continue;
-    const int id = static_cast<int>(run.stages.size());
-    run.stages.push_back({.id = id,
-                          .name = name,
-                          .label = name,
-                          .consumer = id - 1,
-                          .runs_ahead = id == 0 && is_ahead});
-  }
-  const auto count = static_cast<std::int64_t>(truth.service_ps.size());
-  const auto on_step = [&](std::span<const StepEvent> step) {
-    const StepEvent& event = step[0];
-    run.steps.push_back({.number = static_cast<std::uint64_t>(event.step),
-                         .begin_ns = static_cast<std::uint64_t>(event.begin_ps / 1000),
-                         .infeed_wait_ns = static_cast<std::uint64_t>(event.infeed_wait_ps / 1000),
-                         .compute_ns = static_cast<std::uint64_t>(event.compute_ps / 1000)});
-    const bool is_last = event.step + 1 == count;
-    if ((event.step + 1) % truth.steps_per_window != 0 && !is_last) return;
-    const auto first =
-        static_cast<std::size_t>(event.step / truth.steps_per_window * truth.steps_per_window);
-    const auto end = static_cast<std::size_t>(event.step + 1);
-    const std::uint64_t begin_ns =
-        run.windows.empty() ? 0 : run.windows.back().begin_ns + run.windows.back().length_ns;
-    RecordedWindow window{.begin_ns = begin_ns,
-                          .length_ns = static_cast<std::uint64_t>(event.end_ps() / 1000) - begin_ns,
-                          .elements = end - first,
-                          .cores = 4};
-    std::int64_t work_ps = 0;
-    for (std::size_t i = first; i < end; ++i) work_ps += truth.service_ps[i];
-    for (const RecordedStage& stage : run.stages) {
-      const bool is_map = stage.name == "map";
-      const bool makes_examples = is_map || stage.name == "records";
-      window.stages.push_back(
-          {.stage = stage.id,
-           .elements = window.elements * (makes_examples ? 32 : 1),
-           .bytes = window.elements * 3200,
-           .cpu_ns = is_map ? static_cast<std::uint64_t>(work_ps / 1000) : 0,
-           .queue_elements_max = static_cast<std::uint64_t>(stage.runs_ahead ? truth.depth : 0)});
-    }
-    run.windows.push_back(std::move(window));
-  };
-  run_virtual(Slice::parse("v3-8"), ServiceTimes::in_order(truth.service_ps),
-              {.batches = {{.step = {.compute_ps = truth.step_ps}}},
-               .steps = count,
-               .queue_depth = truth.depth,
-               .on_step = on_step});
-  return run;
-}
-
-std::vector<std::int64_t> drawn_times(std::size_t count, std::int64_t least_ps,
-                                      std::int64_t most_ps) {
-  Philox words(7, 0);
-  std::vector<std::int64_t> times;
-  for (std::size_t i = 0; i < count; ++i) {
-    times.push_back(least_ps + static_cast<std::int64_t>(words()) % (most_ps - least_ps) /
-                                   kPsPerUs * kPsPerUs);
-  }
-  return times;
-}
 
 double mean(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());

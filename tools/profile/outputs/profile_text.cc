@@ -293,6 +293,13 @@ class TextReport {
       if (!std::exchange(has_title, true)) title("Tried while it ran");
       add_wrapped(std::string_view(line.text).substr(line.text.find_first_not_of(' ')), 2);
     }
+    if (has_title || !report_.program_tries) return;
+    title("Tried while it ran");
+    add_wrapped(
+        "nothing: no stage has a setting marked autotune, or the program ended before its tuner "
+        "had "
+        "settled. That takes up to 10 s, and each try 3 s; let it run for a minute",
+        2);
   }
 
   void replays() {

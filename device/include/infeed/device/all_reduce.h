@@ -13,6 +13,8 @@ namespace infeed {
 
 /// Adds elements [begin, end) of all replicas' buffers into replicas[0]; the others hold partial
 /// sums afterwards. Several threads may reduce different ranges: every element has its own tree.
+/// Null: the replica is already in the partial sum of one before it, which is a whole branch of the
+/// tree.
 void tree_reduce(std::span<float* const> replicas, std::int64_t begin, std::int64_t end);
 
 }  // namespace infeed

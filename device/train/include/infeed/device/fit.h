@@ -45,10 +45,12 @@
 /// Errors: exceptions of the dataset, unchanged; invalid_argument, with step and replica, for NaN
 /// or infinity in the data or the loss and for exceptions of the function; resource_exhausted, with
 /// the largest tensors, when the slice's memory can't hold a step (hbm_need.h); failed_precondition
-/// when a checkpoint doesn't fit; data_loss when it is damaged. The steps before stay done.
+/// when a checkpoint doesn't fit, or ranks differ; data_loss when it is damaged; unavailable when a
+/// rank is lost. The steps before stay done.
 /// Thread-safety: only one fit() of a scope at a time.
 namespace infeed {
 
+class Communicator;
 class DistributedDataset;
 class Strategy;
 
@@ -63,7 +65,14 @@ struct Training {
 
 /// The number of this process among several hosts. Callbacks of the chief run on host 0 alone.
 struct Worker {
-  std::int32_t index = 0;
+  std::int32_t index = 0;  ///< fit() takes the communicator's, if there is one
+  /// The ranks that train together, owned by the caller; null: this process trains alone. Each calls
+  /// fit() with the same arguments and the same data. A rank runs its part of the replicas on its
+  /// rows of each batch, and all get the weights of one process, bit for bit. A checkpoint doesn't
+  /// hold the number of ranks. All stop behind the same step: when one is asked to stop, fails, or
+  /// is lost. In the last two cases the chief's on_cancelled() saves the last whole step, and fit()
+  /// throws with the number of that rank. Synchronised replicas are refused.
+  Communicator* communicator = nullptr;
   bool is_chief() const { return index == 0; }
 };
 

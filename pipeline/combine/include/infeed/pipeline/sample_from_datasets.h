@@ -77,8 +77,8 @@ struct CountElements {};
 ///
 /// Then a dataset that is ahead of its share by more than its last element waits, and the others are
 /// drawn by their weights. So at any place in the stream no dataset is ahead by more than two of its
-/// elements. An error counts as much as the element before. A resume makes all elements before it
-/// again, since their sizes decide. Where all elements have one size, as the batches of pack(),
+/// elements. An error counts as much as the element before. A resume makes the elements since
+/// the last bookmark again, since their sizes decide. Where all elements have one size, as the batches of pack(),
 /// weights without sizes give the same shares, and inputs are passed over.
 ///
 /// Draw k is a function of (seed, k): the k-th 64 bits of Philox. If the drawn dataset has ended,

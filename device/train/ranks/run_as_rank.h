@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+
+#include "infeed/device/fit.h"
+#include "train/ranks/training_ranks.h"
+
+namespace infeed::detail {
+
+/// A training as run_as_rank() sees it.
+struct RankedRun {
+  std::function<FitResult()> run = {};
+  /// Lets the chief's callbacks save the last whole step; does nothing if there is none yet.
+  std::function<void()> save = {};
+};
+
+/// Runs this rank's part of a training. An error of this rank ends the others, and theirs ends this
+/// one; the chief then saves. A launcher gives a rank about a second between SIGTERM and the end. So
+/// the chief also saves when it was told to stop and still waits for a rank, which may never answer.
+FitResult run_as_rank(TrainingRanks& ranks, const std::stop_token& stop, const RankedRun& training);
+
+}  // namespace infeed::detail

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+
+#include <infeed/describe/elements.h>
+
+namespace infeed::describe {
+
+/// Returns the elements as rows of columns, for stages that work on single rows: records are parsed
+/// (256 at once) as parse() said; numbers, texts and records become rows of one column, "value".
+/// Throws invalid_argument that names the stage if they are batches, or samples of tar files.
+Elements rows_of(const Elements& input, std::string_view stage);
+
+}  // namespace infeed::describe

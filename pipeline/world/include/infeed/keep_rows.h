@@ -1,0 +1,159 @@
+#pragma once
+
+#include <atomic>
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <infeed/communicator.h>
+#include <infeed/error.h>
+#include <infeed/pipeline/parse_columns.h>
+#include <infeed/replace_errors.h>
+
+/// Why: parse_columns leaves a failed row out of its batch. Where several hosts share the batches,
+/// that host then has a row less than the others expect, and later rows may move. Here a bad record
+/// keeps its row: zeros, with `valid` 0. So positions, steps and resumes depend on the data alone.
+///
+///     auto kept = std::make_shared<infeed::KeptRows>(column_schema);
+///     auto batches = infeed::records("train-*.tfrecord") | infeed::share_of(world)
+///                  | infeed::keep_rows(kept, 128, {.parallelism = infeed::autotune});
+///     for (const infeed::ColumnBatch& batch : batches.iterate()) {
+///       kept->take(batch);                                   // notes the bad rows among those used
+///       use(batch.column("image"), batch.column("valid"));   // as weights
+///     }
+///     const auto bad = infeed::merged(*ranks, kept->taken());  // equal at any number of hosts
+///
+/// Two columns are added to the schema's: `valid`, uint8, 1 for a good row, and `bad_row`, int64, the
+/// bad row's number at this host, which take() reads; 0 for a good one. A column with a default has
+/// that instead of zeros, a ragged or padded one no items.
+namespace infeed {
+
+/// A record whose row is invalid, and why.
+struct BadRow {
+  std::string file = {};
+  std::uint64_t record = 0;  ///< 0 where it isn't known
+  std::uint64_t offset = 0;
+  std::string reason = {};  ///< "data_loss: record is cut ..."
+
+  friend auto operator<=>(const BadRow&, const BadRow&) = default;
+};
+
+struct KeepRowsOptions {
+  std::string valid = "valid";     ///< name of the column that says which rows are good
+  std::string number = "bad_row";  ///< name of the column that take() reads
+  /// If so many records have failed and none was good, the schema is wrong, not the data: further
+  /// ones are errors.
+  std::uint64_t only_bad_max = 100;
+};
+
+/// The bad rows of this host. Thread-safety: any threads.
+class KeptRows {
+ public:
+  /// Throws Error(invalid_argument) if no row can stand for a bad record: a column from a feature
+  /// list, or cut by a partition, needs a default. Or if the schema has columns of these names.
+  explicit KeptRows(const ColumnSchema& schema, KeepRowsOptions options = {});
+
+  /// The schema with the two columns.
+  const ColumnSchema& schema() const { return schema_; }
+  /// Notes a bad record, and returns the bytes of the Example that stands for it.
+  std::string replace(const Error& error);
+  /// Returns the bytes of an Example whose row is invalid and stands for no record.
+  std::string padding() const { return example_of(kNoRecord); }
+  /// Notes that a record was good.
+  void note_good() { has_good_.store(true, std::memory_order_relaxed); }
+
+  /// Notes the bad rows of a batch that the training has used. Rows that are only read ahead don't
+  /// count, since how many they are depends on time. Returns how many there are in the batch.
+  std::size_t take(const ColumnBatch& batch);
+  /// The bad rows of all batches that were taken, sorted, each record once.
+  std::vector<BadRow> taken() const;
+
+ private:
+  /// The number of a row that stands for no record.
+  static constexpr std::int64_t kNoRecord = -1;
+
+  std::string example_of(std::int64_t number) const;
+
+  const KeepRowsOptions options_;
+  ColumnSchema schema_;
+  std::vector<ColumnType> columns_;  ///< those without a default, for example_of()
+  mutable std::mutex mutex_;
+  std::vector<BadRow> all_;  ///< by their numbers, from 1
+  std::set<BadRow> taken_;
+  std::atomic<bool> has_good_ = false;
+};
+
+/// Returns a record whose row is invalid, to fill a last batch up by whole_batches() (share.h). It
+/// stands for no data, so it is in no list of bad rows.
+Record padding_record(const KeptRows& kept);
+
+/// Returns the bad rows of all ranks, sorted, each record once: the chief logs them at a checkpoint.
+std::vector<BadRow> merged(Communicator& communicator, const std::vector<BadRow>& taken);
+
+/// Writes and reads lists of bad rows, a line each, to keep them beside a checkpoint. Throws
+/// Error(invalid_argument) that names the bad line.
+std::string to_text(const std::vector<BadRow>& rows);
+std::vector<BadRow> bad_rows_from_text(std::string_view text);
+
+/// parse_columns() that keeps the rows of bad records: those that don't parse, and the one that
+/// stands for damage in its file. `size` and the options are those of parse_columns().
+inline auto keep_rows(std::shared_ptr<KeptRows> kept, std::int64_t size,
+                      BatchIntoOptions options = {});
+
+// Only the library reads what follows.
+namespace detail {
+
+/// A ColumnParser that parses a replacement where a record fails.
+class KeepingParser {
+ public:
+  explicit KeepingParser(std::shared_ptr<KeptRows> kept)
+      : KeepingParser(kept, ColumnParser(kept->schema())) {}
+
+  ExpectedFeatures expected() const { return parser_.expected(); }
+  KeepingParser with_pool(TensorPool pool) const {
+    return {kept_, parser_.with_pool(std::move(pool))};
+  }
+  bool has_fixed_rows() const { return parser_.has_fixed_rows(); }
+  std::size_t row_bytes_min() const { return parser_.row_bytes_min(); }
+  ColumnRows begin(std::size_t rows_max) const { return parser_.begin(rows_max); }
+  ColumnBatch finish(ColumnRows&& rows, std::size_t row_count) const {
+    return parser_.finish(std::move(rows), row_count);
+  }
+  void parse_row(std::string_view example, const Record* place, std::size_t row,
+                 ColumnRows& rows) const;
+
+ private:
+  KeepingParser(std::shared_ptr<KeptRows> kept, ColumnParser parser)
+      : kept_(std::move(kept)), parser_(std::move(parser)) {}
+
+  std::shared_ptr<KeptRows> kept_;
+  ColumnParser parser_;
+};
+
+struct KeepRowsFactory {
+  using ComposesAsStage = void;
+  std::shared_ptr<KeptRows> kept;
+  std::int64_t size;
+  BatchIntoOptions options;
+
+  Dataset<ColumnBatch> operator()(const Dataset<Record>& input) const {
+    return input | replace_errors([kept = kept](const Error& error, std::uint64_t) {
+             return Record(kept->replace(error));
+           }) |
+           parse_columns(KeepingParser(kept), size, options);
+  }
+};
+
+}  // namespace detail
+
+inline auto keep_rows(std::shared_ptr<KeptRows> kept, std::int64_t size, BatchIntoOptions options) {
+  return detail::KeepRowsFactory{std::move(kept), size, options};
+}
+
+}  // namespace infeed

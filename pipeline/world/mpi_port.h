@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <infeed/error.h>
+
+#include "world/mpi/mpi_functions.h"
+
+namespace infeed::detail {
+
+/// The plug-in's functions with errors as exceptions, and sends that own their bytes.
+///
+/// Thread-safety: none; MPI takes one call at a time, so MpiCommunicator locks.
+class MpiPort {
+ public:
+  explicit MpiPort(const InfeedMpiFunctions& functions) : functions_(functions) {
+    check(functions.start(&rank_, &size_));
+  }
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  std::string version() const { return functions_.version(); }
+
+  struct Request {
+    int other;        ///< the rank at the other end
+    bool is_receive;  ///< false: it sends
+    std::size_t size;
+    void* handle = nullptr;
+  };
+  Request begin_send(int channel, int to, int tag, std::span<const std::byte> bytes) {
+    Request request{to, false, bytes.size()};
+    check(functions_.send(channel, to, tag, bytes.data(), bytes.size(), &request.handle));
+    return request;
+  }
+  Request begin_receive(int channel, int from, int tag, std::span<std::byte> bytes) {
+    Request request{from, true, bytes.size()};
+    check(functions_.receive(channel, from, tag, bytes.data(), bytes.size(), &request.handle));
+    return request;
+  }
+  /// Returns true if the request is done and gone. Throws if another number of bytes came.
+  bool test(Request& request) {
+    int is_done = 0;
+    std::size_t size = 0;
+    check(functions_.test(&request.handle, &is_done, &size));
+    if (is_done == 0) return false;
+    if (request.is_receive && size != request.size) throw other_size(request, size);
+    return true;
+  }
+
+  /// Sends a copy of the bytes; clean_up() forgets it once it is done.
+  void send(int channel, int to, int tag, std::vector<std::byte> bytes) {
+    Sent& sent = sent_.emplace_back(Sent{std::move(bytes), {}});
+    try {
+      sent.request = begin_send(channel, to, tag, sent.bytes);
+    } catch (...) {
+      sent_.pop_back();
+      throw;
+    }
+  }
+  void clean_up() {
+    sent_.remove_if([this](Sent& sent) { return test(sent.request); });
+  }
+  bool has_unsent() const { return !sent_.empty(); }
+
+  struct Arrived {
+    int from = 0;
+    int tag = 0;
+    std::vector<std::byte> bytes = {};
+  };
+  /// Begins to receive the next message of a channel, if there is one. The bytes are there once the
+  /// request is done, and may not move before.
+  std::optional<Request> begin_receive_any(int channel, Arrived& arrived) {
+    int is_there = 0;
+    std::size_t size = 0;
+    check(functions_.probe(channel, &is_there, &arrived.from, &arrived.tag, &size));
+    if (is_there == 0) return std::nullopt;
+    arrived.bytes.resize(size);
+    return begin_receive(channel, arrived.from, arrived.tag, arrived.bytes);
+  }
+
+  void finish() { check(functions_.finish()); }
+  void abort() { functions_.abort(1); }
+
+ private:
+  struct Sent {
+    std::vector<std::byte> bytes;
+    Request request;
+  };
+
+  static void check(const char* failure) {
+    if (failure != nullptr) throw Error(ErrorCode::unavailable, std::string("MPI: ") + failure);
+  }
+  Error other_size(const Request& request, std::size_t size) const;
+
+  const InfeedMpiFunctions& functions_;
+  int rank_ = 0;
+  int size_ = 1;
+  std::list<Sent> sent_;
+};
+
+}  // namespace infeed::detail

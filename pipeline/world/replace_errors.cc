@@ -1,0 +1,71 @@
+#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/stage.h>
+#include <infeed/replace_errors.h>
+
+namespace infeed::detail {
+namespace {
+
+class ReplaceErrorsStage final : public Stage {
+ public:
+  ReplaceErrorsStage(const StageContext& context, const MakeReplacement& make,
+                     const UnshardedPositions& positions, std::unique_ptr<Stage> input)
+      : Stage(context),
+        make_(make),
+        positions_(context.in_this_run(positions)),
+        input_(std::move(input)) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const Pull pulled = input_->pull(out, want);
+    if (!out.has_error()) return pulled;
+    const ErrorPointer error = out.take_error();
+    try {
+      make_(out.back(), *error, positions_.of(position() + out.size()));
+      out.grow(1);
+    } catch (...) {
+      out.set_error(current_error());
+    }
+    return pulled;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    return input_->skip(count, known);
+  }
+  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
+
+ private:
+  const MakeReplacement& make_;
+  const UnshardedPositions positions_;
+  const std::unique_ptr<Stage> input_;
+};
+
+class ReplaceErrorsNode final : public Node {
+ public:
+  ReplaceErrorsNode(MakeReplacement make, NodePointer input)
+      : Node("replace_errors", input->type(), {input}), make_(std::move(make)) {}
+
+  Cardinality cardinality() const override { return input().cardinality(); }
+  std::optional<std::uint64_t> input_taken(std::uint64_t given) const override { return given; }
+  bool needs_bookmark(Known) const override { return false; }
+  StreamPlace input_resumed(std::size_t, const ResumedStage& stage) const override {
+    return stage.place;
+  }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<ReplaceErrorsStage>(context, make_, input().unsharded_positions(),
+                                                input().open(context));
+  }
+
+ private:
+  const MakeReplacement make_;
+};
+
+}  // namespace
+
+NodePointer make_replace_errors(MakeReplacement make, NodePointer input) {
+  return std::make_shared<ReplaceErrorsNode>(std::move(make), std::move(input));
+}
+
+}  // namespace infeed::detail

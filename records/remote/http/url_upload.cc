@@ -1,0 +1,259 @@
+#include "infeed/records/url_upload.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <fmt/format.h>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "infeed/records/file.h"
+#include "infeed/records/files.h"
+#include "remote/aws/xml.h"
+#include "remote/http/answer.h"
+#include "remote/http/curl_request.h"
+#include "remote/http/http_failure.h"
+#include "remote/http/url_target.h"
+
+namespace infeed {
+namespace {
+
+using detail::HttpAsk;
+using detail::HttpFailure;
+
+constexpr std::uint64_t kPartsMax = 10'000;
+constexpr std::size_t kAnswerBytesMax = std::size_t{1} << 20;
+constexpr long kPreconditionFailed = 412;
+constexpr long kConflict = 409;
+
+struct Answer {
+  long status = 0;
+  std::string text = {};
+  std::string etag = {};
+};
+
+std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* text) {
+  auto& received = *static_cast<std::string*>(text);
+  if (received.size() + unit * count > kAnswerBytesMax) return 0;
+  try {
+    received.append(bytes, unit * count);
+  } catch (const std::exception&) {  // must not pass through libcurl
+    return 0;
+  }
+  return unit * count;
+}
+
+int has_to_stop(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::stop_token*>(stop)->stop_requested() ? 1 : 0;
+}
+
+/// Waits, but for a stop.
+void pause(std::chrono::milliseconds time, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stop, time, [] { return false; });
+}
+
+/// One object and the requests that change it.
+class Object {
+ public:
+  Object(const std::string& url, const UploadOptions& options)
+      : options_(options),
+        target_(url, &detail::environment_of_process, options.url.credentials.get()) {
+    detail::start_curl();
+  }
+
+  bool has_parts() const { return target_.is_s3(); }
+
+  /// Returns the answer with one of the wanted statuses, after as many tries as the options allow.
+  Answer ask(const HttpAsk& wanted, std::string_view body, long also_wanted = 0) const {
+    auto delay = options_.url.retry_delay;
+    for (unsigned tries = 0;; ++tries) {
+      Answer answer;
+      const std::optional<HttpFailure> failure = try_once(wanted, body, also_wanted, answer);
+      if (!failure) return answer;
+      if (options_.url.stop.stop_requested()) {
+        throw Error(ErrorCode::cancelled, "stopped while it was uploaded").at_file(target_.name());
+      }
+      if (!failure->may_pass || tries >= options_.url.retries) {
+        throw Error(failure->code, failure->message).at_file(target_.name());
+      }
+      pause(std::max(failure->pause.value_or(delay), delay / 2), options_.url.stop);
+      delay = std::min(2 * delay, options_.url.retry_delay_max);
+    }
+  }
+
+  void put(std::string_view bytes) const {
+    ask({.method = "PUT", .headers = condition(), .body_sha256 = sum_of(bytes)}, bytes);
+  }
+  /// Only if there is no such object, where that was asked for.
+  detail::NamesAndValues condition() const {
+    if (!options_.refuse_existing) return {};
+    return {{"if-none-match", "*"}};
+  }
+  std::string sum_of(std::string_view bytes) const {
+    return target_.is_s3() ? detail::sha256_text(bytes) : std::string();
+  }
+  const std::string& name() const { return target_.name(); }
+
+ private:
+  void prepare(detail::CurlRequest& curl, const HttpAsk& wanted, std::string_view body,
+               std::string& text) const {
+    const detail::HttpRequest request = target_.request(wanted);
+    for (const std::string& header : request.headers) curl.add_header(header);
+    curl.set(CURLOPT_URL, request.url.c_str());
+    curl.set(CURLOPT_PATH_AS_IS, 1L);
+    curl.set(CURLOPT_CUSTOMREQUEST, std::string(wanted.method).c_str());
+    if (wanted.method != "DELETE") {
+      curl.add_header("Content-Type: application/octet-stream");
+      curl.add_header("Expect:");  // the body follows at once
+      curl.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+      curl.set(CURLOPT_POSTFIELDS, body.data() == nullptr ? "" : body.data());
+    }
+    curl.set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+    if (!target_.is_s3()) curl.set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+    curl.set(CURLOPT_WRITEFUNCTION, &receive);
+    curl.set(CURLOPT_WRITEDATA, static_cast<void*>(&text));
+    curl.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.url.connect_timeout.count()));
+    const auto stall = std::chrono::ceil<std::chrono::seconds>(options_.url.stall_timeout);
+    curl.set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl.set(CURLOPT_LOW_SPEED_TIME, std::max(static_cast<long>(stall.count()), 1L));
+    curl.set(CURLOPT_NOPROGRESS, 0L);
+    curl.set(CURLOPT_XFERINFOFUNCTION, &has_to_stop);
+    curl.set(CURLOPT_XFERINFODATA, const_cast<void*>(static_cast<const void*>(&options_.url.stop)));
+    curl.set_ca_file(options_.url.ca_file);
+  }
+
+  /// Returns the reason if the answer is no wanted one.
+  std::optional<HttpFailure> try_once(const HttpAsk& wanted, std::string_view body,
+                                      long also_wanted, Answer& answer) const {
+    detail::CurlRequest curl;
+    prepare(curl, wanted, body, answer.text);
+    const CURLcode code = ::curl_easy_perform(curl.easy());
+    if (code != CURLE_OK) return detail::failure_of_transport(target_, code, curl.detail());
+    const detail::AnswerHead head = detail::AnswerHead::of(curl.easy());
+    answer.status = head.status;
+    answer.etag = head.etag;
+    if (answer.status == also_wanted) return std::nullopt;
+    if (answer.status >= 200 && answer.status < 300) {
+      // The end of an upload in parts may fail after its status was sent.
+      if (answer.text.find("<Error>") == std::string::npos) return std::nullopt;
+      return HttpFailure{ErrorCode::unavailable,
+                         fmt::format("the store could not put the parts together ({})",
+                                     detail::xml_text(answer.text, "Code").value_or("no reason")),
+                         true};
+    }
+    if (answer.status == kPreconditionFailed) {
+      return HttpFailure{ErrorCode::already_exists, "the object is there already (412)"};
+    }
+    HttpFailure failure = detail::failure_of_answer(target_, {.status = head.status,
+                                                              .body = answer.text,
+                                                              .bucket_region = head.bucket_region,
+                                                              .retry_after = head.retry_after});
+    if (answer.status == kConflict) failure.may_pass = true;  // another writer at this moment
+    if (failure.code == ErrorCode::permission_denied) {
+      failure.message += "; to write it needs s3:PutObject and s3:AbortMultipartUpload";
+    }
+    return failure;
+  }
+
+  const UploadOptions& options_;
+  const detail::UrlTarget target_;
+};
+
+/// An upload in parts, given up unless it is completed.
+class PartsUpload {
+ public:
+  PartsUpload(const Object& object, std::string url, UploadOptions options)
+      : object_(object), url_(std::move(url)), options_(std::move(options)) {
+    const Answer begun = object_.ask({.method = "POST", .query = {{"uploads", ""}}}, {});
+    id_ = detail::xml_text(begun.text, "UploadId").value_or("");
+    if (!id_.empty()) return;
+    throw Error(ErrorCode::failed_precondition,
+                "the store begins no upload in parts as S3 does; check AWS_ENDPOINT_URL")
+        .at_file(object_.name());
+  }
+  PartsUpload(const PartsUpload&) = delete;
+  PartsUpload& operator=(const PartsUpload&) = delete;
+  ~PartsUpload() {
+    if (id_.empty()) return;
+    options_.url.stop = {};  // parts cost money until they are given up
+    options_.url.retries = std::min(options_.url.retries, 2U);
+    try {
+      Object(url_, options_).ask({.method = "DELETE", .query = {{"uploadId", id_}}}, {}, 404);
+    } catch (const std::exception&) {  // the store gives them up by its own rules
+    }
+  }
+
+  void add(std::string_view bytes) {
+    const Answer answer = object_.ask(
+        {.method = "PUT",
+         .query = {{"partNumber", std::to_string(etags_.size() + 1)}, {"uploadId", id_}},
+         .body_sha256 = object_.sum_of(bytes)},
+        bytes);
+    etags_.push_back(answer.etag);
+  }
+  void complete() {
+    std::string list = "<CompleteMultipartUpload>";
+    for (std::size_t i = 0; i < etags_.size(); ++i) {
+      list +=
+          fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", i + 1, etags_[i]);
+    }
+    list += "</CompleteMultipartUpload>";
+    object_.ask({.method = "POST",
+                 .query = {{"uploadId", id_}},
+                 .headers = object_.condition(),
+                 .body_sha256 = object_.sum_of(list)},
+                list);
+    id_.clear();
+  }
+
+ private:
+  const Object& object_;
+  const std::string url_;
+  UploadOptions options_;
+  std::string id_;
+  std::vector<std::string> etags_;
+};
+
+}  // namespace
+
+void upload_file(const std::string& file, const std::string& url, const UploadOptions& options) {
+  const Object object(url, options);
+  const File in = File::open_to_read(file);
+  const std::uint64_t size = in.size_bytes().value_or(0);
+  const std::uint64_t part = std::max<std::uint64_t>(
+      {options.part_bytes, (size + kPartsMax - 1) / kPartsMax, std::uint64_t{1}});
+  const bool is_whole = size <= part || !object.has_parts();
+  std::vector<char> bytes(static_cast<std::size_t>(is_whole ? size : part));
+  const auto read = [&](std::uint64_t offset) {
+    const std::size_t wanted = static_cast<std::size_t>(
+        std::min<std::uint64_t>(bytes.size(), size - std::min(size, offset)));
+    if (in.read_at(offset, std::span(bytes).first(wanted)) == wanted && in.size_bytes() == size) {
+      return std::string_view(bytes.data(), wanted);
+    }
+    throw Error(ErrorCode::data_loss, "the file changed while it was uploaded").at_file(file);
+  };
+  if (is_whole) return object.put(read(0));
+  PartsUpload upload(object, url, options);
+  for (std::uint64_t offset = 0; offset < size; offset += part) upload.add(read(offset));
+  upload.complete();
+}
+
+void upload_text(std::string_view text, const std::string& url, const UploadOptions& options) {
+  Object(url, options).put(text);
+}
+
+void remove_object(const std::string& url, const UploadOptions& options) {
+  Object(url, options).ask({.method = "DELETE"}, {}, 404);
+}
+
+}  // namespace infeed

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <exception>
+#include <fmt/format.h>
+#include <functional>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <infeed/feed.h>
+
+#include "world/local_world.h"
+
+namespace infeed::test {
+
+using Batches = Dataset<ColumnBatch>;
+
+/// Takes the rest of an iterator or a Feeder, at most `most` steps: a line for each batch or error.
+template <class Source>
+std::vector<std::string> take_rest(Source& source, std::uint64_t most = ~std::uint64_t{0}) {
+  std::vector<std::string> lines;
+  while (lines.size() < most) {
+    try {
+      const std::optional<ColumnBatch> batch = source.next();
+      if (!batch) break;
+      lines.push_back(fmt::format("{} rows {:016x}", batch->rows(), batch->hash()));
+    } catch (const Error& error) {
+      if (error.is_terminal()) throw;
+      lines.push_back(error.what());
+    }
+  }
+  return lines;
+}
+
+/// A rank whose messages go through a function, which may forward them, keep them or throw.
+class WatchedRank final : public Communicator {
+ public:
+  using Forward = std::function<void()>;
+  using OnSend = std::function<void(int tag, const Forward& forward)>;
+
+  WatchedRank(Communicator& rank, OnSend on_send) : rank_(rank), on_send_(std::move(on_send)) {}
+
+  World world() const override { return rank_.world(); }
+  void exchange(std::span<const std::span<const std::byte>> outgoing,
+                std::span<const std::span<std::byte>> incoming, std::string_view purpose) override {
+    rank_.exchange(outgoing, incoming, purpose);
+  }
+  [[noreturn]] void abort(std::string_view reason) override {
+    rank_.abort(reason);
+    std::terminate();
+  }
+  void send(int rank, int tag, std::span<const std::byte> bytes) override {
+    const std::vector<std::byte> copy(bytes.begin(), bytes.end());
+    on_send_(tag, [this, rank, tag, copy] { rank_.send(rank, tag, copy); });
+  }
+  std::optional<Message> receive_any(std::chrono::nanoseconds limit) override {
+    return rank_.receive_any(limit);
+  }
+
+ private:
+  Communicator& rank_;
+  const OnSend on_send_;
+};
+
+/// One trainer, rank 0, and workers as threads. Each rank describes its own dataset, as processes do.
+struct FedJob {
+  int workers = 2;
+  std::function<Batches()> pipeline;
+  FeedOptions options = {};
+  /// The fate of a worker's messages; empty: all of them arrive.
+  std::function<WatchedRank::OnSend(int rank)> on_send = {};
+  IterateOptions iterate = {};
+
+  /// Runs the trainer with its Feeder, and returns the text of each rank's exception.
+  std::vector<std::string> run(const std::function<void(Feeder&)>& train) const {
+    LocalWorld world(1 + workers);
+    return world.run([&](Communicator& rank) {
+      if (rank.world().rank == 0) {
+        trainer(rank, train);
+      } else {
+        worker(rank);
+      }
+    });
+  }
+
+ private:
+  void trainer(Communicator& rank, const std::function<void(Feeder&)>& train) const {
+    FeedOptions asked = options;
+    for (int i = 1; i <= workers; ++i) asked.workers.push_back(i);
+    // Also if the trainer fails, or the workers' threads would never end.
+    const std::shared_ptr<void> dismissed(nullptr,
+                                          [&](void*) { dismiss_workers(rank, asked.workers); });
+    Feeder feeder(rank, asked);
+    train(feeder);
+  }
+
+  void worker(Communicator& rank) const {
+    const auto open = [this](const World&, const std::string&) { return pipeline(); };
+    const ServeOptions serve{
+        .trainers = {0}, .iterate = iterate, .sign_of_life = std::chrono::milliseconds(20)};
+    const WatchedRank::OnSend watch = on_send ? on_send(rank.world().rank) : WatchedRank::OnSend();
+    if (!watch) {
+      serve_steps(rank, open, serve);
+      return;
+    }
+    WatchedRank watched(rank, watch);
+    serve_steps(watched, open, serve);
+  }
+};
+
+}  // namespace infeed::test

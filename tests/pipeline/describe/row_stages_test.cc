@@ -1,0 +1,180 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pipeline/describe/data_files.h"
+#include "thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// The stages of the table that work on single rows of columns.
+class RowStages : public ::testing::Test {
+ protected:
+  std::vector<ColumnBatch> batches(const std::string& stages) const {
+    return described(files_.with_folder(stages)).elements().batches("test").collect();
+  }
+  template <class T>
+  std::vector<T> elements(const std::string& stages) const {
+    return std::get<Dataset<T>>(described(files_.with_folder(stages)).elements().dataset).collect();
+  }
+  /// Returns a column of each batch.
+  template <class T>
+  std::vector<std::vector<T>> values(const std::string& stages, const char* column) const {
+    std::vector<std::vector<T>> all;
+    for (const ColumnBatch& batch : batches(stages)) {
+      const auto of = batch.column(column).values<T>();
+      all.emplace_back(of.begin(), of.end());
+    }
+    return all;
+  }
+
+  const DataFiles files_;
+  const std::string records_ =
+      R"({"stage": "records", "files": "@/*.tfrecord"}, )" + std::string(kParse);
+  const std::string rows_ = R"({"stage": "json_lines", "files": ["@/rows.jsonl"], "columns": [
+      {"name": "id", "dtype": "int64"}, {"name": "tokens", "kind": "ragged", "dtype": "int32"}]})";
+};
+
+TEST_F(RowStages, WindowsOverlapAndGetShorter) {
+  using Values = std::vector<std::vector<std::int64_t>>;
+  EXPECT_EQ(
+      values<std::int64_t>(
+          R"({"stage": "range", "stop": 7}, {"stage": "window", "size": 3, "shift": 2})", "value"),
+      (Values{{0, 1, 2}, {2, 3, 4}, {4, 5, 6}, {6}}));
+  EXPECT_EQ(values<std::int64_t>(records_ + R"(, {"stage": "window", "size": 2, "shift": 20,
+                                                  "stride": 3, "drop_remainder": true})",
+                                 "id"),
+            (Values{{0, 3}, {20, 23}}));
+}
+
+TEST_F(RowStages, EnumerateNumbersRowsOrBatches) {
+  using Values = std::vector<std::vector<std::int64_t>>;
+  const std::string enumerate = R"(, {"stage": "enumerate", "start": 5})";
+  const std::string batch = R"(, {"stage": "batch", "size": 2})";
+  EXPECT_EQ(values<std::int64_t>(rows_ + enumerate + batch, "index"), (Values{{5, 6}, {7}}));
+  EXPECT_EQ(values<std::int64_t>(rows_ + batch + enumerate, "index"), (Values{{5, 5}, {6}}));
+  EXPECT_THAT(
+      error_of([&] { batches(rows_ + R"(, {"stage": "enumerate", "column": "id"})"); }).message(),
+      HasSubstr("column 'id' is asked for twice"));
+}
+
+TEST_F(RowStages, UniqueComparesContent) {
+  EXPECT_THAT(elements<std::int64_t>(R"({"stage": "range", "stop": 3}, {"stage": "repeat",
+                                         "count": 2}, {"stage": "unique"})"),
+              ElementsAre(0, 1, 2));
+  const std::vector<Record> lines = elements<Record>(
+      R"({"stage": "lines", "files": ["@/lines.txt", "@/lines.txt"]}, {"stage": "unique"})");
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[4].bytes(), "five");
+  EXPECT_EQ(batches(rows_ + R"(, {"stage": "repeat", "count": 3}, {"stage": "unique"})").size(),
+            3u);
+  EXPECT_THAT(error_of([&] {
+                described(files_.with_folder(
+                    R"({"stage": "folder", "folder": "@/classes"}, {"stage": "unique"})"));
+              }).message(),
+              HasSubstr("aren't compared"));
+}
+
+TEST_F(RowStages, BucketsHoldRowsOfLikeLength) {
+  // Record i has i % 4 tokens.
+  const std::string bucket = R"(, {"stage": "bucket_by_sequence_length", "column": "tokens",
+                                   "boundaries": [1, 3], "batch_sizes": [2, 4, 3])";
+  std::size_t rows = 0;
+  for (const ColumnBatch& batch : batches(records_ + bucket + R"(, "padding": -1})")) {
+    const Column& tokens = batch.column("tokens");
+    const Column& ids = batch.column("id");
+    ASSERT_EQ(tokens.kind(), Column::Kind::padded);
+    rows += static_cast<std::size_t>(batch.rows());
+    std::int64_t longest = 0;
+    const auto bucket_of = [](std::int64_t length) { return length < 1 ? 0 : length < 3 ? 1 : 2; };
+    for (std::size_t i = 0; i < tokens.lengths().size(); ++i) {
+      const std::int64_t id = ids.values<std::int64_t>()[i];
+      ASSERT_EQ(tokens.lengths()[i], id % 4);
+      ASSERT_EQ(bucket_of(id % 4), bucket_of(tokens.lengths()[0])) << "rows of another length";
+      longest = std::max(longest, id % 4);
+      for (std::int64_t at = 0; at < tokens.width(); ++at) {
+        EXPECT_EQ(tokens.values<std::int32_t>()[i * tokens.width() + at], at < id % 4 ? id : -1);
+      }
+    }
+    EXPECT_EQ(tokens.width(), longest);
+  }
+  EXPECT_EQ(rows, 33u);
+  const auto ragged = batches(records_ + bucket + R"(, "padded": false, "drop_remainder": true})");
+  for (const ColumnBatch& batch : ragged) {
+    EXPECT_EQ(batch.column("tokens").kind(), Column::Kind::ragged);
+    EXPECT_TRUE(batch.rows() == 2 || batch.rows() == 4 || batch.rows() == 3);
+  }
+}
+
+TEST_F(RowStages, BucketsPadToTheirBoundary) {
+  const std::string bucket = R"(, {"stage": "bucket_by_sequence_length", "column": "tokens",
+                                   "boundaries": [2, 6], "batch_sizes": [1, 1, 1],
+                                   "pad_to_boundary": true})";
+  const auto all = batches(rows_ + bucket);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].column("tokens").width(), 1);
+  EXPECT_EQ(all[2].column("tokens").width(), 5);
+  EXPECT_EQ(all[2].column("tokens").lengths()[0], 3);
+  EXPECT_THAT(error_of([&] {
+                batches(rows_ + R"(, {"stage": "bucket_by_sequence_length", "column": "id",
+                                      "boundaries": [2], "batch_sizes": [1, 1]})");
+              }).message(),
+              HasSubstr("the column 'id' is dense; its rows must be sequences or texts"));
+  EXPECT_THAT(error_of([&] {
+                batches(rows_ + R"(, {"stage": "bucket_by_sequence_length", "column": "tokens",
+                                      "boundaries": [2], "batch_sizes": [1, 1], "padding": 0.5})");
+              }).message(),
+              HasSubstr("0.5"));
+}
+
+TEST_F(RowStages, RecordsAreLeftOutInTheirPlace) {
+  const std::string out = R"({"stage": "records", "files": "@/*.tfrecord"},
+      {"stage": "leave_out", "rows": [["@/b.tfrecord", 1], {"file": "@/a.tfrecord", "record": 2}],
+       "instead": {"id": -1, "tokens": []}}, )";
+  const auto ids =
+      values<std::int64_t>(out + std::string(kParse) + R"(, {"stage": "batch", "size": 33})", "id");
+  ASSERT_EQ(ids.size(), 1u);
+  for (std::int64_t i = 0; i < 33; ++i) {
+    EXPECT_EQ(ids[0][static_cast<std::size_t>(i)], i == 2 || i == 21 ? -1 : i);
+  }
+  const std::vector<Record> lines = elements<Record>(
+      R"({"stage": "lines", "files": "@/lines.txt"},
+         {"stage": "leave_out", "rows": [["@/lines.txt", 0]], "instead": "gone"})");
+  EXPECT_EQ(lines[0].bytes(), "gone");
+  EXPECT_EQ(lines[1].bytes(), "two");
+}
+
+TEST_F(RowStages, ChoicesAndSizesMixPipelines) {
+  EXPECT_THAT(elements<std::int64_t>(
+                  R"({"stage": "choose_from_datasets", "inputs": [
+                      [{"stage": "range", "start": 0, "stop": 9}],
+                      [{"stage": "range", "start": 10, "stop": 19}],
+                      [{"stage": "range", "start": 1, "stop": -1, "step": -1}, {"stage": "repeat",
+                        "count": 2}]]})"),
+              ElementsAre(10, 0, 11, 1));
+  // Documents of one token beside documents of nine: equal shares of tokens are 9 to 1 of rows.
+  const std::string mix = R"({"stage": "sample_from_datasets", "seed": 1, "weigh_by": "items",
+      "column": "tokens", "stop_on_empty_dataset": true, "inputs": [
+      [{"stage": "json_lines", "files": "@/short.jsonl", "columns": [
+         {"name": "tokens", "kind": "ragged", "dtype": "int32"}]}, {"stage": "repeat"}],
+      [{"stage": "json_lines", "files": "@/long.jsonl", "columns": [
+         {"name": "tokens", "kind": "ragged", "dtype": "int32"}]}, {"stage": "repeat"}]]},
+      {"stage": "take", "count": 1000})";
+  std::size_t long_rows = 0;
+  for (const ColumnBatch& row : batches(mix)) long_rows += row.column("tokens").row_splits()[1] > 1;
+  EXPECT_NEAR(static_cast<double>(long_rows), 100, 2);
+}
+
+TEST_F(RowStages, SnapshotsKnowTheirType) {
+  EXPECT_THAT(elements<std::int64_t>(R"({"stage": "read_snapshot", "path": "@/written"})"),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8));
+  const std::string rows = records_ + R"(, {"stage": "batch", "size": 20})";
+  const auto written = batches(rows + R"(, {"stage": "snapshot", "path": "@/of_batches"})");
+  EXPECT_EQ(batches(R"({"stage": "read_snapshot", "path": "@/of_batches"})"), written);
+}
+
+}  // namespace
+}  // namespace infeed::test

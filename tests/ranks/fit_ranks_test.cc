@@ -1,0 +1,381 @@
+#include <fmt/format.h>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <thread>
+
+#include <infeed/error.h>
+
+#include "device/error_message.h"
+#include "device/train/small_training.h"
+#include "temporary_folder.h"
+#include "test_seed.h"
+#include "world/local_world.h"
+
+namespace infeed {
+namespace {
+
+using test::LocalWorld;
+using test::PlannedFailure;
+
+constexpr std::int64_t kEpochs = 2;
+constexpr std::int64_t kStepsAnEpoch = 17;
+constexpr std::int64_t kSteps = kEpochs * kStepsAnEpoch;
+constexpr int kRanksMax = 4;
+
+/// Shuffles, maps at random, and gives batches that eight replicas share unevenly; the last one of
+/// an epoch leaves some without rows.
+Dataset<ColumnBatch> batches(std::uint64_t seed = 3) {
+  struct Row {
+    std::array<float, 8> image;
+    std::int64_t label;
+  };
+  const ColumnBatch all = points(197);
+  const auto features = all.column("image");
+  const auto labels = all.column("label");
+  return range(197) | shuffle({.buffer = 50, .seed = seed}) |
+         map(
+             [features, labels](std::int64_t row, Rng& rng) {
+               Row made{};
+               const float gain = rng.chance(0.5F) ? 1.0F : 1.1F;
+               for (std::size_t i = 0; i < 8; ++i) {
+                 made.image[i] =
+                     gain * features.values<float>()[static_cast<std::size_t>(row) * 8 + i];
+               }
+               made.label = labels.values<std::int64_t>()[static_cast<std::size_t>(row)];
+               return made;
+             },
+             {.seed = 5}) |
+         batch(12) | map([](const Batch<Row>& rows) {
+           return as_columns(rows, {"image", "label"});
+         });
+}
+
+struct RankRun {
+  std::optional<FitResult> result;
+  std::vector<std::vector<float>> weights;
+};
+
+/// One rank's part of a training: dropout, running statistics, gradients of several batches,
+/// validation, saving.
+struct RankTraining {
+  std::string folder = {};  ///< for checkpoints; empty: none
+  std::int64_t every_steps = 0;
+  std::int64_t stop_at = 0;  ///< step behind which a rank is asked to stop
+  int stopped_rank = 0;
+  std::vector<std::shared_ptr<Callback>> callbacks = {};
+  std::uint64_t seed = 9;
+  std::uint64_t order_seed = 3;
+  std::uint64_t model_seed = 7;
+  std::function<void(int rank, std::int64_t step)> on_step = {};
+
+  RankRun run(Communicator* communicator) const {
+    const int rank = communicator == nullptr ? 0 : communicator->world().rank;
+    SmallTraining small(0.2, model_seed);
+    std::stop_source source;
+    FitOptions options{.epochs = kEpochs,
+                       .batches_per_update = 4,
+                       .clip_norm = 0.5,
+                       .seed = seed,
+                       .validation = from_columns(points(40, 2), 13),
+                       .resume_from = folder,
+                       .callbacks = callbacks,
+                       .worker = {.communicator = communicator},
+                       .threads = 1,
+                       .iterate = {.order_hash = true},
+                       .stop = source.get_token(),
+                       .on_step = [&](std::int64_t step, const Metrics&) {
+                         if (step == stop_at && rank == stopped_rank) source.request_stop();
+                         if (on_step) on_step(rank, step);
+                       }};
+    if (!folder.empty()) {
+      options.callbacks.push_back(std::make_shared<SaveCheckpoints>(
+          SaveCheckpointsOptions{.folder = folder,
+                                 .every_steps = every_steps,
+                                 .save = {.keep = 1, .durability = Durability::leave_to_system}}));
+    }
+    RankRun done;
+    done.result = fit(small.training(), Slice::parse("v3-8"), batches(order_seed), options);
+    done.weights = small.weights();
+    return done;
+  }
+};
+
+struct WorldRun {
+  std::vector<RankRun> ranks;
+  std::vector<std::string> errors;
+};
+
+WorldRun run_ranks(int ranks, const RankTraining& training,
+                   std::vector<PlannedFailure> failures = {}) {
+  WorldRun run;
+  run.ranks.resize(static_cast<std::size_t>(ranks));
+  LocalWorld world(ranks, std::move(failures));
+  run.errors = world.run([&](Communicator& communicator) {
+    run.ranks[static_cast<std::size_t>(communicator.world().rank)] = training.run(&communicator);
+  });
+  return run;
+}
+
+void expect_same(const RankRun& found, const RankRun& expected) {
+  ASSERT_TRUE(found.result.has_value());
+  EXPECT_EQ(found.weights, expected.weights);
+  EXPECT_EQ(found.result->steps, expected.result->steps);
+  EXPECT_EQ(found.result->order_hash, expected.result->order_hash);
+  EXPECT_EQ(found.result->epochs, expected.result->epochs);
+}
+
+TEST(FitRanks, GiveTheWeightsOfOneProcess) {
+  const RankRun expected = RankTraining{}.run(nullptr);
+  ASSERT_EQ(expected.result->steps, kSteps);
+  ASSERT_NE(expected.result->order_hash, 0U);
+  for (const int ranks : {1, 2, 3, 4, 8}) {
+    SCOPED_TRACE(fmt::format("{} ranks", ranks));
+    const WorldRun run = run_ranks(ranks, {});
+    for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
+      ASSERT_EQ(run.errors[rank], "");
+      expect_same(run.ranks[rank], expected);
+    }
+    // The chief keeps the slice's account.
+    EXPECT_EQ(run.ranks[0].result->simulated.steps, expected.result->simulated.steps);
+  }
+}
+
+TEST(FitRanks, StoppedAtDrawnStepsAndResumedOnOtherNumbersTheyGiveTheSame) {
+  const std::uint64_t seed = test::test_seed();
+  SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", seed));
+  std::mt19937_64 random(seed);
+  const RankRun expected = RankTraining{}.run(nullptr);
+  for (int turn = 0; turn < 6; ++turn) {
+    const TemporaryFolder folder;
+    std::int64_t step = 0;
+    for (int begun = 0; step < kSteps; ++begun) {
+      const int ranks = 1 + static_cast<int>(random() % kRanksMax);
+      RankTraining training{.folder = folder.path()};
+      training.stop_at = step + 1 + static_cast<std::int64_t>(random() % 16);
+      training.stopped_rank = static_cast<int>(random() % static_cast<std::uint64_t>(ranks));
+      // Other weights than the checkpoint's, which come from it.
+      training.model_seed = begun == 0 ? 7 : 7 + random() % 100;
+      SCOPED_TRACE(fmt::format("turn {}: {} ranks from step {} to {}, stopped at rank {}", turn,
+                               ranks, step, training.stop_at, training.stopped_rank));
+      const WorldRun run = run_ranks(ranks, training);
+      for (const std::string& error : run.errors) ASSERT_EQ(error, "");
+      const FitResult& chief = *run.ranks[0].result;
+      EXPECT_EQ(chief.resumed_at, step);
+      step = std::min(training.stop_at, kSteps);
+      for (const RankRun& rank : run.ranks) ASSERT_EQ(rank.result->steps, step);
+      if (chief.end == RunEnd::cancelled) continue;
+      for (const RankRun& rank : run.ranks) expect_same(rank, expected);
+      break;
+    }
+  }
+}
+
+TEST(FitRanks, ALostRankIsNamedAndTheLastWholeStepIsSaved) {
+  const std::uint64_t seed = test::test_seed();
+  SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", seed));
+  std::mt19937_64 random(seed);
+  const RankRun expected = RankTraining{}.run(nullptr);
+  for (int turn = 0; turn < 8; ++turn) {
+    const TemporaryFolder folder;
+    const int ranks = 2 + static_cast<int>(random() % 3);
+    const int lost = 1 + static_cast<int>(random() % static_cast<std::uint64_t>(ranks - 1));
+    const auto kind = random() % 2 == 0 ? PlannedFailure::dies : PlannedFailure::falls_silent;
+    const std::uint64_t call = 30 + random() % 120;
+    SCOPED_TRACE(fmt::format("turn {}: rank {} of {} is lost at call {}", turn, lost, ranks, call));
+    std::int64_t done = 0;
+    RankTraining training{.folder = folder.path()};
+    training.on_step = [&](int rank, std::int64_t step) {
+      if (rank == 0) done = step;
+    };
+    const WorldRun run =
+        run_ranks(ranks, training, {{.rank = lost, .kind = kind, .at_call = call}});
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (rank == lost) continue;
+      EXPECT_THAT(run.errors[static_cast<std::size_t>(rank)],
+                  testing::HasSubstr(fmt::format("rank {} has not answered", lost)));
+    }
+    ASSERT_GT(done, 0);
+    ASSERT_LT(done, kSteps);
+    // It goes on behind the last whole step, on another number of ranks.
+    const WorldRun resumed = run_ranks(ranks == 3 ? 4 : 3, {.folder = folder.path()});
+    for (const std::string& error : resumed.errors) ASSERT_EQ(error, "");
+    EXPECT_EQ(resumed.ranks[0].result->resumed_at, done);
+    for (const RankRun& rank : resumed.ranks) expect_same(rank, expected);
+  }
+}
+
+/// Notes by which threads it is told to save.
+class SavingThreads : public Callback {
+ public:
+  std::string_view name() const override { return "saving_threads"; }
+  void on_cancelled(FitControl&) override {
+    threads.push_back(std::this_thread::get_id());
+    if (threads.size() == 1) saved.set_value();
+  }
+
+  std::vector<std::thread::id> threads;
+  std::promise<void> saved;
+};
+
+/// A launcher that finds a rank dead gives the others a second to end.
+TEST(FitRanks, AChiefThatIsToldToStopSavesWhileItWaitsForASilentRank) {
+  constexpr std::int64_t kStep = 6;
+  const TemporaryFolder folder;
+  const auto saving = std::make_shared<SavingThreads>();
+  std::thread::id chief;
+  RankTraining training{.folder = folder.path(), .stop_at = kStep, .stopped_rank = 0};
+  training.callbacks = {saving};
+  training.on_step = [&](int rank, std::int64_t step) {
+    if (rank == 0) chief = std::this_thread::get_id();
+    if (rank == 2 && step == kStep) saving->saved.get_future().wait();
+  };
+  const WorldRun run = run_ranks(3, training);
+  for (const std::string& error : run.errors) ASSERT_EQ(error, "");
+  ASSERT_EQ(saving->threads.size(), 2U);
+  EXPECT_NE(saving->threads[0], chief);  // rank 2 was silent
+  EXPECT_EQ(saving->threads[1], chief);
+  const WorldRun resumed = run_ranks(2, {.folder = folder.path()});
+  const RankRun expected = RankTraining{}.run(nullptr);
+  EXPECT_EQ(resumed.ranks[0].result->resumed_at, kStep);
+  for (const RankRun& rank : resumed.ranks) expect_same(rank, expected);
+}
+
+TEST(FitRanks, AnErrorOfOneRankEndsAll) {
+  const TemporaryFolder folder;
+  RankTraining training{.folder = folder.path()};
+  training.on_step = [](int rank, std::int64_t step) {
+    if (rank == 1 && step == 5) throw Error(ErrorCode::data_loss, "the disk of this host is bad");
+  };
+  const WorldRun run = run_ranks(3, training);
+  EXPECT_EQ(run.errors[1], "data_loss: the disk of this host is bad");
+  for (const std::size_t rank : {0U, 2U}) {
+    EXPECT_EQ(run.errors[rank], "data_loss: rank 1 failed: the disk of this host is bad");
+  }
+  EXPECT_EQ(latest_training_checkpoint(folder.path()), folder.file("step-0000000005"));
+}
+
+TEST(FitRanks, AnErrorOfTheChiefEndsAll) {
+  RankTraining training;
+  training.on_step = [](int rank, std::int64_t step) {
+    if (rank == 0 && step == kStepsAnEpoch) throw std::runtime_error("no more");
+  };
+  const WorldRun run = run_ranks(2, training);
+  EXPECT_EQ(run.errors[0], "no more");
+  EXPECT_EQ(run.errors[1], "user_function: rank 0 failed: no more");
+}
+
+/// Callbacks of the chief that steer the training.
+TEST(FitRanks, TheChiefsCallbacksSteerAll) {
+  const auto steered = [] {
+    RankTraining training;
+    training.callbacks = {
+        std::make_shared<EpochRate>([](std::int64_t epoch) { return epoch == 0 ? 1.0 : 0.25; })};
+    return training;
+  };
+  const RankRun expected = steered().run(nullptr);
+  WorldRun run;
+  run.ranks.resize(3);
+  LocalWorld world(3);
+  const auto errors = world.run([&](Communicator& ranks) {
+    run.ranks[static_cast<std::size_t>(ranks.world().rank)] = steered().run(&ranks);
+  });
+  for (const std::string& error : errors) ASSERT_EQ(error, "");
+  for (const RankRun& rank : run.ranks) EXPECT_EQ(rank.weights, expected.weights);
+  EXPECT_NE(expected.weights, RankTraining{}.run(nullptr).weights);
+}
+
+/// Ends the training at a step, or behind an epoch.
+class EndAt : public Callback {
+ public:
+  EndAt(std::int64_t step, std::int64_t epoch) : step_(step), epoch_(epoch) {}
+  std::string_view name() const override { return "end_at"; }
+  void on_execution_end(FitControl& fit, const StepLogs& logs) override {
+    if (logs.step == step_) fit.stop_training("enough steps");
+  }
+  void on_epoch_end(FitControl& fit, const EpochLogs& logs) override {
+    if (logs.epoch == epoch_) fit.stop_training("enough epochs");
+  }
+
+ private:
+  const std::int64_t step_;
+  const std::int64_t epoch_;
+};
+
+TEST(FitRanks, TheChiefsCallbackEndsAll) {
+  struct Case {
+    std::int64_t step;
+    std::int64_t epoch;
+  };
+  // In an epoch, at its last step, behind it, behind the last one.
+  for (const Case at : {Case{5, -1}, Case{kStepsAnEpoch, -1}, Case{-1, 0}, Case{-1, kEpochs - 1}}) {
+    SCOPED_TRACE(fmt::format("step {}, epoch {}", at.step, at.epoch));
+    const auto ended = [&](Communicator* ranks) {
+      RankTraining training;
+      training.callbacks = {std::make_shared<EndAt>(at.step, at.epoch)};
+      return training.run(ranks);
+    };
+    const RankRun expected = ended(nullptr);
+    LocalWorld world(3);
+    std::vector<RankRun> found(3);
+    const auto errors = world.run([&](Communicator& ranks) {
+      found[static_cast<std::size_t>(ranks.world().rank)] = ended(&ranks);
+    });
+    for (const std::string& error : errors) ASSERT_EQ(error, "");
+    for (const RankRun& rank : found) expect_same(rank, expected);
+  }
+}
+
+TEST(FitRanks, RanksThatDifferAreRefusedByName) {
+  const auto errors_of = [](const std::function<void(RankTraining&)>& change) {
+    LocalWorld world(3);
+    return world.run([&](Communicator& ranks) {
+      RankTraining training;
+      if (ranks.world().rank == 2) change(training);
+      training.run(&ranks);
+    });
+  };
+  for (const std::string& error : errors_of([](RankTraining& of) { of.seed = 10; })) {
+    EXPECT_THAT(error, testing::HasSubstr("failed_precondition: the ranks differ in 'options of "
+                                          "fit()': rank 2 has"));
+  }
+  for (const std::string& error : errors_of([](RankTraining& of) { of.order_seed = 4; })) {
+    EXPECT_THAT(error, testing::HasSubstr("the ranks differ in 'data and pipeline': rank 2 has"));
+  }
+  for (const std::string& error : errors_of([](RankTraining& of) { of.model_seed = 8; })) {
+    EXPECT_THAT(error, testing::HasSubstr("the ranks differ in 'variables': rank 2 has"));
+  }
+  const TemporaryFolder folder;
+  run_ranks(2, {.folder = folder.path(), .stop_at = 4});
+  for (const std::string& error : errors_of([&](RankTraining& of) { of.folder = folder.path(); })) {
+    EXPECT_THAT(error,
+                testing::HasSubstr("the ranks differ in 'step to go on from': rank 2 has '4'"));
+  }
+}
+
+TEST(FitRanks, MoreRanksThanReplicasAreRefused) {
+  const WorldRun run = run_ranks(9, {});
+  for (const std::string& error : run.errors) {
+    EXPECT_EQ(error,
+              "invalid_argument: 9 ranks for the 8 replicas of the slice: a rank would have none; "
+              "start as many ranks as there are replicas, or fewer, or take a larger slice");
+  }
+}
+
+TEST(FitRanks, SynchronisedReplicasAreRefused) {
+  LocalWorld world(2);
+  const auto errors = world.run([](Communicator& ranks) {
+    SmallTraining small;
+    fit(small.training(), Slice::parse("v3-8"), from_columns(points(32), 16),
+        {.synchronised = true, .worker = {.communicator = &ranks}});
+  });
+  for (const std::string& error : errors) {
+    EXPECT_THAT(error, testing::HasSubstr("synchronised replicas on 2 ranks"));
+  }
+}
+
+}  // namespace
+}  // namespace infeed

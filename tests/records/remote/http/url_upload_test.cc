@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/file.h>
+#include <infeed/records/url_upload.h>
+
+#include "records/remote/aws/s3_environment.h"
+#include "records/remote/http/http_server.h"
+#include "records/remote/http/memory_store.h"
+#include "records/remote/http/quick_retries.h"
+#include "remote/aws/sigv4.h"
+#include "temporary_folder.h"
+#include "thrown_error.h"
+
+/// Files that go into an object store, whole or not at all.
+namespace infeed {
+namespace {
+
+using test::error_of;
+using test::HttpReply;
+using test::HttpRequestSeen;
+using test::HttpServer;
+using test::MemoryStore;
+using test::quick_retries;
+using test::S3Environment;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string numbered_bytes(std::size_t size) {
+  std::string bytes;
+  while (bytes.size() < size) bytes += fmt::format("{} ", bytes.size());
+  bytes.resize(size);
+  return bytes;
+}
+
+class UrlUpload : public ::testing::Test {
+ protected:
+  UrlUpload()
+      : server_([this](const HttpRequestSeen& request) {
+          if (trouble) {
+            if (auto reply = trouble(request)) return *reply;
+          }
+          return store_.answer(request);
+        }),
+        environment_(server_.url("")) {
+    write_whole(file_, bytes_);
+  }
+  UploadOptions options(bool refuse_existing = false) const {
+    return {.url = quick_retries(), .part_bytes = 1'000, .refuse_existing = refuse_existing};
+  }
+  std::size_t count(const std::string& method) const {
+    const auto seen = server_.seen();
+    return static_cast<std::size_t>(
+        std::count_if(seen.begin(), seen.end(),
+                      [&](const HttpRequestSeen& request) { return request.method == method; }));
+  }
+
+  const TemporaryFolder folder_;
+  const std::string file_ = folder_.file("data");
+  const std::string bytes_ = numbered_bytes(4'500);
+  MemoryStore store_;
+  std::function<std::optional<HttpReply>(const HttpRequestSeen&)> trouble;
+  HttpServer server_;
+  S3Environment environment_;
+};
+
+TEST_F(UrlUpload, TakesASmallFileInOneRequestAndALargeOneInParts) {
+  upload_file(file_, "s3://bucket/a b/small", {.url = quick_retries()});
+  EXPECT_EQ(store_.objects["/bucket/a%20b/small"], bytes_);
+  EXPECT_EQ(server_.requests(), 1);
+  const HttpRequestSeen put = server_.seen().front();
+  EXPECT_EQ(put.header("x-amz-content-sha256"), detail::sha256_text(bytes_));
+  EXPECT_THAT(put.header("authorization"), HasSubstr("AKIDTEST"));
+
+  upload_file(file_, "s3://bucket/large", options());
+  EXPECT_EQ(store_.objects["/bucket/large"], bytes_);
+  EXPECT_EQ(count("PUT"), 1 + 5);
+  EXPECT_TRUE(store_.uploads.empty());
+
+  write_whole(file_, "");
+  upload_file(file_, "s3://bucket/empty", options());
+  EXPECT_EQ(store_.objects.count("/bucket/empty"), 1);
+  EXPECT_EQ(store_.objects["/bucket/empty"], "");
+}
+
+TEST_F(UrlUpload, AWebServerGetsOnePut) {
+  upload_file(file_, server_.url("/files/data"), options());
+  EXPECT_EQ(store_.objects["/files/data"], bytes_);
+  EXPECT_EQ(server_.requests(), 1);
+  EXPECT_EQ(server_.seen().front().header("authorization"), "");
+}
+
+/// Trouble that passes is met by trying the one request again, at each of them.
+TEST_F(UrlUpload, EveryRequestIsTriedAgain) {
+  upload_file(file_, "s3://bucket/data", options());
+  const std::size_t requests = server_.requests();
+  ASSERT_EQ(requests, 7);
+  for (const HttpReply& bad : {HttpReply{.status = 503}, HttpReply{.body = "half", .cut_after = 2},
+                               HttpReply{.body = "<Error><Code>InternalError</Code></Error>"}}) {
+    for (std::size_t struck = 0; struck < requests; ++struck) {
+      SCOPED_TRACE(fmt::format("{} at request {}", bad.status, struck));
+      store_.objects.clear();
+      const std::size_t before = server_.requests();
+      trouble = [&](const HttpRequestSeen& request) -> std::optional<HttpReply> {
+        if (request.number != before + struck) return std::nullopt;
+        return bad;
+      };
+      upload_file(file_, "s3://bucket/data", options());
+      EXPECT_EQ(store_.objects["/bucket/data"], bytes_);
+      EXPECT_EQ(server_.requests(), before + requests + 1);
+    }
+  }
+  EXPECT_TRUE(store_.uploads.empty());
+}
+
+TEST_F(UrlUpload, AFailedUploadLeavesNothing) {
+  trouble = [](const HttpRequestSeen& request) -> std::optional<HttpReply> {
+    if (request.path.find("partNumber=3") == std::string::npos) return std::nullopt;
+    return HttpReply{.status = 403, .body = "<Error><Code>AccessDenied</Code></Error>"};
+  };
+  const Error denied = error_of([&] { upload_file(file_, "s3://bucket/data", options()); });
+  EXPECT_EQ(denied.code(), ErrorCode::permission_denied);
+  EXPECT_THAT(denied.what(), AllOf(HasSubstr("s3://bucket/data"), HasSubstr("AccessDenied"),
+                                   HasSubstr("s3:PutObject")));
+  trouble = [](const HttpRequestSeen& request) -> std::optional<HttpReply> {
+    if (request.method != "PUT") return std::nullopt;
+    return HttpReply{.status = 503};
+  };
+  const Error over = error_of([&] { upload_file(file_, "s3://bucket/data", options()); });
+  EXPECT_EQ(over.code(), ErrorCode::unavailable);
+  EXPECT_TRUE(store_.objects.empty());
+  EXPECT_TRUE(store_.uploads.empty()) << "parts cost money until they are given up";
+}
+
+TEST_F(UrlUpload, RefusesAnObjectThatIsThere) {
+  for (const std::size_t part_bytes : {std::size_t{10'000}, std::size_t{1'000}}) {
+    UploadOptions refusing = options(true);
+    refusing.part_bytes = part_bytes;
+    store_.objects.clear();
+    upload_file(file_, "s3://bucket/data", refusing);
+    EXPECT_EQ(store_.objects["/bucket/data"], bytes_);
+    write_whole(file_, numbered_bytes(4'000));
+    EXPECT_EQ(error_of([&] { upload_file(file_, "s3://bucket/data", refusing); }).code(),
+              ErrorCode::already_exists);
+    EXPECT_EQ(store_.objects["/bucket/data"], bytes_);
+    write_whole(file_, bytes_);
+  }
+  EXPECT_EQ(error_of([&] { upload_text("other", "s3://bucket/data", options(true)); }).code(),
+            ErrorCode::already_exists);
+  upload_text("other", "s3://bucket/data", options());
+  EXPECT_EQ(store_.objects["/bucket/data"], "other");
+  remove_object("s3://bucket/data", options());
+  remove_object("s3://bucket/data", options());
+  EXPECT_TRUE(store_.objects.empty());
+}
+
+TEST_F(UrlUpload, EndsWithAStop) {
+  std::stop_source stop;
+  trouble = [&](const HttpRequestSeen& request) -> std::optional<HttpReply> {
+    if (request.path.find("partNumber=2") == std::string::npos) return std::nullopt;
+    stop.request_stop();
+    return HttpReply{.status = 503};
+  };
+  UploadOptions stopping = options();
+  stopping.url.stop = stop.get_token();
+  stopping.url.retry_delay = std::chrono::hours(1);
+  EXPECT_EQ(error_of([&] { upload_file(file_, "s3://bucket/data", stopping); }).code(),
+            ErrorCode::cancelled);
+  EXPECT_TRUE(store_.objects.empty());
+}
+
+TEST_F(UrlUpload, NamesWhatCannotBeSent) {
+  EXPECT_EQ(
+      error_of([&] { upload_file(folder_.file("none"), "s3://bucket/data", options()); }).code(),
+      ErrorCode::not_found);
+  EXPECT_EQ(error_of([&] { upload_file(file_, "ftp://host/data", options()); }).code(),
+            ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace infeed

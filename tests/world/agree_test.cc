@@ -1,0 +1,160 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/agree.h>
+#include <infeed/keep_rows.h>
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/records/example.h>
+#include <infeed/share.h>
+
+#include "thrown_error.h"
+#include "world/local_world.h"
+
+namespace infeed::test {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// Describes a host's part of a stream with that seed.
+Dataset<Batch<std::int64_t>> part_of(const World& world, std::uint64_t seed) {
+  return range(1000) | shuffle({.buffer = 100, .seed = seed}) | share_of(world) |
+         batch(host_rows_max(world, 32)) | host_batches(world, 32);
+}
+
+TEST(Agree, RanksOfOneJobHaveTheSameFacts) {
+  for (int size = 1; size <= 5; ++size) {
+    LocalWorld world(size);
+    const auto errors = world.run([](Communicator& ranks) {
+      auto iterator = part_of(ranks.world(), 7).iterate();
+      agree(ranks, "the start", facts_of(iterator.checkpoint(), ranks.world()));
+      iterator.next();
+      agree(ranks, "step 1", facts_of(iterator.checkpoint(), ranks.world()));
+    });
+    EXPECT_THAT(errors, Each(IsEmpty())) << size;
+  }
+}
+
+TEST(Agree, NamesTheRankWithAnotherSeedWorldOrPosition) {
+  LocalWorld world(4);
+  const auto seeds = world.run([](Communicator& ranks) {
+    auto iterator = part_of(ranks.world(), ranks.world().rank == 2 ? 8 : 7).iterate();
+    agree(ranks, "the start", facts_of(iterator.checkpoint(), ranks.world()));
+  });
+  EXPECT_THAT(seeds, Each(AllOf(HasSubstr("failed_precondition"), HasSubstr("differ at the start"),
+                                HasSubstr("pipeline: rank 2 has"), HasSubstr("seed2=8"),
+                                HasSubstr("rank 0 has"))));
+  const auto worlds = world.run([](Communicator& ranks) {
+    World own = ranks.world();
+    if (own.rank == 3) own.size = 5;
+    const auto checkpoint = part_of(own, 7).iterate().checkpoint();
+    agree(ranks, "the start", facts_of(checkpoint, own));
+  });
+  EXPECT_THAT(worlds, Each(HasSubstr("pipeline: rank 3 has")));
+  const auto positions = LocalWorld(2).run([](Communicator& ranks) {
+    auto iterator = part_of(ranks.world(), 7).iterate();
+    if (ranks.world().rank == 1) iterator.next();
+    agree(ranks, "step 9", facts_of(iterator.checkpoint(), ranks.world()));
+  });
+  EXPECT_THAT(positions, Each(HasSubstr("position: rank 1 has '1', rank 0 has '0'")));
+}
+
+TEST(Agree, SaysWhichFactARankLacks) {
+  const auto errors = LocalWorld(2).run([](Communicator& ranks) {
+    std::vector<JobFact> facts{{"seed", "1"}};
+    if (ranks.world().rank == 1) facts.push_back({"files", "7: with a colon"});
+    agree(ranks, "the start", facts);
+  });
+  EXPECT_THAT(errors,
+              Each(HasSubstr("files: rank 1 has '7: with a colon', rank 0 has '(nothing)'")));
+}
+
+TEST(CrossCheck, FindsTheRankThatReadsOtherData) {
+  const auto hash_at = [](int reader, const World& world) {
+    // Rank 1 reads a copy of the data in which something differs.
+    return std::uint64_t{100} + static_cast<std::uint64_t>(world.rank) + (reader == 1 ? 1000 : 0);
+  };
+  const auto errors = LocalWorld(3).run([&](Communicator& ranks) {
+    cross_check(ranks, 5, [&](const World& world) { return hash_at(0, world); });
+    cross_check(ranks, 6, [&](const World& world) { return hash_at(ranks.world().rank, world); });
+  });
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("cross-check of step 6"), HasSubstr("rank 1 made"),
+                                 HasSubstr("where rank 0 makes"), HasSubstr("other data"))));
+}
+
+TEST(KeptRowsTest, ManyKindsOfColumnsHaveARowForABadRecord) {
+  const ColumnSchema schema = ColumnSchema()
+                                  .column("image", DType::uint8, {2, 3})
+                                  .column("label", DType::int64)
+                                  .column("weights", DType::float32, {4})
+                                  .column("half", DType::bfloat16)
+                                  .column("flag", DType::uint8)
+                                  .ragged("tokens", DType::int32)
+                                  .ragged("pixels", DType::uint8)
+                                  .padded("ids", DType::int32, 5)
+                                  .bytes("text")
+                                  .ragged_bytes("tags");
+  const auto kept = std::make_shared<KeptRows>(schema);
+  ExampleBuilder good;
+  good.integers("label", 7).bytes("text", "hello").integers("flag", 1);
+  good.bytes("image", "abcdef").floats("weights", std::vector<float>{1, 2, 3, 4}).floats("half", 1);
+  good.integers("tokens", std::vector<std::int64_t>{1, 2}).bytes("pixels", "xyz");
+  good.integers("ids", 4).bytes("tags", "t");
+  const std::string bytes = good.encode();
+  const auto rows = range(6) | map([bytes](std::int64_t i) {
+                      if (i == 4) throw std::runtime_error("gone");
+                      return Record(i % 2 == 0 ? bytes : bytes.substr(0, bytes.size() - 3));
+                    });
+  auto iterator = (rows | keep_rows(kept, 6)).iterate();
+  const std::optional<ColumnBatch> batch = iterator.next();
+  ASSERT_TRUE(batch);
+  EXPECT_THAT(batch->column("valid").values<std::uint8_t>(),
+              testing::ElementsAre(1, 0, 1, 0, 0, 0));
+  EXPECT_THAT(batch->column("label").values<std::int64_t>(),
+              testing::ElementsAre(7, 0, 7, 0, 0, 0));
+  EXPECT_EQ(batch->column("text").bytes(2), "hello");
+  EXPECT_EQ(batch->column("text").bytes(3), "");
+  EXPECT_EQ(kept->take(*batch), 4);
+  EXPECT_THAT(kept->taken(), testing::Contains(testing::Field(&BadRow::reason, HasSubstr("gone"))));
+  EXPECT_FALSE(iterator.next());
+  // The row that fills up a batch is invalid, but nobody's record.
+  const auto filled_up = range(2) | map([bytes, kept](std::int64_t i) {
+                           return i == 0 ? Record(bytes) : padding_record(*kept);
+                         });
+  auto padded = (filled_up | keep_rows(kept, 2)).iterate();
+  const std::optional<ColumnBatch> last = padded.next();
+  ASSERT_TRUE(last);
+  EXPECT_THAT(last->column("valid").values<std::uint8_t>(), testing::ElementsAre(1, 0));
+  EXPECT_EQ(kept->take(*last), 0);
+}
+
+TEST(KeptRowsTest, RefusesASchemaThatNoRecordFits) {
+  const auto kept = std::make_shared<KeptRows>(ColumnSchema().column("id", DType::int64),
+                                               KeepRowsOptions{.only_bad_max = 3});
+  const auto rows = range(10) | map([](std::int64_t) { return Record("nonsense"); });
+  auto iterator = (rows | keep_rows(kept, 2)).iterate();
+  EXPECT_TRUE(iterator.next());
+  EXPECT_THAT(error_of([&] { iterator.next(); }).message(),
+              HasSubstr("none of the first 3 records gave a row"));
+  const Error names = error_of([] { KeptRows(ColumnSchema().column("valid", DType::int64)); });
+  EXPECT_EQ(names.code(), ErrorCode::invalid_argument);
+  const Error lists =
+      error_of([] { KeptRows(ColumnSchema().ragged("frames", DType::int64).from_feature_list()); });
+  EXPECT_THAT(lists.message(), HasSubstr("default"));
+}
+
+TEST(KeptRowsTest, ListsOfBadRowsAreText) {
+  const std::vector<BadRow> rows{{"a\tfile", 1, 2, "two\nlines \\ and more"}, {"b", 0, 0, ""}};
+  EXPECT_EQ(bad_rows_from_text(to_text(rows)), rows);
+  EXPECT_THAT(bad_rows_from_text(""), IsEmpty());
+  for (const char* const bad : {"a\t1\t2\n", "a\tx\t2\tr\n", "a\t1\t2\tr\tmore\n", "\n"}) {
+    EXPECT_THAT(error_of([&] { bad_rows_from_text(bad); }).message(),
+                HasSubstr("line 1 of a list"));
+  }
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# mpirun_test.sh RANKS_PROGRAM PLUGIN: runs the program with mpirun and reads what its ranks say.
+set -uo pipefail
+program=$1
+export INFEED_MPI_PLUGIN=$2
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+failures=0
+
+failed() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# job SECONDS RANKS CASE...: sets `status` and `said`.
+job() {
+  local seconds=$1 ranks=$2
+  shift 2
+  said="$(timeout -k 5 "$seconds" mpirun --oversubscribe --mca mpi_yield_when_idle 1 -n "$ranks" "$program" "$@" 2>&1)"
+  status=$?
+  echo "--- $ranks ranks, $*: status $status"
+  echo "$said"
+}
+
+# says TEXT: the ranks have said it.
+says() {
+  [[ $said == *"$1"* ]] || failed "no rank says: $1"
+}
+
+for ranks in 1 2 4; do
+  job 60 "$ranks" collectives
+  [[ $status == 0 ]] || failed "$ranks ranks: status $status"
+  [[ $(grep -c 'is done' <<<"$said") == "$ranks" ]] || failed "not all of $ranks ranks are done"
+done
+
+job 60 4 slow 500
+[[ $status == 0 ]] || failed "a slow rank is taken for a dead one"
+
+for ranks in 2 4; do
+  last=$((ranks - 1))
+  job 30 "$ranks" stopped
+  [[ $status != 0 && $status != 124 ]] || failed "a stopped rank: status $status"
+  says "rank $last has not answered for"
+  says "in 'step 20'"
+  says "ends the job: rank $last has not answered"
+  seconds="$(sed -n 's/^rank [0-9]* after \([0-9.]*\) s:.*/\1/p' <<<"$said" | sort -n | tail -1)"
+  awk -v s="${seconds:-99}" 'BEGIN { exit !(s < 5) }' || failed "a stopped rank was named after $seconds s; 5 are allowed"
+
+  job 30 "$ranks" killed
+  [[ $status != 0 && $status != 124 ]] || failed "a killed rank: status $status"
+  says "signal 9"
+
+  job 30 "$ranks" throws
+  [[ $status != 0 && $status != 124 ]] || failed "a rank that throws: status $status"
+  says "rank $last has left the job because of an error"
+done
+
+job 30 2 late 500 1000
+[[ $status != 0 && $status != 124 ]] || failed "a rank that never comes: status $status"
+says "rank 1 lives, but has not made its first call and has not come"
+
+job 30 4 differs
+[[ $status != 0 && $status != 124 ]] || failed "ranks that differ: status $status"
+says "the ranks differ in 'seed': rank 3 has '43', rank 0 has '42'"
+
+# Without mpirun, and with another launcher's variables.
+said="$(INFEED_MPI_PLUGIN=/nowhere/libinfeed_mpi.so "$program" collectives 2>&1)" && failed "a missing plug-in is no error"
+says "/nowhere/libinfeed_mpi.so: there is no such file"
+said="$(INFEED_MPI_PLUGIN=$program "$program" collectives 2>&1)" && failed "a plug-in that is none is no error"
+said="$(PMI_RANK=1 PMI_SIZE=2 timeout -k 5 30 "$program" collectives 2>&1)" && failed "another launcher is no error"
+says "PMI_RANK and PMI_SIZE (PMI) says rank 1 of 2"
+
+left="$(pgrep -f "^$program " || true)"
+[[ -z $left ]] || failed "processes are left: $left"
+((failures == 0))

@@ -1,0 +1,85 @@
+#include "convert/conversion_checks.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
+#include <unordered_set>
+
+#include <infeed/error.h>
+#include <infeed/records/file.h>
+
+namespace infeed::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Returns what to do about files of another plan.
+std::string advice_for(const ConvertOptions& options) {
+  if (!options.share && !options.finish_only) {
+    return "use --overwrite to replace it, or choose another folder";
+  }
+  return "all parts and --finish must have the same arguments and see the same input files; "
+         "repeat those, or choose another folder";
+}
+
+}  // namespace
+
+ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& options,
+                           const DatasetNames& names) {
+  ConversionPlan plan = make_plan(input, options);
+  const bool is_free = options.shard_count == 0 && options.shard_bytes == 0;
+  if (!is_free || options.existing == ExistingDataset::replace) return plan;
+  const std::optional<std::string> begun = find_plan(names);
+  if (!begun || *begun == plan.text) return plan;
+  const std::optional<std::uint32_t> shards = shards_of_plan(*begun);
+  if (!shards) return plan;
+  ConvertOptions same = options;
+  same.shard_count = *shards;
+  ConversionPlan as_begun = make_plan(input, same);
+  return as_begun.text == *begun ? as_begun : plan;
+}
+
+void require_permission(const FoundDataset& found, const ConvertOptions& options) {
+  if (found.kind != FoundDataset::Kind::other) return;
+  if (options.existing != ExistingDataset::refuse) return;
+  throw Error(ErrorCode::already_exists,
+              fmt::format("'{}' is there already: {}; nothing was written: {}", options.prefix,
+                          found.description, advice_for(options)));
+}
+
+void require_other_files(const FoundDataset& found, const ExampleInput& input) {
+  if (found.files.empty()) return;
+  std::unordered_set<std::string> paths;
+  for (const std::string& file : found.files) {
+    paths.insert(fs::absolute(file).lexically_normal().string());
+  }
+  for (const InputFile& read : input.files()) {
+    if (!paths.contains(read.path)) continue;
+    throw Error(ErrorCode::invalid_argument,
+                "this input has the name of a shard that would be written; choose another folder "
+                "or --name")
+        .at_file(read.path);
+  }
+}
+
+std::optional<Manifest> find_stored_manifest(const DatasetStore& store, const DatasetNames& names,
+                                             const ConversionPlan& plan) {
+  std::optional<Manifest> there = store.find_manifest(names);
+  if (!there || there->plan_text == plan.text) return there;
+  throw Error(ErrorCode::already_exists,
+              fmt::format("another dataset is there already ({}); nothing was written: choose "
+                          "another folder of the store or --name",
+                          describe_difference(there->plan_text, plan.text)))
+      .at_file(store.place_of(names.manifest_file));
+}
+
+void sync_side_files(const DatasetNames& names, const std::vector<ShardEntry>& shards) {
+  for (const ShardEntry& entry : shards) {
+    if (!entry.side_file) continue;
+    const std::string file = entry.file + entry.side_file->ending;
+    File::open_to_read((fs::path(names.folder) / file).string()).sync();
+  }
+  sync_folder(names.folder);
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "convert/conversion_plan.h"
+#include "convert/convert.h"
+#include "convert/dataset_store.h"
+#include "convert/inputs/found_dataset.h"
+
+/// Checks of what one process and each of several do before they write anything.
+namespace infeed::tools {
+
+/// Makes the plan. If no number of shards is given, takes that of a begun conversion.
+ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& options,
+                           const DatasetNames& names);
+
+/// Throws already_exists if the existing files may not be touched.
+void require_permission(const FoundDataset& found, const ConvertOptions& options);
+
+/// Throws invalid_argument if overwriting would remove an input file.
+void require_other_files(const FoundDataset& found, const ExampleInput& input);
+
+/// Returns the manifest in the store; nothing if there is none. Throws already_exists if it is of
+/// another plan.
+std::optional<Manifest> find_stored_manifest(const DatasetStore& store, const DatasetNames& names,
+                                             const ConversionPlan& plan);
+
+/// Syncs the side files of these shards: the manifest promises that all files are on the disk.
+void sync_side_files(const DatasetNames& names, const std::vector<ShardEntry>& shards);
+
+}  // namespace infeed::tools

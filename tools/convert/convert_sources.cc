@@ -1,0 +1,67 @@
+#include "convert/convert_sources.h"
+
+#include <fmt/format.h>
+
+#include <infeed/error.h>
+#include <infeed/records/files.h>
+
+#include "convert/inputs/delimiter.h"
+
+namespace infeed::tools {
+namespace {
+
+InputOptions input_options(const ConvertCommandOptions& options) {
+  InputOptions input = options.from.input;
+  input.has_header = !options.from.has_no_header;
+  if (!options.from.delimiter.empty()) input.delimiter = parse_delimiter(options.from.delimiter);
+  if (!options.from.schema_file.empty()) input.kinds = read_schema(options.from.schema_file);
+  for (const std::string& pair : options.from.renamed) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == pair.size()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("--rename takes OLD=NEW, but '{}' is given", pair));
+    }
+    input.renamed[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return input;
+}
+
+ConvertSource input_source(const ConvertCommandOptions& options) {
+  return {options.from.name, true, redacted_url(options.from.inputs.front()),
+          [options] { return open_input(options.from.inputs, input_options(options)); }};
+}
+
+}  // namespace
+
+std::vector<ConvertSource> list_sources(const ConvertCommandOptions& options) {
+  const auto idx_pair = [](const std::string& name, bool is_split, IdxPair files) -> ConvertSource {
+    return {name, is_split, files.images_file,
+            [files] { return open_idx_pair(files.images_file, files.labels_file); }};
+  };
+  if (!options.from.inputs.empty()) return {input_source(options)};
+  if (!options.from.images_file.empty()) {
+    return {
+        idx_pair(options.from.name, true, {options.from.images_file, options.from.labels_file})};
+  }
+  std::vector<ConvertSource> result;
+  for (const Split split : {Split::train, Split::test}) {
+    const std::string name(to_string(split));
+    if (options.from.split != "both" && options.from.split != name) continue;
+    result.push_back(
+        idx_pair(name, split == Split::train, find_idx_pair(options.from.data, split)));
+  }
+  return result;
+}
+
+std::string kinds_text(const ConvertCommandOptions& options) {
+  std::vector<std::string> kinds = input_kinds(options.from.input.own_kinds);
+  kinds.erase(kinds.begin());  // auto
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
+
+std::vector<ConvertSet> sets_of(const ConvertSource& source, const ConvertCommandOptions& options) {
+  if (options.to.validation_share == 0 || !source.is_split) return {{source.name, SplitPart::all}};
+  return {{"train", SplitPart::train}, {"validation", SplitPart::validation}};
+}
+
+}  // namespace infeed::tools

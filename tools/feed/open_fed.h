@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include <infeed/pipeline/dataset.h>
+#include <infeed/records/column_batch.h>
+#include <infeed/world.h>
+
+#include "train/train_pipelines.h"
+
+namespace infeed::tools {
+
+/// Returns the text by which a trainer of `infeed train` names its pipeline to workers.
+std::string text_of_training(const PipelineOptions& options, const Tricks& tricks);
+
+/// Returns the pipeline of a trainer: that of text_of_training(), or stages in JSON
+/// (profile/described_pipeline.h). Each trainer gets all batches: a trainer takes its rows itself.
+Dataset<ColumnBatch> open_fed(const World& share, const std::string& pipeline);
+
+}  // namespace infeed::tools
