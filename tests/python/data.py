@@ -3,6 +3,8 @@
 import json
 import os
 import struct
+import tarfile
+import zlib
 
 import numpy as np
 
@@ -67,6 +69,16 @@ def example(features):
     return _message(1, entries)
 
 
+def png(width, height, index):
+    """Returns a grey PNG picture."""
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    lines = b"".join(b"\0" + bytes((index + x * y) % 256 for x in range(width)) for y in range(height))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
 def image(index):
     """Returns the bytes of record `index`."""
     return bytes((index * 7 + place) % 256 for place in range(IMAGE_BYTES))
@@ -97,3 +109,16 @@ def make(folder):
     np.save(os.path.join(folder, "rows.npy"), np.arange(300 * 6, dtype=np.float32).reshape(300, 6))
     np.savez(os.path.join(folder, "parts.npz"), x=np.arange(300, dtype=np.int32),
              y=np.arange(600, dtype=np.float64).reshape(300, 2))
+    np.save(os.path.join(folder, "numbers.npy"), np.arange(300, dtype=np.int64))
+    with tarfile.open(os.path.join(folder, "samples.tar"), "w") as tar:
+        for i in range(20):
+            for extension in ["cls", "txt"]:
+                member = os.path.join(folder, f"{i:03}.{extension}")
+                with open(member, "w", encoding="utf-8") as file:
+                    file.write(f"{extension} {i}")
+                tar.add(member, os.path.basename(member))
+                os.remove(member)
+    for i in range(12):
+        os.makedirs(os.path.join(folder, "classes", ["cat", "dog"][i % 2]), exist_ok=True)
+        with open(os.path.join(folder, "classes", ["cat", "dog"][i % 2], f"{i}.txt"), "w", encoding="utf-8") as file:
+            file.write(f"file {i}")

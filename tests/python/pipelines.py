@@ -30,6 +30,28 @@ def _schema_of_tokens():
     return {"label": "int64", "tokens": infeed.ragged("int64")}
 
 
+def _tokens(folder):
+    """Rows of 1 to 9 tokens."""
+    return _records(folder).parse(_schema_of_tokens())
+
+
+def _left_out(folder):
+    shard = os.path.join(folder, "images.tfrecord-00001-of-00004")
+    return _records(folder).leave_out([infeed.Place(shard, 7), (shard, 9)],
+                                      instead={"label": -1, "image": [0] * data.IMAGE_BYTES})
+
+
+def _written_snapshot(folder):
+    path = os.path.join(folder, "snapshots")
+    for _ in infeed.range(60).batch(5).snapshot(path):
+        pass
+    return path
+
+
+def _pictures():
+    return infeed.from_numpy({"image": [data.png(9 + i % 3, 8, i) for i in range(24)]}).batch(4)
+
+
 PIPELINES = {
     "records": _records,
     "lines": lambda f: infeed.lines(os.path.join(f, "lines.txt")),
@@ -38,6 +60,16 @@ PIPELINES = {
         "id": "int64", "tokens": infeed.ragged("int64")}).batch(7),
     "npy": lambda f: infeed.npy(os.path.join(f, "rows.npy")).batch(7),
     "npz": lambda f: infeed.npz(os.path.join(f, "parts.npz")).batch(7),
+    "npy_columns": lambda f: infeed.npy_columns({"x": os.path.join(f, "rows.npy"),
+                                                 "n": os.path.join(f, "numbers.npy")}).batch(7),
+    "fixed_length_records": lambda f: infeed.fixed_length_records(
+        os.path.join(f, "rows.npy"), 24, header_bytes=128).batch(7),
+    "folder": lambda f: infeed.folder(os.path.join(f, "classes")),
+    "tar": lambda f: infeed.tar(os.path.join(f, "samples.tar")),
+    "files": lambda f: infeed.files(os.path.join(f, "images.tfrecord-*"), shuffle=True, seed=1),
+    "url": lambda f: infeed.lines(os.path.join(f, "lines.txt"), url={"retries": 2, "stall_timeout_ms": 500}),
+    "counter": lambda f: infeed.counter(start=3).take(20),
+    "random_integers": lambda f: infeed.random_integers(seed=4).take(20),
     "range": lambda f: infeed.range(100).batch(7),
     "from_numpy": lambda f: infeed.from_numpy({"x": np.arange(300), "y": np.arange(300) / 2}).batch(7),
     "from_generator": lambda f: infeed.from_generator(_generated),
@@ -45,6 +77,11 @@ PIPELINES = {
     "batch, drop_remainder": lambda f: _records(f).parse(data.SCHEMA).batch(64, drop_remainder=True),
     "padded_batch": lambda f: _records(f).parse(_schema_of_tokens()).padded_batch(16),
     "ragged": lambda f: _records(f).parse(_schema_of_tokens()).batch(16),
+    "bucket_by_sequence_length": lambda f: _tokens(f).bucket_by_sequence_length("tokens", [3, 6], [16, 8, 4]),
+    "window": lambda f: _tokens(f).window(8, shift=3, stride=2),
+    "enumerate": lambda f: _tokens(f).enumerate(start=2).batch(9),
+    "unique": lambda f: infeed.csv(os.path.join(f, "table.csv")).repeat(2).unique().batch(7),
+    "leave_out": lambda f: _left_out(f).shuffle(64, seed=5).parse(data.SCHEMA).batch(16),
     "pack": lambda f: _records(f).parse({"tokens": infeed.ragged("int64")}).batch(16).pack(4, 16),
     "rebatch": lambda f: _batches(f).rebatch(10),
     "unbatch": lambda f: _batches(f).unbatch().batch(9),
@@ -64,6 +101,17 @@ PIPELINES = {
                                 infeed.npz(os.path.join(f, "parts.npz")).batch(7)),
     "sample_from_datasets": lambda f: infeed.sample_from_datasets(_batches(f), _batches(f, 20), weights=[1, 3],
                                                                   seed=4),
+    "sample_from_datasets by tokens": lambda f: infeed.sample_from_datasets(
+        _tokens(f), _tokens(f).take(99).repeat(), weights=[1, 3], schedule=[(50, [3, 1])], change="at_once", seed=4,
+        weigh_by="items", column="tokens", stop_on_empty_dataset=True).batch(16),
+    "choose_from_datasets": lambda f: infeed.choose_from_datasets(
+        [_batches(f), _batches(f, 20)], infeed.range(2).repeat()),
+    "snapshot": lambda f: infeed.range(60).batch(5).snapshot(os.path.join(f, "other snapshots")),
+    "read_snapshot": lambda f: infeed.read_snapshot(_written_snapshot(f)),
+    "optional_cache": lambda f: _batches(f).optional_cache().repeat(2),
+    "assert_cardinality": lambda f: infeed.from_generator(_generated).assert_cardinality(60),
+    "features": lambda f: _batches(f).features([
+        {"name": "hash_buckets", "column": "label", "buckets": 7, "to": "bucket"}]),
     "select, rename, cast": lambda f: _batches(f).select(["label"]).rename("label", "y").cast("y", "float32"),
     "normalise": lambda f: _batches(f).normalise("image", mean=100, deviation=50),
     "prefetch": lambda f: _batches(f).prefetch(),
@@ -74,6 +122,11 @@ PIPELINES = {
     "all of it": lambda f: _records(f).shuffle(100, seed=1).repeat(2).parse(data.SCHEMA).batch(
         32).map_batches(_double, where="thread", seed=3).shuffle(5, seed=2).prefetch(),
 }
+
+if hasattr(infeed.Dataset, "central_crop"):  # a build with images
+    PIPELINES["central_crop"] = lambda f: _pictures().central_crop("image", width=6, height=6)
+    PIPELINES["random_resized_crop"] = lambda f: _pictures().random_resized_crop(
+        "image", width=6, height=6, seed=4)
 
 
 def text_of(element):

@@ -2,6 +2,7 @@
 
 import collections.abc
 import gc
+import pickle
 import threading
 import unittest
 import weakref
@@ -86,6 +87,25 @@ class Mapping(unittest.TestCase):
             batch["label"].offsets  # pylint: disable=pointless-statement
         with self.assertRaisesRegex(BufferError, "a ragged column is no single array"):
             np.from_dlpack(tokens)
+
+
+class Pickled(unittest.TestCase):
+    def test_every_kind_comes_back(self):
+        _, batch = mixed()
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            self.assertEqual(pickle.loads(pickle.dumps(batch, protocol)), batch)
+            for name, column in batch.items():
+                again = pickle.loads(pickle.dumps(column, protocol))
+                self.assertEqual((again.kind, again.dtype, again.to_pylist()),
+                                 (column.kind, column.dtype, column.to_pylist()), name)
+        buffers = []
+        text = pickle.dumps(batch, 5, buffer_callback=buffers.append)
+        self.assertLess(len(text), 4000, "the values are in the buffers")
+        self.assertEqual(pickle.loads(text, buffers=buffers), batch)
+        with self.assertRaisesRegex(infeed.Error, "too few bytes or too many"):
+            infeed._core._column_of_parts((0, ("int32", [2], np.zeros(7, np.uint8)), []))
+        with self.assertRaisesRegex(infeed.Error, "unknown kind"):
+            infeed._core._column_of_parts((9, ("int32", [2], np.zeros(8, np.uint8)), []))
 
 
 class NumPy(unittest.TestCase):
@@ -247,10 +267,26 @@ class Arrow(unittest.TestCase):
                                (pa.array([1, 2], pa.decimal128(5)), "Arrow's type 'd:5,0'")]:
             with self.assertRaisesRegex(infeed.Error, f"Arrow column 'x': .*({reason})"):
                 infeed.from_arrow(pa.table({"x": values}))
-        with self.assertRaisesRegex(ValueError, "the table has no rows"):
-            infeed.from_arrow(pa.table({"x": pa.array([], pa.int8())}))
         with self.assertRaisesRegex(infeed.Error, "a list has neither __arrow_c_stream__"):
             infeed.from_arrow([1])
+
+    def test_a_table_without_rows_is_an_empty_dataset(self):
+        types = {"x": pa.int8(), "flag": pa.bool_(), "texts": pa.string(), "views": pa.string_view(),
+                 "lists": pa.list_(pa.float32()), "image": pa.list_(pa.uint8(), 3), "words": pa.list_(pa.binary()),
+                 "s": pa.struct([("a", pa.int64())])}
+        schema = pa.schema(types)
+        empty = [schema.empty_table(), pa.table({name: pa.chunked_array([], kind) for name, kind in types.items()}),
+                 pa.RecordBatchReader.from_batches(schema, [])]
+        for table in empty:
+            dataset = infeed.from_arrow(table)
+            self.assertEqual(list(dataset.batch(5)), [])
+            self.assertEqual(len(dataset), 0)
+            spec = dataset.element_spec
+            self.assertEqual(list(spec), [*list(types)[:-1], "s.a"])
+            self.assertEqual((spec["x"].dtype, spec["lists"].kind, spec["image"].shape), ("int8", "ragged", (3,)))
+        full = pa.table({"x": [1, 2]})
+        both = infeed.concatenate(infeed.from_arrow(full), infeed.from_arrow(full.slice(0, 0)))
+        self.assertEqual([batch["x"].to_pylist() for batch in both.batch(5)], [[1, 2]])
 
     def test_chunks_become_batches_of_one_size(self):
         table = pa.concat_tables([pa.table({"x": np.arange(first, first + 7)}) for first in (0, 7, 14)])

@@ -30,6 +30,15 @@ def failing(batch):
     return {"x": batch["value"].numpy()}
 
 
+def same(batch):
+    return batch
+
+
+def halved(batch):
+    """Returns columns of the batch as they are, beside one of its own."""
+    return {"tokens": batch["tokens"], "half": batch["label"].numpy() / 2}
+
+
 def dying(batch):
     if 4 in batch["value"].numpy():
         os.kill(os.getpid(), signal.SIGKILL)
@@ -165,6 +174,22 @@ class Functions(unittest.TestCase):
             next(iterator)
         self.assertEqual([batch["x"].to_pylist() for batch in iterator], [[6, 7, 8], [9]])
 
+    def test_columns_of_every_kind_pass_a_process(self):
+        with tempfile.TemporaryDirectory() as folder:
+            data.make(folder)
+            tokens = infeed.read(os.path.join(folder, "images.tfrecord-*")).parse(
+                {"label": "int64", "image": "bytes", "tokens": infeed.ragged("int64")})
+            for batches in [tokens.batch(16), tokens.padded_batch(16, padding=-1)]:
+                expected = list(batches)
+                for dataset in [batches.map_batches(same, where="process"), batches.in_process()]:
+                    self.assertEqual(list(dataset), expected)
+                for batch, plain in zip(batches.map_batches(halved, where="process"), expected):
+                    self.assertEqual(list(batch), ["tokens", "half"])
+                    self.assertEqual(batch["tokens"].kind, plain["tokens"].kind)
+                    self.assertEqual(batch["tokens"].to_pylist(), plain["tokens"].to_pylist())
+            self.assertEqual(expected[0]["tokens"].kind, "padded")
+            self.assertIn("tokens.lengths", batches.map_batches(same, where="process").numpy().__iter__().__next__())
+
     def test_the_consumers_may_return_anything(self):
         self.assertEqual(list(infeed.range(4).batch(2).map_batches(lambda batch: batch["value"].to_pylist())),
                          [[0, 1], [2, 3]])
@@ -284,6 +309,28 @@ class Iterators(unittest.TestCase):
             self.assertIsInstance(str(iterator.tuning()), str)
             iterator.close()
             self.assertGreater(os.path.getsize(os.path.join(folder, "run")), 0)
+
+    def test_statistics_have_the_waits_for_the_interpreters_lock(self):
+        def busy(seconds):
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                pass  # holds the lock, but for each switch interval of 5 ms
+
+        # More than a queue holds: then each step's batch is made while this thread is busy.
+        datasets = {"map_batches": infeed.range(1_000_000).batch(10).map_batches(same, where="thread"),
+                    "from_generator": infeed.from_generator(lambda: ({"x": [i]} for i in range(100_000))).prefetch()}
+        for name, dataset in datasets.items():
+            iterator = iter(dataset)
+            for _ in range(1000):
+                busy(0.003)
+                next(iterator)
+                stages = {stage["stage"]: stage for stage in iterator.statistics().stages}
+                if stages[name]["gil_wait_ns"] > 2_000_000:
+                    break
+            self.assertGreater(stages[name]["gil_wait_ns"], 2_000_000, name)
+            self.assertIn(f"{name} waited 0.", str(iterator.statistics()))
+            self.assertNotIn("gil_wait_ns", stages.get("range", {}))
+            iterator.close()
 
     def test_signals_are_answered_quickly(self):
         def slow():

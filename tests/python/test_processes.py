@@ -57,6 +57,10 @@ def threads():
     return len(os.listdir("/proc/self/task"))
 
 
+def doubled(batch):
+    return {"x": batch["value"].numpy() * 2}
+
+
 def sum_of_rest(text, state, result):
     """Runs in a process of its own."""
     iterator = pickle.loads(text).iterate(epoch=0)
@@ -108,6 +112,14 @@ class Threads(unittest.TestCase):
 
 
 class Growth(unittest.TestCase):
+    def check(self, before, bytes_max):
+        """Compares memory, descriptors and threads with those before."""
+        memory, files, tasks = before
+        gc.collect()
+        self.assertLess(resident_bytes() - memory, bytes_max)
+        self.assertLessEqual(open_files(), files)
+        self.assertLessEqual(threads(), tasks + 1, "one may be ending")
+
     def test_a_thousand_iterators(self):
         dataset = endless()
 
@@ -120,24 +132,41 @@ class Growth(unittest.TestCase):
             gc.collect()
 
         some(50)
-        memory, files, tasks = resident_bytes(), open_files(), threads()
-        some(500)
-        self.assertLess(resident_bytes() - memory, 20 << 20)
-        self.assertEqual(open_files(), files)
-        self.assertLessEqual(threads(), tasks + 1)
+        before = resident_bytes(), open_files(), threads()
+        some(1000 if LONG else 200)
+        self.check(before, 20 << 20)
 
-    def test_many_elements(self):
+    def test_ten_million_elements(self):
+        count = 10_000_000 if LONG else 500_000
+        iterator = iter(infeed.range(count).shuffle(1000, seed=1).prefetch())
+        total, before = 0, None
+        for seen, element in enumerate(iterator):
+            total += element
+            if seen == count // 10:
+                gc.collect()
+                before = resident_bytes(), open_files(), threads()
+        self.assertEqual(total, count * (count - 1) // 2)
+        self.check(before, 10 << 20)
+
+    def test_ten_million_rows_in_batches(self):
         count = 10_000_000 if LONG else 1_000_000
-        iterator = iter(infeed.range(count).batch(100).prefetch())
+        iterator = iter(infeed.range(count).batch(100).map_batches(doubled, where="thread"))
         total = seen = 0
-        memory = None
+        before = None
         for batch in iterator:
-            total += int(batch["value"].numpy().sum())
+            total += int(batch["x"].numpy().sum())
             seen += batch.rows()
             if seen == count // 10:
-                memory = resident_bytes()
-        self.assertEqual((seen, total), (count, count * (count - 1) // 2))
-        self.assertLess(resident_bytes() - memory, 10 << 20)
+                gc.collect()
+                before = resident_bytes(), open_files(), threads()
+        self.assertEqual((seen, total), (count, count * (count - 1)))
+        self.check(before, 10 << 20)
+
+    @unittest.skipUnless(LONG, "the long form counts bytes")
+    def test_nothing_leaks(self):
+        done = subprocess.run([sys.executable, "leaks.py"], cwd=HERE, env={**os.environ, "PYTHONMALLOC": "malloc"},
+                              capture_output=True, text=True, timeout=4 * SECONDS_MAX, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_columns_let_go_of_their_memory(self):
         memory = None

@@ -61,6 +61,14 @@ class Resume(unittest.TestCase):
             with self.subTest(pipeline=name, seed=f"INFEED_TEST_SEED={SEED}"):
                 self.check(name, make, chance)
 
+    def test_every_kind_of_stage_is_among_them(self):
+        import infeed  # pylint: disable=import-outside-toplevel
+        missing = {kind["name"] for kind in json.loads(infeed._core.stages())}
+        for make in pipelines.PIPELINES.values():
+            text = make(self.folder.name)._core.to_json(True)
+            missing = {name for name in missing if f'"stage":"{name}"' not in text}
+        self.assertEqual(missing, set())
+
     def test_a_state_of_another_pipeline_is_refused(self):
         import infeed  # pylint: disable=import-outside-toplevel
         state = iter(infeed.range(100).batch(7)).state_dict()

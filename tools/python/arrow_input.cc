@@ -243,9 +243,7 @@ void append_members(const Node& node, const Keeper& keeper, const std::string& p
   }
 }
 
-ColumnBatch batch_of(const ArrowSchema& schema, std::unique_ptr<ArrowArray, ArrayRelease> owned) {
-  const ArrowArray& array = *owned;
-  const Keeper keeper(std::move(owned));
+ColumnBatch batch_of(const ArrowSchema& schema, const ArrowArray& array, const Keeper& keeper) {
   const Node root{schema, array, array.offset, array.length, "(table)"};
   if (root.format() != "+s") {
     return ColumnBatch(
@@ -255,6 +253,33 @@ ColumnBatch batch_of(const ArrowSchema& schema, std::unique_ptr<ArrowArray, Arra
   append_members(root, keeper, "", columns);
   return ColumnBatch(std::move(columns));
 }
+
+ColumnBatch batch_of(const ArrowSchema& schema, std::unique_ptr<ArrowArray, ArrayRelease> owned) {
+  const ArrowArray& array = *owned;
+  return batch_of(schema, array, Keeper(std::move(owned)));
+}
+
+/// Arrays of a type without rows: a stream need not have any.
+class NoRows {
+ public:
+  explicit NoRows(const ArrowSchema& schema) {
+    static constexpr std::array<const void*, 3> kNoBuffers{};
+    array_.n_buffers = kNoBuffers.size();
+    array_.buffers = const_cast<const void**>(kNoBuffers.data());
+    for (std::int64_t i = 0; i < schema.n_children; ++i) {
+      below_.push_back(std::make_unique<NoRows>(*schema.children[i]));
+      children_.push_back(&below_.back()->array_);
+    }
+    array_.n_children = schema.n_children;
+    array_.children = children_.data();
+  }
+  const ArrowArray& array() const { return array_; }
+
+ private:
+  ArrowArray array_{};
+  std::vector<std::unique_ptr<NoRows>> below_;
+  std::vector<ArrowArray*> children_;
+};
 
 template <class Struct>
 Struct* moved_out(nb::handle capsule, const char* name) {
@@ -283,9 +308,14 @@ std::vector<ColumnBatch> batches_of_stream(nb::handle capsule) {
   while (true) {
     std::unique_ptr<ArrowArray, ArrayRelease> array(new ArrowArray{});
     require(stream->get_next(stream, array.get()));
-    if (array->release == nullptr) return batches;
+    if (array->release == nullptr) break;
     batches.push_back(batch_of(*schema, std::move(array)));
   }
+  if (batches.empty()) {
+    const NoRows none(*schema);
+    batches.push_back(batch_of(*schema, none.array(), nullptr));
+  }
+  return batches;
 }
 
 }  // namespace

@@ -221,6 +221,7 @@ void bind_column(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
           nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+      .def("__reduce_ex__", [](const PyColumn& self, nb::handle) { return pickled(self); })
       .def("__dlpack_device__", [](const PyColumn&) { return nb::make_tuple(1, 0); })
       .def("__array__", &as_array, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def("__arrow_c_schema__",
@@ -284,6 +285,7 @@ void bind_batch(nb::module_& module) {
            [](const PyBatch& self, const PyBatch& other) { return self.batch == other.batch; })
       .def("__eq__", [](const PyBatch&, nb::handle) { return false; })
       .def("__hash__", [](const PyBatch& self) { return self.batch.hash() >> 1; })
+      .def("__reduce_ex__", [](const PyBatch& self, nb::handle) { return pickled(self); })
       .def("__repr__", [](const PyBatch& self) { return describe(self); })
       .def("__arrow_c_schema__",
            [](const PyBatch& self) { return arrow_schema_capsule(self.batch); })
@@ -318,6 +320,7 @@ nb::object make_batch(ColumnBatch batch) {
 void bind_columns(nb::module_& module) {
   bind_column(module);
   bind_batch(module);
+  bind_pickling(module);
   module.def("_batches_from_arrow", [](nb::handle source) {
     nb::list batches;
     for (ColumnBatch& batch : batches_from_arrow(source)) {

@@ -29,6 +29,11 @@ nb::object make_batch(ColumnBatch batch);
 
 /// Adds Batch and Column to the module.
 void bind_columns(nb::module_& module);
+/// Adds the functions that make them of pickled parts.
+void bind_pickling(nb::module_& module);
+/// Returns what __reduce_ex__ must return.
+nb::tuple pickled(const PyColumn& column);
+nb::tuple pickled(const PyBatch& batch);
 
 enum class TakenMemory : std::uint8_t {
   adopted,  ///< the arrays are kept alive, and must not change while anyone reads the batch

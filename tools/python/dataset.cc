@@ -64,6 +64,8 @@ void bind_datasets(nb::module_& module, std::shared_ptr<const describe::StageTab
       .def("cardinality", &cardinality_of)
       .def("fingerprint", &Description::fingerprint, nb::call_guard<nb::gil_scoped_release>())
       .def("iterate", &iterate)
+      .def("at", &element_at)
+      .def("resharded", &resharded)
       .def("equals",
            [](const Description& self, const Description& other) { return self == other; });
   module.def(

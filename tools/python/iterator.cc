@@ -12,17 +12,10 @@
 #include "engine/threads/forks.h"
 #include "python/dataset.h"
 #include "python/element.h"
+#include "python/signals.h"
 
 namespace infeed::python {
 namespace {
-
-constexpr std::chrono::milliseconds kSlice{100};
-
-/// Runs Python's signal handlers. Throws what they raise: KeyboardInterrupt.
-void check_signals() {
-  const nb::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
 
 template <class T>
 nb::object next_of(Iterator<T>& iterator) {
@@ -32,7 +25,7 @@ nb::object next_of(Iterator<T>& iterator) {
   } else {
     // Even an end or an error that is ready joins the stages' threads, which may want the GIL.
     const nb::gil_scoped_release without_gil;
-    while (!(next = iterator.next_for(kSlice)) && !next.ended()) check_signals();
+    while (!(next = iterator.next_for(kSignalSlice)) && !next.ended()) check_signals();
   }
   if (next.ended()) throw nb::stop_iteration();
   return to_python(*std::move(next));
@@ -94,18 +87,7 @@ void PyIterator::open(std::optional<Checkpoint> from) {
         description_.elements().dataset);
   };
   const nb::gil_scoped_release without_gil;
-  if (!options.resume) return state_->set(start());
-  std::future<std::shared_ptr<AnyIterator>> resumed = std::async(std::launch::async, start);
-  while (resumed.wait_for(kSlice) != std::future_status::ready) {
-    try {
-      check_signals();
-    } catch (...) {
-      stop.request_stop();
-      resumed.wait();
-      throw;
-    }
-  }
-  state_->set(resumed.get());
+  state_->set(options.resume ? answering_signals(stop, start) : start());
 }
 
 template <class Function>
@@ -194,7 +176,7 @@ bool PyIterator::close(double seconds_max) {
   return done.wait_for(std::chrono::duration<double>(seconds_max)) == std::future_status::ready;
 }
 
-nb::object iterate(const describe::Description& description, const nb::dict& given) {
+IterateOptions iterate_options(const nb::dict& given) {
   IterateOptions options;
   for (const auto [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
@@ -222,12 +204,20 @@ nb::object iterate(const describe::Description& description, const nb::dict& giv
       throw Error(ErrorCode::invalid_argument, "iterate has no option '" + name + "'");
     }
   }
+  return options;
+}
+
+void check_can_be_iterated(const describe::Description& description) {
   if (description.elements().kind() == describe::ElementKind::unparsed_row) {
     throw Error(
         ErrorCode::failed_precondition,
         "rows are parsed in batches: put batch(n) behind parse (batch(1) gives single rows)");
   }
-  return nb::cast(std::make_unique<PyIterator>(description, std::move(options)));
+}
+
+nb::object iterate(const describe::Description& description, const nb::dict& options) {
+  check_can_be_iterated(description);
+  return nb::cast(std::make_unique<PyIterator>(description, iterate_options(options)));
 }
 
 namespace {
@@ -241,6 +231,9 @@ nb::dict as_dict(const StageStatistics& stage) {
   figures["wait_ns"] = stage.wait_ns;
   figures["buffered_elements"] = stage.buffered_elements;
   figures["buffered_bytes"] = stage.buffered_bytes;
+  for (std::size_t i = 0; i < stage.counts.size() && i < stage.traits.counts.size(); ++i) {
+    figures[std::string(stage.traits.counts[i]).c_str()] = stage.counts[i];
+  }
   return figures;
 }
 

@@ -5,6 +5,7 @@
 
 #include "python/column.h"
 #include "python/errors.h"
+#include "python/gil_wait.h"
 #include "python/python_object.h"
 
 namespace infeed::python {
@@ -29,12 +30,12 @@ std::pair<std::uint64_t, std::uint64_t> key_of(Rng& rng) {
 }
 
 /// Calls a Python function with a batch and the key of its random numbers.
-ColumnBatch called(const nb::object& function, ColumnBatch batch, Rng& rng) {
+TimedBatch called(const nb::object& function, ColumnBatch batch, Rng& rng) {
   const auto [high, low] = key_of(rng);
   const WithGil gil;
   try {
     const nb::object result = function(make_batch(std::move(batch)), high, low);
-    return take_batch(result);
+    return {take_batch(result), gil.wait_ns()};
   } catch (nb::python_error& exception) {
     throw error_of(std::move(exception), "the function of map_batches");
   }
@@ -47,13 +48,13 @@ Elements mapped(const MapBatchesStage& stage, const Making& making) {
     return called(*function, std::move(batch), rng);
   };
   const Dataset<ColumnBatch>& batches = making.input().batches("map_batches");
-  Dataset<ColumnBatch> mapped = batches | map(call, {.parallelism = stage.workers,
-                                                     .seed = stage.seed,
-                                                     .version = "map_batches " + stage.version,
-                                                     .name = stage.name});
+  Dataset<TimedBatch> mapped = batches | map(call, {.parallelism = stage.workers,
+                                                    .seed = stage.seed,
+                                                    .version = "map_batches " + stage.version,
+                                                    .name = stage.name});
   // One worker is a thread that runs ahead; several are the map's own.
   if (stage.workers == 1) mapped = mapped | prefetch();
-  return describe::batches_of(std::move(mapped));
+  return describe::batches_of(with_gil_waits(mapped, "map_batches"));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "python/python_object.h"
 
+#include <chrono>
+
 namespace infeed::python {
 namespace {
 
@@ -24,12 +26,15 @@ class KeptThreadState {
 }  // namespace
 
 WithGil::WithGil() {
+  const auto begun = std::chrono::steady_clock::now();
   // Python's own threads have a state already.
   if (PyGILState_GetThisThreadState() == nullptr) {
     static thread_local const KeptThreadState kept;
     static_cast<void>(kept);
   }
   state_ = PyGILState_Ensure();
+  wait_ns_ = static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count());
 }
 
 WithGil::~WithGil() { PyGILState_Release(state_); }

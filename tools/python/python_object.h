@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -17,8 +18,12 @@ class WithGil {
   WithGil(const WithGil&) = delete;
   WithGil& operator=(const WithGil&) = delete;
 
+  /// How long it took to get the GIL: some 50 ns if the thread had it, or it was free.
+  std::uint64_t wait_ns() const { return wait_ns_; }
+
  private:
   PyGILState_STATE state_;
+  std::uint64_t wait_ns_ = 0;
 };
 
 /// Keeps an object. The last holder takes the GIL to let go of it.

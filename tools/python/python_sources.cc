@@ -5,6 +5,7 @@
 #include "python/column.h"
 #include "python/dataset.h"
 #include "python/errors.h"
+#include "python/gil_wait.h"
 #include "python/map_batches.h"
 #include "python/python_object.h"
 
@@ -28,7 +29,7 @@ class PythonBatches {
  public:
   explicit PythonBatches(SharedObject iterator) : iterator_(std::move(iterator)) {}
 
-  std::optional<ColumnBatch> operator()() {
+  std::optional<TimedBatch> operator()() {
     const WithGil gil;
     try {
       const nb::object element = nb::steal(PyIter_Next(iterator_->ptr()));
@@ -37,7 +38,7 @@ class PythonBatches {
         return std::nullopt;
       }
       // People fill the same arrays again and again.
-      return take_batch(element, TakenMemory::copied);
+      return TimedBatch{take_batch(element, TakenMemory::copied), gil.wait_ns()};
     } catch (nb::python_error& exception) {
       throw error_of(std::move(exception), "the generator");
     }
@@ -57,7 +58,7 @@ Elements generated(const ObjectStage& stage, const Making& making) {
       throw error_of(std::move(exception), "the generator's function");
     }
   };
-  return describe::batches_of(generate(make, stage));
+  return describe::batches_of(with_gil_waits(generate(make, stage), "from_generator"));
 }
 
 Elements columns_in_memory(const ObjectStage& stage, const Making& making) {

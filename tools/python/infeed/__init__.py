@@ -16,13 +16,16 @@ alone, and an iterator's state_dict() goes on exactly where it stopped, in anoth
 """
 
 from . import _core
-from ._core import Batch, Column, batch
-from ._dataset import SOURCES, Dataset, from_generator, from_json, from_numpy
+from ._core import Batch, Column, RecordWriter, batch, example
+from ._dataset import SOURCES, Dataset, from_generator, from_json, from_numpy, reshard
 from ._errors import Error
 from ._iterator import Iterator
+from ._place import Place, Traced
 from ._ragged import Ragged
 from ._read import read
 from ._schema import ColumnSpec, bytes_, column, padded, ragged
+from .world import World, agree, detect_world
+from ._writing import Converted, convert
 
 __version__ = _core.__version__
 
@@ -54,6 +57,7 @@ def from_hf(source, **options):
 # The native sources: records, lines, csv, ...
 globals().update(SOURCES)
 
-__all__ = ["Batch", "Column", "ColumnSpec", "Dataset", "Error", "Iterator", "Ragged", "batch",
-           "bytes_", "column", "concatenate", "from_arrow", "from_generator", "from_hf", "from_json",
-           "from_numpy", "padded", "ragged", "read", "zip", *SOURCES]
+__all__ = ["Batch", "Column", "ColumnSpec", "Converted", "Dataset", "Error", "Iterator", "Place", "Ragged",
+           "RecordWriter", "Traced", "World", "agree", "batch", "bytes_", "column", "concatenate", "convert",
+           "detect_world", "example", "from_arrow", "from_generator", "from_hf", "from_json", "from_numpy",
+           "padded", "ragged", "read", "reshard", "zip", *SOURCES]

@@ -1,9 +1,5 @@
 """Dataset: a pipeline, described stage by stage with the words of the C++ library."""
 
-import inspect
-import json
-import numbers
-import os
 import threading
 import uuid
 import weakref
@@ -12,9 +8,10 @@ from . import _core
 from ._errors import invalid
 from ._functions import consumer_stage, map_batches_options
 from ._iterator import Iterator, checkpoint_of, epoch_of
-from ._schema import columns_json, element_spec
+from ._place import Place, Traced
+from ._schema import element_spec
+from ._stages import KINDS, EachFile, json_text, make_source, make_stage_method
 
-_KINDS = {kind["name"]: kind for kind in json.loads(_core.stages())}
 # Sources that need a Python object are functions of their own (sources.py).
 _WITH_OBJECTS = ("map_batches", "from_numpy", "from_generator")
 
@@ -38,143 +35,6 @@ class _Objects:
 
 _objects = _Objects()
 _counting = threading.Lock()
-
-
-class EachFile:
-    """Stands for the file in the pipeline that interleave() applies to each: its stages are noted."""
-
-    def __init__(self, stages=()):
-        self._stages = list(stages)
-
-    def _then(self, kind, options, inputs=()):
-        if inputs:
-            raise invalid(f"interleave: {kind} can't stand in the pipeline of one file")
-        return EachFile([*self._stages, {"stage": kind, **options}])
-
-
-# Options that take one number or several.
-_NUMBERS = {"Sequence[int]": "int | Sequence[int]", "Sequence[float]": "float | Sequence[float]"}
-
-
-def _to_option(option, value):
-    """Returns the value as JSON has it."""
-    declared = option["type"]
-    if "Schema" in declared:
-        return None if value is None else columns_json(value)
-    if declared.startswith("Callable"):
-        return _each_file(value)
-    if declared.startswith("str | Sequence"):
-        if isinstance(value, (str, os.PathLike)):
-            return os.fspath(value)
-        return [os.fspath(name) for name in value]
-    if isinstance(value, numbers.Real) and declared in _NUMBERS:
-        return [value]
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if option["name"] == "dtype" and not isinstance(value, str):
-        return columns_json({"": value})[0]["dtype"]
-    return value
-
-
-def _each_file(function):
-    if isinstance(function, list):
-        return function
-    described = function(EachFile())
-    if isinstance(described, EachFile) and described._stages:
-        return described._stages
-    raise invalid("interleave: give a function from a file to its pipeline, as infeed.records or "
-                  "lambda file: infeed.records(file).take(100)")
-
-
-def _json_text(kind, options):
-    def convert(value):
-        # NumPy's numbers and arrays.
-        if hasattr(value, "tolist"):
-            return value.tolist()
-        raise invalid(f"{kind}: {value!r} is no value of an option")
-
-    return json.dumps(options, default=convert)
-
-
-def _signature(kind, first):
-    """The required options may be given by position; the others have names."""
-    parameters = [inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)] if first else []
-    if kind["role"] in ("joins", "gathers"):
-        parameters.append(inspect.Parameter("others", inspect.Parameter.VAR_POSITIONAL))
-    named = []
-    for option in kind["options"]:
-        if "default" not in option and kind["role"] not in ("joins", "gathers"):
-            parameters.append(inspect.Parameter(
-                option["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                annotation=_NUMBERS.get(option["type"], option["type"])))
-        else:
-            named.append(inspect.Parameter(
-                option["name"], inspect.Parameter.KEYWORD_ONLY,
-                default=option.get("default", inspect.Parameter.empty),
-                annotation=_NUMBERS.get(option["type"], option["type"])))
-    if kind["name"] in ("repeat", "prefetch", "parse"):  # a single option needs no name
-        named[0] = named[0].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return inspect.Signature(parameters + named)
-
-
-def _documentation(kind):
-    lines = [kind["doc"], ""]
-    for option in kind["options"]:
-        lines.append(f"{option['name']}: {option['doc']}")
-    return "\n".join(lines)
-
-
-def _options_of(kind, arguments):
-    """Returns the options that were given, as JSON has them."""
-    options = {}
-    for option in kind["options"]:
-        if option["name"] in arguments:
-            options[option["name"]] = _to_option(option, arguments[option["name"]])
-    return options
-
-
-def _make_stage_method(kind):
-    signature = _signature(kind, "self")
-
-    def method(self, *args, **kwargs):
-        arguments = _bind(kind["name"], signature, (self, *args), kwargs)
-        return self._then(kind["name"], _options_of(kind, arguments), arguments.get("others", ()))
-
-    return _dressed(method, kind, signature)
-
-
-def _make_source(kind):
-    signature = _signature(kind, None)
-
-    def source(*args, **kwargs):
-        arguments = _bind(kind["name"], signature, args, kwargs)
-        inputs = arguments.pop("others", ())
-        files = arguments.get("files")
-        if isinstance(files, EachFile):
-            del arguments["files"]
-            return files._then(kind["name"], _options_of(kind, arguments))
-        if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
-            inputs = inputs[0]
-        return Dataset(_core.empty())._then(kind["name"], _options_of(kind, arguments), inputs)
-
-    return _dressed(source, kind, signature)
-
-
-def _bind(name, signature, args, kwargs):
-    try:
-        return signature.bind(*args, **kwargs).arguments
-    except TypeError as error:
-        known = ", ".join(n for n in signature.parameters if n not in ("self", "others"))
-        raise TypeError(f"{name}: {error}; its options are {known}") from None
-
-
-def _dressed(function, kind, signature):
-    function.__name__ = kind["name"]
-    function.__qualname__ = kind["name"]
-    function.__doc__ = _documentation(kind)
-    function.__signature__ = signature
-    function.__module__ = "infeed"
-    return function
 
 
 def _adapter(module, function, doc):
@@ -227,7 +87,7 @@ class Dataset:
             if other._consumers:
                 raise invalid(f"{kind}: an input ends with map_batches(where='consumer'), which "
                               "must be the last stage of all")
-        core = self._core.then(kind, _json_text(kind, options), [d._core for d in inputs],
+        core = self._core.then(kind, json_text(kind, options), [d._core for d in inputs],
                                objects or {})
         return Dataset(core)
 
@@ -322,6 +182,24 @@ class Dataset:
         self._number(options)
         return Iterator(self, options)
 
+    def at(self, step, resume=None, epoch=None):
+        """Returns the element that a run has given at a step (its position, from 0), and where each of
+        its rows came from: the batch in which a loss rose.
+
+        resume: the run's last state before the step, as state_dict() returned it: it has the run's
+            seeds and pass, and only the steps behind it are made again. Without it all elements
+            before the step are looked at, and every stage that draws must have a seed.
+        epoch: without resume, the number of the pass; 0 by default.
+
+            found = dataset.at(8_412, resume=state)
+            clean = infeed.records("train-*.tfrecord").leave_out([found.rows[17]])
+        """
+        options = {"resume": resume and checkpoint_of(resume), "epoch": epoch}
+        element, rows = self._core.at(step, options)
+        for consumer in self._consumers:
+            element = consumer(element, epoch_of({**options, "epoch": epoch or 0}), step)
+        return Traced(element, [Place(*row) for row in rows])
+
     def _number(self, options):
         """Gives the iteration its number, which keys shuffles. Those behind a resumed one go on counting
         from its number."""
@@ -378,8 +256,28 @@ class Dataset:
         return (_unpickled, (self._core.to_json(True), self._core.objects(), self._consumers))
 
 
+def _begin():
+    return Dataset(_core.empty())
+
+
 def _unpickled(text, objects, consumers):
     return Dataset(_core.from_json(text, objects), consumers)
+
+
+def reshard(state, dataset):
+    """Returns the state at which one of another number of hosts goes on from the place that `state`
+    is, so that all of them together take each element once.
+
+    state: what state_dict() returned on any of the old hosts, if all had taken as many steps.
+    dataset: that of the new host, which has its own shard(count, index), and may have another batch
+        size behind it. Any stage may stand before shard; behind it those whose elements tell by
+        their number which of the shared ones they are made of: map_batches, parse, batch,
+        padded_batch, prefetch, a repeat. An Error names a stage for which that isn't so.
+
+            new = share(hosts=3, host=2)     # host 0 of 4 saved `state`
+            batches = new.iterate(resume=infeed.reshard(state, new))
+    """
+    return {"infeed": dataset._core.resharded(checkpoint_of(state))}
 
 
 def from_json(text):
@@ -394,7 +292,7 @@ def from_numpy(arrays, *, name=None):
     """
     key = _objects.id_of(arrays)
     options = {"arrays": {"object": key}, "name": name}
-    return Dataset(_core.empty())._then("from_numpy", options, (), {key: arrays})
+    return _begin()._then("from_numpy", options, (), {key: arrays})
 
 
 def from_generator(make, *, name=None):
@@ -409,18 +307,18 @@ def from_generator(make, *, name=None):
                       "generator itself, which could be read only once")
     key = _objects.id_of(make)
     options = {"make": {"object": key}, "name": name}
-    return Dataset(_core.empty())._then("from_generator", options, (), {key: make})
+    return _begin()._then("from_generator", options, (), {key: make})
 
 
 SOURCES = {}
-for _kind in _KINDS.values():
+for _kind in KINDS.values():
     if _kind["name"] in _WITH_OBJECTS:
         continue
     if _kind["role"] in ("source", "gathers"):
-        SOURCES[_kind["name"]] = _make_source(_kind)
+        SOURCES[_kind["name"]] = make_source(_kind, _begin)
     else:
-        setattr(Dataset, _kind["name"], _make_stage_method(_kind))
-        setattr(EachFile, _kind["name"], _make_stage_method(_kind))
+        setattr(Dataset, _kind["name"], make_stage_method(_kind))
+        setattr(EachFile, _kind["name"], make_stage_method(_kind))
 
 
 def range(start, stop=None, step=1, *, name=None):  # noqa: A001: the name in C++ and tf.data
@@ -428,7 +326,7 @@ def range(start, stop=None, step=1, *, name=None):  # noqa: A001: the name in C+
     if stop is None:
         start, stop = 0, start
     options = {"stop": int(stop), "start": int(start), "step": int(step), "name": name}
-    return Dataset(_core.empty())._then("range", options)
+    return _begin()._then("range", options)
 
 
 SOURCES["range"] = range

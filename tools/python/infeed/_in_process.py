@@ -6,11 +6,10 @@ import pickle
 import signal
 from collections import deque
 
-from ._core import Batch, batch as batch_of
 from ._dataset import Dataset
 from ._errors import Error, invalid
 from ._iterator import checkpoint_of, epoch_of, live
-from ._processes import Area, Inherited, columns_of, portable
+from ._processes import Area, Inherited, portable
 
 _KEY = "infeed"
 
@@ -64,10 +63,7 @@ def _work(text, connection, areas, options):
             return
         area = free.popleft()
         try:
-            element = next(iterator)
-            value = columns_of(element) if isinstance(element, Batch) else element
-            kind = "batch" if isinstance(element, Batch) else "element"
-            answer = (kind, area, areas[area].write(value))
+            answer = ("element", area, areas[area].write(next(iterator)))
         except StopIteration:
             is_over, answer = True, ("end", area, None)
         except BaseException as error:  # pylint: disable=broad-exception-caught
@@ -148,7 +144,6 @@ class ProcessIterator:
         finally:
             if area is not None:
                 self._connection.send(("free", area))
-        element = batch_of(element) if kind == "batch" else element
         for consumer in self._dataset._consumers:
             element = consumer(element, self._epoch, self._position - 1)
         return element

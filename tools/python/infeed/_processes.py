@@ -18,6 +18,7 @@ import weakref
 
 import numpy as np
 
+from ._adapted import as_batch
 from ._errors import Error
 from ._functions import BatchFunction
 
@@ -79,11 +80,6 @@ def _serialised(fn):
                     "invalid_argument") from error
 
 
-def columns_of(batch):
-    """Returns a batch as what pickles without copying: arrays, Ragged, lists of bytes."""
-    return dict(batch.numpy()) if hasattr(batch, "numpy") else dict(batch)
-
-
 class Inherited:
     """A descriptor that the process gets when it starts."""
 
@@ -100,8 +96,6 @@ def _area_of(duplicate):
 
 def _work(function, connection, requests, replies):
     """A process's loop: until its parent goes, however that ends."""
-    import infeed
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     call = BatchFunction(pickle.loads(function))
     while True:
@@ -110,8 +104,9 @@ def _work(function, connection, requests, replies):
         except EOFError:
             return
         try:
-            batch = infeed.batch(requests.read(message, copied=False))
-            answer = ("result", replies.write(columns_of(call(batch, high, low))))
+            # A Batch pickles as its parts, whose arrays aren't copied.
+            batch = requests.read(message, copied=False)
+            answer = ("result", replies.write(as_batch(call(batch, high, low))))
             del batch
         except BaseException as error:  # pylint: disable=broad-exception-caught
             answer = ("error", portable(error), traceback.format_exc())
@@ -141,9 +136,9 @@ class _Worker:
         self._process.start()
         theirs.close()
 
-    def call(self, columns, high, low):
+    def call(self, batch, high, low):
         try:
-            self._connection.send((self._requests.write(columns), high, low))
+            self._connection.send((self._requests.write(batch), high, low))
             answer = self._connection.recv()
         except (EOFError, OSError):
             self._process.join(1)
@@ -202,7 +197,7 @@ class ProcessFunction:
                 worker = _Worker(self._function)
                 with self._lock:
                     self._all.add(worker)
-            return worker.call(columns_of(batch), high, low)
+            return worker.call(batch, high, low)
         finally:
             self._idle.put(worker)
 

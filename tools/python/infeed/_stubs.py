@@ -14,15 +14,19 @@ _HEAD = '''"""The types of the package infeed. Written by infeed._stubs."""
 from os import PathLike
 from typing import Any, Callable, Literal, Mapping, Sequence
 
-from infeed._core import Batch as Batch, Column as Column, batch as batch
+from infeed._core import Batch as Batch, Column as Column, RecordWriter as RecordWriter
+from infeed._core import batch as batch, example as example
 from infeed._errors import Error as Error
 from infeed._schema import ColumnSpec as ColumnSpec, Field as Field
 from infeed._schema import bytes_ as bytes_, column as column, padded as padded, ragged as ragged
 from infeed._ragged import Ragged as Ragged
 from infeed._read import read as read
 from infeed._dataset import from_generator as from_generator, from_json as from_json
-from infeed._dataset import from_numpy as from_numpy
+from infeed._dataset import from_numpy as from_numpy, reshard as reshard
 from infeed._iterator import Iterator as Iterator
+from infeed.world import World as World, agree as agree, detect_world as detect_world
+from infeed._place import Place as Place, Traced as Traced
+from infeed._writing import Converted as Converted, convert as convert
 
 Schema = Mapping[str, Any] | Sequence[ColumnSpec] | str | PathLike[str]
 

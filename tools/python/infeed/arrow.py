@@ -33,8 +33,8 @@ def read(table):
     "struct.member"; dates, times and durations become their integers. A stream that
     can be read only once (RecordBatchReader) is read now, as a whole.
     """
-    batches = [batch for batch in _core._batches_from_arrow(table) if batch.rows()]
-    if not batches:
-        raise ValueError("the table has no rows, so there is nothing to read")
+    batches = _core._batches_from_arrow(table)
+    # Without rows one of them still has the columns.
+    batches = [batch for batch in batches if batch.rows()] or batches[:1]
     parts = [_infeed.from_numpy(batch) for batch in batches]
     return parts[0] if len(parts) == 1 else _infeed.concatenate(*parts)

@@ -1,0 +1,84 @@
+"""Batches made by Ray actors (infeed.ray.feed), one of which is killed. Only where Ray is installed."""
+
+import importlib.util
+import os
+import unittest
+
+import infeed
+
+HAS_RAY = importlib.util.find_spec("ray") is not None
+
+
+def pipeline():
+    """Returns batches whose order and content depend on seeds and places."""
+    return (infeed.range(4000).shuffle(500, seed=3).repeat(2).batch(16)
+            .map_batches(lambda batch, rng: {"value": batch["value"].numpy(), "noise": rng.random(16)},
+                         where="thread", seed=5, version="1"))
+
+
+def rows_of(batches):
+    return [(batch["value"].numpy().tolist(), batch["noise"].numpy().tolist()) for batch in batches]
+
+
+@unittest.skipUnless(HAS_RAY, "Ray isn't installed")
+class Ray(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import ray  # pylint: disable=import-outside-toplevel
+        ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, object_store_memory=200 << 20,
+                 runtime_env={"env_vars": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}})
+        cls.ray = ray
+        from infeed.ray import feed  # pylint: disable=import-outside-toplevel
+        cls.feed = staticmethod(feed)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.ray.shutdown()
+
+    def test_an_actor_killed_changes_nothing(self):
+        expected = rows_of(pipeline().iterate(epoch=0))
+        fed = self.feed(pipeline(), workers=2, range_steps=7, num_cpus=1)
+        rows = []
+        with fed.iterate(epoch=0) as batches:
+            for batch in batches:
+                rows.extend(rows_of([batch]))
+                if len(rows) in (60, 200):  # one that Ray starts again, and one that it doesn't
+                    self.ray.kill(fed._makers[0], no_restart=len(rows) == 200)
+                if len(rows) == 300:
+                    state = batches.state_dict()
+        self.assertEqual(rows, expected)
+        # Its state is that of any iterator of the pipeline.
+        self.assertEqual(rows_of(pipeline().iterate(resume=state)), expected[300:])
+        self.assertEqual(rows_of(fed.iterate(resume=state)), expected[300:])
+        self.assertEqual(sum(1 for _ in fed.numpy()), 500)
+
+    def test_errors_have_their_places(self):
+        def broken(batch):
+            if 48 in batch["value"].numpy():
+                raise ValueError("48 is broken")
+            return batch
+
+        def all_of(iterator):
+            rows = []
+            while True:
+                try:
+                    rows.append(next(iterator)["value"].numpy().tolist())
+                except StopIteration:
+                    return rows
+                except infeed.Error as error:
+                    rows.append(error.code)
+
+        dataset = infeed.range(200).batch(4).map_batches(broken, where="thread", version="1")
+        expected = all_of(dataset.iterate(epoch=0))
+        self.assertEqual(expected[12], "user_function")
+        self.assertEqual(all_of(self.feed(dataset, workers=2, range_steps=3).iterate(epoch=0)), expected)
+
+    def test_what_cannot_be_asked_by_step_is_named(self):
+        with self.assertRaisesRegex(infeed.Error, "lines can't be asked by step"):
+            self.feed(infeed.lines(__file__), workers=1)
+        with self.assertRaisesRegex(infeed.Error, "must be the last stage"):
+            self.feed(infeed.range(9).batch(3), workers=1).prefetch()
+
+
+if __name__ == "__main__":
+    unittest.main()

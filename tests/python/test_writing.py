@@ -1,0 +1,200 @@
+"""Records that Python writes: one file, and conversions that are stopped and go on."""
+
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import numpy as np
+
+import infeed
+import data
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SECONDS_MAX = 60
+
+
+def rows(first=0, size=400):
+    """Gives rows of several lengths, from a number on."""
+    for i in range(first, size):
+        yield {"image": np.full((4, 4), i % 256, np.uint8), "label": i, "weights": np.arange(i % 5) / 4,
+               "text": f"row {i}", "words": [b"a", "b"] * (i % 3), "none": None}
+
+
+def contents(folder):
+    """Returns the hash of each file below a folder."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in pathlib.Path(folder).iterdir() if path.is_file()}
+
+
+SCHEMA = {"image": ("uint8", (4, 4)), "label": "int64", "weights": infeed.ragged("float32"), "text": "bytes"}
+
+
+class Writers(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+
+    def test_rows_come_back(self):
+        name = self.folder / "x.tfrecord"
+        with infeed.RecordWriter(name, index=True) as writer:
+            for row in rows(size=50):
+                writer.write(row)
+            self.assertEqual(writer.records, 50)
+            self.assertFalse(name.exists(), "it isn't whole yet")
+        batch = next(iter(infeed.indexed_records(str(name)).parse(SCHEMA).batch(50)))
+        for i, row in enumerate(rows(size=50)):
+            self.assertEqual(batch["label"][i], i)
+            np.testing.assert_array_equal(batch["image"][i], row["image"])
+            np.testing.assert_array_equal(batch["weights"][i], row["weights"])
+            self.assertEqual(batch["text"].to_pylist()[i], row["text"].encode())
+        with infeed.RecordWriter(self.folder / "raw.gz", compression="gzip", compression_level=9) as writer:
+            writer.write(b"bytes as they are")
+            writer.write(infeed.example({"x": 1}))
+        self.assertEqual(list(infeed.records(str(self.folder / "raw.gz")))[0], b"bytes as they are")
+
+    def test_values_become_features(self):
+        long = data.example({"a": [1, 2], "b": [b"x", b"\xc3\xa9"], "c": [0.5], "d": [b"\x01\x02"], "e": [-1]})
+        self.assertEqual(infeed.example({"e": np.int64(-1), "d": np.array([1, 2], np.uint8), "c": 0.5,
+                                         "b": ["x", "\u00e9"], "a": (True, 2), "f": [], "g": None}), long)
+        self.assertEqual(infeed.example({"a": np.float16(0.5)}), infeed.example({"a": [0.5]}))
+        self.assertEqual(infeed.example({"a": np.array(["x", "y"])}), infeed.example({"a": ["x", "y"]}))
+        for value, reason in [(2**63, "more than 64 bits"), (np.array([2**63], np.uint64), "above 2\\^63 - 1"),
+                              (np.zeros(2, complex), "values of the type complex128"), (["a", 1], "texts and other"),
+                              ([object()], "all must be alike|texts")]:
+            with self.assertRaisesRegex(infeed.Error, f"feature 'a': .*({reason})"):
+                infeed.example({"a": value})
+        with self.assertRaisesRegex(infeed.Error, "bytes or a mapping of names to values, but a int was given"):
+            infeed.example(3)
+
+    def test_nothing_half_written_stays(self):
+        name = self.folder / "x.tfrecord"
+        with self.assertRaises(KeyError), infeed.RecordWriter(name) as writer:
+            writer.write(b"one")
+            raise KeyError("stop")
+        self.assertEqual(list(self.folder.iterdir()), [])
+        infeed.RecordWriter(name).write(b"dropped without close")
+        self.assertEqual(list(self.folder.iterdir()), [])
+        with infeed.RecordWriter(name) as writer:
+            writer.write(b"whole")
+        with self.assertRaisesRegex(infeed.Error, "closed"):
+            writer.write(b"more")
+        with self.assertRaises(infeed.Error) as raised:
+            infeed.RecordWriter(name)
+        self.assertEqual(raised.exception.code, "already_exists")
+        with infeed.RecordWriter(name, existing="replace") as writer:
+            writer.write(b"anew")
+        self.assertEqual(list(infeed.records(str(name))), [b"anew"])
+        with self.assertRaisesRegex(infeed.Error, 'compression is "bzip2"; it must be one of'):
+            infeed.RecordWriter(name, compression="bzip2")
+
+
+class Conversions(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+
+    def test_sequences_and_functions_give_the_same_shards(self):
+        made = infeed.convert(list(rows()), self.folder / "a" / "train", shard_count=4, seed=3)
+        self.assertEqual((made.examples, len(made.files), made.was_complete, made.quarantined), (400, 4, False, []))
+        infeed.convert(rows, self.folder / "b" / "train", size=400, shard_count=4, seed=3, threads=3)
+        self.assertEqual(contents(self.folder / "a"), contents(self.folder / "b"))
+        labels = [label for batch in infeed.records(made.files).parse(SCHEMA).batch(64)
+                  for label in batch["label"].to_pylist()]
+        self.assertNotEqual(labels, list(range(400)), "it is shuffled")
+        self.assertEqual(sorted(labels), list(range(400)))
+        again = infeed.convert(list(rows()), self.folder / "a" / "train", shard_count=4, seed=3)
+        self.assertTrue(again.was_complete)
+        os.remove(made.files[2])
+        self.assertIn("is missing", infeed.convert(
+            list(rows()), self.folder / "a" / "train", shard_count=4, seed=3).rebuilt[0])
+        self.assertEqual(contents(self.folder / "a"), contents(self.folder / "b"))
+
+    def test_a_killed_conversion_goes_on(self):
+        program = f"""
+            import os, sys
+            import infeed, test_writing
+            def rows(first):
+                for row in test_writing.rows(first):
+                    if len(sys.argv) > 1 and row["label"] == int(sys.argv[1]):
+                        os.kill(os.getpid(), 9)
+                    yield row
+            made = infeed.convert(rows, {str(self.folder / "killed" / "x")!r}, size=400, shard_count=8, threads=1)
+            print(made.shards_found)
+            """
+        command = [sys.executable, "-c", textwrap.dedent(program)]
+        options = {"cwd": HERE, "timeout": SECONDS_MAX, "check": False, "capture_output": True, "text": True}
+        for place in ["120", "330"]:
+            self.assertEqual(subprocess.run([*command, place], **options).returncode, -9)
+        done = subprocess.run(command, **options)
+        self.assertEqual((done.stdout, done.stderr), ("6\n", ""), "six of eight shards were there")
+        infeed.convert(rows, self.folder / "whole" / "x", size=400, shard_count=8)
+        self.assertEqual(contents(self.folder / "killed"), contents(self.folder / "whole"))
+
+    def test_stopped_by_an_exception_it_goes_on(self):
+        seen = []
+
+        def stop(done, total):
+            seen.append((done, total))
+            raise KeyboardInterrupt
+
+        def slow(first):
+            for row in rows(first):
+                if not seen:
+                    event.wait(0.01)  # until the first report
+                yield row
+
+        import threading  # pylint: disable=import-outside-toplevel
+        event = threading.Event()
+        with self.assertRaises(KeyboardInterrupt):
+            infeed.convert(slow, self.folder / "x", size=400, shard_count=8, progress=stop, threads=1)
+        self.assertEqual(seen[0][1], 400)
+        self.assertEqual(infeed.convert(slow, self.folder / "x", size=400, shard_count=8).examples, 400)
+
+    def test_bad_rows_are_left_out_up_to_a_number(self):
+        def some_bad(first):
+            for row in rows(first, 50):
+                yield row if row["label"] % 20 != 7 else {"x": object()}
+
+        class Raising:
+            """Raises for some rows."""
+
+            def __len__(self):
+                return 50
+
+            def __getitem__(self, index):
+                if index % 20 == 7:
+                    raise ValueError("no such picture")
+                return {"label": index}
+
+        for name, bad, text in [("a", some_bad, "feature 'x'"),
+                                ("b", Raising(), "raised ValueError: no such picture")]:
+            # Two shards are made at once: whose bad row is met first depends on the threads.
+            with self.assertRaisesRegex(infeed.Error, rf"{text}.*row (7|27|47) is bad"):
+                infeed.convert(bad, self.folder / name, size=50, shard_count=2)
+            made = infeed.convert(bad, self.folder / name, size=50, shard_count=2, quarantine_max=3)
+            self.assertEqual([row for row, _ in made.quarantined], ["row 7", "row 27", "row 47"])
+            self.assertIn(text, made.quarantined[0][1])
+            self.assertEqual(made.examples, 47)
+
+    def test_what_is_refused(self):
+        for arguments, text in [((rows(),), "a generator alone could not go on"), ((rows,), "size="),
+                                (([{"x": 1}],), "size is 3, but there are 1")]:
+            with self.assertRaisesRegex(infeed.Error, text):
+                infeed.convert(*arguments, self.folder / "x", size=3 if "but" in text else None)
+        with self.assertRaisesRegex(infeed.Error, "the rows end before row 400"):
+            infeed.convert(rows, self.folder / "x", size=500, shard_count=2)
+        with self.assertRaisesRegex(infeed.Error, "version|settings"):
+            infeed.convert(rows, self.folder / "x", size=400, shard_count=2, version="other")
+        with self.assertRaisesRegex(infeed.Error, "no-such-file"):
+            infeed.convert(rows, self.folder / "y", size=400, files=["no-such-file"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,117 @@
+#include "python/example_rows.h"
+
+#include <fmt/format.h>
+#include <limits>
+#include <vector>
+
+#include "infeed/error.h"
+
+namespace infeed::python {
+namespace {
+
+[[noreturn]] void fail(std::string_view name, std::string_view reason) {
+  throw Error(ErrorCode::invalid_argument, fmt::format("feature '{}': {}", name, reason));
+}
+
+bool is_text(nb::handle value) {
+  return PyBytes_Check(value.ptr()) || PyUnicode_Check(value.ptr());
+}
+
+/// Valid while the object lives.
+std::string_view text_of(nb::handle value) {
+  char* bytes = nullptr;
+  Py_ssize_t size = 0;
+  if (PyBytes_Check(value.ptr())) {
+    if (PyBytes_AsStringAndSize(value.ptr(), &bytes, &size) != 0) throw nb::python_error();
+    return {bytes, static_cast<std::size_t>(size)};
+  }
+  const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (text == nullptr) throw nb::python_error();
+  return {text, static_cast<std::size_t>(size)};
+}
+
+void add_texts(ExampleBuilder& builder, std::string_view name, nb::handle list) {
+  std::vector<std::string_view> texts;
+  for (const nb::handle text : nb::borrow<nb::list>(list)) {
+    if (!is_text(text)) fail(name, "a list holds texts and other things; all must be alike");
+    texts.push_back(text_of(text));
+  }
+  builder.bytes(name, std::span<const std::string_view>(texts));
+}
+
+/// Returns the values of an array one behind the other, as T.
+template <class T>
+std::span<const T> values_of(nb::handle array, const char* dtype, nb::object& keeper) {
+  using Values = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  keeper = nb::module_::import_("numpy").attr("ascontiguousarray")(array.attr("reshape")(-1),
+                                                                   nb::arg("dtype") = dtype);
+  const auto values = nb::cast<Values>(keeper);
+  return {values.data(), values.size()};
+}
+
+void add_array(ExampleBuilder& builder, std::string_view name, nb::handle array) {
+  const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  const auto dtype = nb::cast<std::string>(array.attr("dtype").attr("name"));
+  nb::object keeper;
+  if (dtype == "uint8" && nb::cast<int>(array.attr("ndim")) != 0) {
+    const auto pixels = values_of<std::uint8_t>(array, "uint8", keeper);
+    builder.bytes(name,
+                  std::string_view(reinterpret_cast<const char*>(pixels.data()), pixels.size()));
+  } else if (kind == "b" || kind == "i" || kind == "u") {
+    if (dtype == "uint64" && nb::cast<std::size_t>(array.attr("size")) != 0 &&
+        nb::cast<std::uint64_t>(array.attr("max")()) > std::numeric_limits<std::int64_t>::max()) {
+      fail(name, "an integer is above 2^63 - 1, the largest of an Example");
+    }
+    builder.integers(name, values_of<std::int64_t>(array, "int64", keeper));
+  } else if (kind == "f" || dtype == "bfloat16") {
+    builder.floats(name, values_of<float>(array, "float32", keeper));
+  } else if (kind == "S" || kind == "U" || kind == "O") {
+    add_texts(builder, name, array.attr("reshape")(-1).attr("tolist")());
+  } else {
+    fail(name, fmt::format("values of the type {} are no feature: give numbers or texts", dtype));
+  }
+}
+
+void add_feature(ExampleBuilder& builder, std::string_view name, nb::handle value) {
+  if (value.is_none()) return;
+  if (is_text(value)) {
+    builder.bytes(name, text_of(value));
+  } else if (PyLong_Check(value.ptr())) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    if (overflow != 0) fail(name, "an integer has more than 64 bits");
+    builder.integers(name, std::int64_t{number});
+  } else if (PyFloat_Check(value.ptr())) {
+    builder.floats(name, static_cast<float>(PyFloat_AsDouble(value.ptr())));
+  } else if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
+    const nb::list list(value);
+    if (nb::len(list) == 0) return;
+    if (is_text(list[0])) return add_texts(builder, name, list);
+    add_array(builder, name, nb::module_::import_("numpy").attr("asarray")(list));
+  } else {
+    add_array(builder, name, nb::module_::import_("numpy").attr("asarray")(value));
+  }
+}
+
+}  // namespace
+
+std::string record_of(nb::handle row) {
+  if (PyBytes_Check(row.ptr())) return std::string(text_of(row));
+  if (!nb::hasattr(row, "items")) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a row is bytes or a mapping of names to values, but a {} was given",
+                            nb::cast<std::string>(nb::str(row.type().attr("__name__")))));
+  }
+  ExampleBuilder builder;
+  for (const nb::handle item : row.attr("items")()) {
+    const nb::object name = item[0];
+    if (!PyUnicode_Check(name.ptr())) {
+      throw Error(ErrorCode::invalid_argument, "the names of a row's features must be str");
+    }
+    const nb::object value = item[1];
+    add_feature(builder, text_of(name), value);
+  }
+  return builder.encode();
+}
+
+}  // namespace infeed::python

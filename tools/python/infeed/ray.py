@@ -1,0 +1,270 @@
+"""Batches made by Ray actors, on any machines of the cluster: infeed.ray.feed(dataset, workers=8).
+
+A batch is a function of the dataset and its step, so a request is a range of steps, and an actor that
+is gone is replaced by another: each batch comes exactly once, in order, at any number of actors.
+"""
+
+import itertools
+from collections import deque
+
+import ray as _ray
+
+from . import _core
+from ._dataset import Dataset
+from ._errors import Error, invalid
+from ._iterator import checkpoint_of, epoch_of, live
+from ._processes import portable
+
+_KEY = "infeed"
+
+
+def feed(dataset, workers=8, *, range_steps=8, ranges_ahead=2, slow_after=60.0, **actor_options):
+    """Returns the dataset, whose batches are made by `workers` Ray actors. It must be the last stage but
+    for map_batches' consumer.
+
+    range_steps: the steps of one call. An actor seeks once a range and Ray costs about 1 ms a call, so
+        more of them cost less.
+    ranges_ahead: ranges under way at each actor: so many of their batches wait in the object store.
+    slow_after: seconds after which another actor is asked for a range that doesn't come.
+    actor_options: as ray.remote takes them: num_cpus, resources, scheduling_strategy, runtime_env.
+
+    Each actor must find the files by the same names, and infeed installed. An actor that dies is
+    started again by Ray. Raises Error "failed_precondition" that names the stage for a dataset that
+    can't be asked by step: a source whose number of elements isn't known, scan, unique.
+    """
+    if min(workers, range_steps, ranges_ahead) < 1:
+        raise invalid("ray.feed: workers, range_steps and ranges_ahead are 1 or more")
+    _core.check_can_be_asked_by_step(dataset._core)
+    # A call needs no state of its actor, so Ray may make it again in one that it has restarted.
+    options = {"max_restarts": -1, "max_task_retries": -1, **actor_options}
+    maker = _ray.remote(_Maker).options(**options)
+    return FedDataset(dataset, [maker.remote(Dataset(dataset._core)) for _ in range(workers)],
+                      {"range_steps": range_steps, "ranges_ahead": ranges_ahead,
+                       "slow_after": slow_after})
+
+
+def _number_in(place, name):
+    return next((int(line.split()[1]) for line in place.splitlines() if line.startswith(f"{name} ")), 0)
+
+
+def _moved(place, position):
+    """Returns the checkpoint of a later place before which no element failed: stages seek there."""
+    lines = [f"position {position}" if line.startswith("position ") else line
+             for line in place.splitlines() if not line.startswith("checksum ")]
+    return "\n".join(lines) + "\n"
+
+
+class _Maker:
+    """The actor. What it keeps only spares it a seek when the next range follows the last one."""
+
+    def __init__(self, dataset):
+        self._dataset = dataset
+        self._iterator, self._run = None, None
+
+    def make(self, run, first, steps, place, epoch):
+        """Returns (kind, value, checkpoint behind it) of each step; without steps the place at the
+        start."""
+        try:
+            self._go_to(run, first, place, epoch)
+            if steps == 0:
+                return [("place", None, self._iterator.state_dict()[_KEY])]
+            made = []
+            while len(made) < steps and (not made or made[-1][0] in ("element", "error")):
+                made.append(self._make_one())
+            return made
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            self._iterator = None
+            return [("failed", portable(error), None)]
+
+    def _make_one(self):
+        try:
+            answer = ("element", next(self._iterator))
+        except StopIteration:
+            answer = ("end", None)
+        except Error as error:
+            answer = ("failed" if error.is_terminal else "error", portable(error))
+        return (*answer, self._iterator.state_dict()[_KEY])
+
+    def _go_to(self, run, first, place, epoch):
+        if self._iterator is not None:
+            if self._run == run and self._iterator.position == first:
+                return
+            self._iterator.close()
+        self._run = run
+        if place is None:
+            self._iterator = self._dataset.iterate(epoch=epoch)
+        elif _number_in(place, "errors") == 0:
+            self._iterator = self._dataset.iterate(resume=_moved(place, first))
+        else:  # a failed element may have moved those behind it, so each is looked at
+            self._iterator = self._dataset.iterate(resume=place)
+            while self._iterator.position < first and self._make_one()[0] not in ("end", "failed"):
+                pass
+
+
+class FedDataset(Dataset):
+    """A dataset whose batches Ray actors make. They live as long as it does."""
+
+    __slots__ = ("_makers", "_options", "_runs")
+
+    def __init__(self, dataset, makers, options):
+        super().__init__(dataset._core, dataset._consumers)
+        self._makers, self._options = makers, options
+        self._runs = itertools.count()
+
+    def _then(self, kind, options, inputs=(), objects=None):
+        raise invalid(f"{kind} stands behind ray.feed(), which must be the last stage")
+
+    def iterate(self, **options):
+        """As Dataset.iterate; of its options it takes resume and epoch."""
+        others = set(options) - {"resume", "epoch"}
+        if others:
+            raise invalid(f"ray.feed: iterate() doesn't take {', '.join(sorted(others))} here")
+        self._number(options)
+        return FedIterator(self, options)
+
+    def __repr__(self):
+        return f"{super().__repr__()[:-1]} | ray.feed(workers={len(self._makers)})>"
+
+    def __reduce__(self):
+        raise Error("a dataset fed by Ray actors can't be pickled: pickle the one given to ray.feed()",
+                    "failed_precondition")
+
+
+class _Range:
+    def __init__(self, first, steps):
+        self.first, self.steps = first, steps
+        self.calls, self.failures = [], 0
+
+
+class FedIterator:
+    """An Iterator whose batches come from Ray actors; it has the Iterator's methods."""
+
+    def __init__(self, dataset, options):
+        self._dataset = dataset
+        self._turns = itertools.cycle(dataset._makers)
+        resume = options.get("resume")
+        self._epoch = epoch_of({**options, "resume": resume and checkpoint_of(resume)})
+        self._is_closed = False
+        self._begin(resume and checkpoint_of(resume))
+        if self._place is None:
+            self._begin(self._answer_of(self._ask(_Range(0, 0)))[0][2])
+        live.add(self)
+
+    def _begin(self, place):
+        """Goes on behind a place; whatever was asked for before doesn't count any more."""
+        self._run = next(self._dataset._runs)
+        self._place = place
+        self._position = self._asked_to = 0 if place is None else _number_in(place, "position")
+        self._ranges, self._made, self._is_over = deque(), deque(), False
+
+    def _ask(self, wanted):
+        """Asks the next actor for a range."""
+        maker = next(self._turns)
+        wanted.calls.append(maker.make.remote(self._run, wanted.first, wanted.steps, self._place,
+                                              self._epoch))
+        return wanted
+
+    def _ask_ahead(self):
+        options = self._dataset._options
+        makers = len(self._dataset._makers)
+        if self._place is not None and _number_in(self._place, "errors"):
+            makers = 1  # the others would make the same elements
+        while len(self._ranges) < makers * options["ranges_ahead"]:
+            self._ranges.append(self._ask(_Range(self._asked_to, options["range_steps"])))
+            self._asked_to += options["range_steps"]
+
+    def _answer_of(self, wanted):
+        """Waits for the first answer to a range, and asks others if it doesn't come."""
+        while True:
+            ready, _ = _ray.wait(wanted.calls, timeout=self._dataset._options["slow_after"])
+            if not ready:
+                if len(wanted.calls) > len(self._dataset._makers):
+                    raise Error(f"ray.feed: no actor has made steps {wanted.first} to "
+                                f"{wanted.first + wanted.steps - 1} in the time of slow_after",
+                                "unavailable")
+                self._ask(wanted)
+                continue
+            try:
+                return _ray.get(ready[0])
+            except _ray.exceptions.RayError as error:  # the actor died, or what it made is lost
+                wanted.calls.remove(ready[0])
+                wanted.failures += 1
+                if wanted.failures > 2 * len(self._dataset._makers):
+                    raise Error(f"ray.feed: {wanted.failures} actors in a row failed to make steps from "
+                                f"{wanted.first} on: {error}", "unavailable") from error
+                self._ask(wanted)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._is_closed:
+            raise Error("the iterator is closed: begin another one with iter(dataset)",
+                        "failed_precondition")
+        if self._is_over:
+            raise StopIteration
+        if not self._made:
+            self._ask_ahead()
+            self._made.extend(self._answer_of(self._ranges.popleft()))
+        kind, value, place = self._made.popleft()
+        if kind == "failed":
+            self._made.appendleft((kind, value, place))
+            raise value
+        had_errors, self._place = _number_in(self._place, "errors"), place
+        if kind == "end":
+            self._is_over = True
+            self._ranges.clear()
+            raise StopIteration
+        self._position += 1
+        if not had_errors and _number_in(place, "errors"):
+            self._begin(place)  # ranges asked for as if none had failed may not be those that follow
+        if kind == "error":
+            raise value
+        for consumer in self._dataset._consumers:
+            value = consumer(value, self._epoch, self._position - 1)
+        return value
+
+    @property
+    def position(self):
+        """As Iterator.position."""
+        return self._position
+
+    def state_dict(self):
+        """As Iterator.state_dict."""
+        return {_KEY: self._place}
+
+    def load_state_dict(self, state):
+        """As Iterator.load_state_dict."""
+        self._begin(checkpoint_of(state))
+        self._epoch = epoch_of({"resume": self._place})
+        self._dataset._number({"resume": self._place})
+
+    get_state = state_dict
+    set_state = load_state_dict
+
+    @property
+    def element_spec(self):
+        """As Dataset.element_spec."""
+        return self._dataset.element_spec
+
+    def __len__(self):
+        return len(self._dataset)
+
+    @property
+    def is_closed(self):
+        """Whether close() was called."""
+        return self._is_closed
+
+    def close(self, seconds_max=float("inf")):  # pylint: disable=unused-argument
+        """Asks for nothing more. The actors stay, for the dataset's next iteration."""
+        live.discard(self)
+        self._is_closed = True
+        self._ranges.clear()
+        self._made.clear()
+        return True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
