@@ -96,7 +96,7 @@ void agree(Communicator& communicator, std::string_view when, std::vector<JobFac
     Facts names = first;
     names.insert(other.begin(), other.end());
     for (const auto& [name, value] : names) {
-      const auto of = [&name](const Facts& of_rank) {
+      const auto of = [&name = name](const Facts& of_rank) {
         const auto found = of_rank.find(name);
         return found == of_rank.end() ? "(nothing)" : found->second;
       };
