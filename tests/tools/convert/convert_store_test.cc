@@ -26,7 +26,9 @@ class ConvertStore : public ::testing::Test {
   ConvertStore()
       : server_([this](const HttpRequestSeen& request) {
           if (struck_ && is_change(request) && ++changes_ == struck_) has_struck_ = true;
-          if (has_struck_) return HttpReply{.hang_after = 0};  // and the program is killed
+          // The program waits for a byte that doesn't come, until it is killed. An answer without
+          // any would be whole, and the program would go on.
+          if (has_struck_) return HttpReply{.body = " ", .hang_after = 0};
           return store_.answer(request);
         }) {
     write_table(200);
@@ -130,7 +132,7 @@ TEST_F(ConvertStore, KilledAtEveryChangeOfTheStoreTheNextCallGoesOn) {
       EXPECT_EQ(struck, 4 * 2 + 1 + 1);
       break;
     }
-    EXPECT_EQ(killed.status, 128 + SIGKILL);
+    EXPECT_EQ(killed.status, 128 + SIGKILL) << killed.err;
     EXPECT_FALSE(store_.objects.contains("/bucket/sets/data.manifest.json"));
     struck_ = 0;
     has_struck_ = false;
