@@ -28,31 +28,7 @@ constexpr int kRanksMax = 4;
 
 /// Shuffles, maps at random, and gives batches that eight replicas share unevenly; the last one of
 /// an epoch leaves some without rows.
-Dataset<ColumnBatch> batches(std::uint64_t seed = 3) {
-  struct Row {
-    std::array<float, 8> image;
-    std::int64_t label;
-  };
-  const ColumnBatch all = points(197);
-  const auto features = all.column("image");
-  const auto labels = all.column("label");
-  return range(197) | shuffle({.buffer = 50, .seed = seed}) |
-         map(
-             [features, labels](std::int64_t row, Rng& rng) {
-               Row made{};
-               const float gain = rng.chance(0.5F) ? 1.0F : 1.1F;
-               for (std::size_t i = 0; i < 8; ++i) {
-                 made.image[i] =
-                     gain * features.values<float>()[static_cast<std::size_t>(row) * 8 + i];
-               }
-               made.label = labels.values<std::int64_t>()[static_cast<std::size_t>(row)];
-               return made;
-             },
-             {.seed = 5}) |
-         batch(12) | map([](const Batch<Row>& rows) {
-           return as_columns(rows, {"image", "label"});
-         });
-}
+Dataset<ColumnBatch> batches(std::uint64_t seed = 3) { return augmented_points(197, seed); }
 
 struct RankRun {
   std::optional<FitResult> result;

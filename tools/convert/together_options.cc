@@ -1,12 +1,12 @@
 #include "convert/together_options.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <string_view>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 #include <infeed/world.h>
 
@@ -17,13 +17,9 @@ namespace {
 std::optional<Shard> parse_share(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
-  const auto parse = [](std::string_view digits, std::uint32_t& value) {
-    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
-    return error == std::errc() && end == digits.end() && !digits.empty();
-  };
   Shard share;
-  if (!parse(text.substr(0, slash), share.index)) return std::nullopt;
-  if (!parse(text.substr(slash + 1), share.count)) return std::nullopt;
+  if (!infeed::detail::parse_whole(text.substr(0, slash), share.index)) return std::nullopt;
+  if (!infeed::detail::parse_whole(text.substr(slash + 1), share.count)) return std::nullopt;
   if (share.index >= share.count) return std::nullopt;
   return share;
 }

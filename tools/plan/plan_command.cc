@@ -1,13 +1,13 @@
 #include "plan/plan_command.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/device/cost_model.h>
 #include <infeed/error.h>
 #include <infeed/records/output_file.h>
@@ -40,9 +40,7 @@ struct MeasuredFile {
 MeasuredFile measured_file(const std::string& text) {
   MeasuredFile measured;
   const std::size_t colon = text.find(':');
-  const char* const end = text.data() + std::min(colon, text.size());
-  const auto [rest, failed] = std::from_chars(text.data(), end, measured.hosts);
-  const bool is_number = failed == std::errc{} && rest == end;
+  const bool is_number = infeed::detail::parse_whole(text.substr(0, colon), measured.hosts);
   if (colon == text.npos || colon + 1 == text.size() || !is_number || measured.hosts < 1 ||
       measured.hosts > kPlannedHostsMax) {
     throw Error(ErrorCode::invalid_argument,

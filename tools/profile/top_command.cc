@@ -1,14 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <fmt/format.h>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include <infeed/detail/wait_unless_stopped.h>
 #include <infeed/error.h>
 
 #include "cli/json_text.h"
@@ -86,8 +85,6 @@ void show(const RecordedRun& run, Terminal& terminal) {
 
 void run_top(const TopCommandOptions& options, const std::stop_token& stop) {
   Terminal terminal(stdout, {.colours = !options.no_color});
-  std::mutex mutex;
-  std::condition_variable_any wake;
   bool has_shown = false;
   while (!stop.stop_requested()) {
     std::vector<RecordedRun> runs;
@@ -110,8 +107,7 @@ void run_top(const TopCommandOptions& options, const std::stop_token& stop) {
     std::fflush(stdout);
     if (options.once) return;
     has_shown = true;
-    std::unique_lock lock(mutex);
-    wake.wait_for(lock, stop, std::chrono::duration<double>(options.every_s), [] { return false; });
+    infeed::detail::wait_unless_stopped(std::chrono::duration<double>(options.every_s), stop);
   }
 }
 

@@ -2,19 +2,18 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <infeed/communicator.h>
 #include <infeed/detail/printable_text.h>
+#include <infeed/detail/wait_unless_stopped.h>
 #include <infeed/device/cost_model.h>
 #include <infeed/device/models.h>
 #include <infeed/device/slice.h>
@@ -94,11 +93,7 @@ std::unique_ptr<Communicator> ranks_of_job() {
 
 /// Waits until the chief, which may have to save first, ends the job; not for ever.
 void wait_for_chief(const std::stop_token& stop) {
-  constexpr std::chrono::seconds kLimit{10};
-  std::mutex mutex;
-  std::condition_variable_any ended;
-  std::unique_lock lock(mutex);
-  ended.wait_for(lock, stop, kLimit, [] { return false; });
+  infeed::detail::wait_unless_stopped(std::chrono::seconds(10), stop);
 }
 
 /// Runs this rank's part. Returns the error if all ranks were stopped together. After another error

@@ -12,17 +12,6 @@ namespace {
 
 constexpr std::size_t kAnswerBytesMax = std::size_t{64} << 10;
 
-std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* text) {
-  auto& received = *static_cast<std::string*>(text);
-  if (received.size() + unit * count > kAnswerBytesMax) return 0;
-  try {
-    received.append(bytes, unit * count);
-  } catch (const std::exception&) {  // must not pass through libcurl
-    return 0;
-  }
-  return unit * count;
-}
-
 bool has_trouble(const ServiceAnswer& answer) {
   return answer.status == 429 || answer.status >= 500;
 }
@@ -52,8 +41,7 @@ Outcome try_once(const ServiceRequest& request) {
     curl.set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
   }
   if (request.way == ServiceRequest::Way::direct) curl.set(CURLOPT_NOPROXY, "*");
-  curl.set(CURLOPT_WRITEFUNCTION, &receive);
-  curl.set(CURLOPT_WRITEDATA, static_cast<void*>(&outcome.answer.text));
+  curl.collect_answer(outcome.answer.text, kAnswerBytesMax);
   curl.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_timeout.count()));
   curl.set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
   curl.set_ca_file({});

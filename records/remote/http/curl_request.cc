@@ -43,6 +43,23 @@ void CurlRequest::add_header(const std::string& header) {
   set(CURLOPT_HTTPHEADER, headers_.get());
 }
 
+std::size_t CurlRequest::receive(char* bytes, std::size_t unit, std::size_t count, void* answer) {
+  const auto& [text, bytes_max] = *static_cast<const CollectedAnswer*>(answer);
+  if (text->size() + unit * count > bytes_max) return 0;
+  try {
+    text->append(bytes, unit * count);
+  } catch (const std::exception&) {  // must not pass through libcurl
+    return 0;
+  }
+  return unit * count;
+}
+
+void CurlRequest::collect_answer(std::string& text, std::size_t bytes_max) {
+  answer_ = {&text, bytes_max};
+  set(CURLOPT_WRITEFUNCTION, &receive);
+  set(CURLOPT_WRITEDATA, static_cast<void*>(&answer_));
+}
+
 void CurlRequest::set_ca_file(const std::string& file) {
   if (!file.empty()) {
     set(CURLOPT_CAINFO, file.c_str());

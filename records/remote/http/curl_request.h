@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <curl/curl.h>
 #include <memory>
 #include <string>
@@ -27,14 +28,23 @@ class CurlRequest {
   /// Adds "Name: value". Does nothing for an empty text.
   void add_header(const std::string& header);
   void set_ca_file(const std::string& file);
+  /// Appends the answer's body to `text`, which must live as long as the request. An answer that
+  /// makes it longer than `bytes_max` ends the request with CURLE_WRITE_ERROR.
+  void collect_answer(std::string& text, std::size_t bytes_max);
 
  private:
+  struct CollectedAnswer {
+    std::string* text = nullptr;
+    std::size_t bytes_max = 0;
+  };
   struct Cleanup {
     void operator()(CURL* easy) const { ::curl_easy_cleanup(easy); }
     void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
   };
   static void require(CURLcode code, CURLoption option);
+  static std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* answer);
 
+  CollectedAnswer answer_;
   std::array<char, CURL_ERROR_SIZE> error_text_{};
   std::unique_ptr<curl_slist, Cleanup> headers_;
   std::unique_ptr<CURL, Cleanup> easy_;

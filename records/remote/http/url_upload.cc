@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <fmt/format.h>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -14,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "infeed/detail/wait_unless_stopped.h"
 #include "infeed/records/file.h"
 #include "infeed/records/files.h"
 #include "remote/aws/xml.h"
@@ -39,27 +37,8 @@ struct Answer {
   std::string etag = {};
 };
 
-std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* text) {
-  auto& received = *static_cast<std::string*>(text);
-  if (received.size() + unit * count > kAnswerBytesMax) return 0;
-  try {
-    received.append(bytes, unit * count);
-  } catch (const std::exception&) {  // must not pass through libcurl
-    return 0;
-  }
-  return unit * count;
-}
-
 int has_to_stop(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<const std::stop_token*>(stop)->stop_requested() ? 1 : 0;
-}
-
-/// Waits, but for a stop.
-void pause(std::chrono::milliseconds time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, time, [] { return false; });
 }
 
 /// One object and the requests that change it.
@@ -86,7 +65,8 @@ class Object {
       if (!failure->may_pass || tries >= options_.url.retries) {
         throw Error(failure->code, failure->message).at_file(target_.name());
       }
-      pause(std::max(failure->pause.value_or(delay), delay / 2), options_.url.stop);
+      detail::wait_unless_stopped(std::max(failure->pause.value_or(delay), delay / 2),
+                                  options_.url.stop);
       delay = std::min(2 * delay, options_.url.retry_delay_max);
     }
   }
@@ -120,8 +100,7 @@ class Object {
     }
     curl.set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     if (!target_.is_s3()) curl.set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
-    curl.set(CURLOPT_WRITEFUNCTION, &receive);
-    curl.set(CURLOPT_WRITEDATA, static_cast<void*>(&text));
+    curl.collect_answer(text, kAnswerBytesMax);
     curl.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.url.connect_timeout.count()));
     const auto stall = std::chrono::ceil<std::chrono::seconds>(options_.url.stall_timeout);
     curl.set(CURLOPT_LOW_SPEED_LIMIT, 1L);

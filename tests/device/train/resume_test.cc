@@ -28,32 +28,7 @@ constexpr std::int64_t kStepsAnEpoch = 17;
 
 /// All state that could be lost: shuffle, a random map on threads, batches ahead, dropout, running
 /// statistics, gradients that wait.
-Dataset<ColumnBatch> shuffled_batches() {
-  struct Row {
-    std::array<float, 8> image;
-    std::int64_t label;
-  };
-  const ColumnBatch all = points(200);
-  const auto features = all.column("image");
-  const auto labels = all.column("label");
-  return range(200) | shuffle({.buffer = 50, .seed = 3}) |
-         map(
-             [features, labels](std::int64_t row, Rng& rng) {
-               Row made{};
-               const float gain = rng.chance(0.5F) ? 1.0F : 1.1F;
-               for (std::size_t i = 0; i < 8; ++i) {
-                 made.image[i] =
-                     gain * features.values<float>()[static_cast<std::size_t>(row) * 8 + i];
-               }
-               made.label = labels.values<std::int64_t>()[static_cast<std::size_t>(row)];
-               return made;
-             },
-             {.parallelism = 2, .seed = 5}) |
-         batch(12) | map([](const Batch<Row>& rows) {
-           return as_columns(rows, {"image", "label"});
-         }) |
-         prefetch(3);
-}
+Dataset<ColumnBatch> shuffled_batches() { return augmented_points(200, 3, 2) | prefetch(3); }
 
 /// Trains, resuming from `folder`; notes each loss in the file.
 FitResult train_in(const std::string& folder, SmallTraining& small, const std::string& losses_file,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,6 +28,35 @@ inline ColumnBatch points(std::int64_t rows, std::uint64_t seed = 1) {
     }
   }
   return ColumnBatch({{"image", Column::dense(features)}, {"label", Column::dense(labels)}});
+}
+
+/// Points with a gain that is drawn for each, shuffled and in batches of 12: a source with randomness
+/// of its own. parallelism: as map takes it.
+inline Dataset<ColumnBatch> augmented_points(std::int64_t rows, std::uint64_t seed,
+                                             Count parallelism = 1) {
+  struct Row {
+    std::array<float, 8> image;
+    std::int64_t label;
+  };
+  const ColumnBatch all = points(rows);
+  const auto features = all.column("image");
+  const auto labels = all.column("label");
+  return range(rows) | shuffle({.buffer = 50, .seed = seed}) |
+         map(
+             [features, labels](std::int64_t row, Rng& rng) {
+               Row made{};
+               const float gain = rng.chance(0.5F) ? 1.0F : 1.1F;
+               for (std::size_t i = 0; i < 8; ++i) {
+                 made.image[i] =
+                     gain * features.values<float>()[static_cast<std::size_t>(row) * 8 + i];
+               }
+               made.label = labels.values<std::int64_t>()[static_cast<std::size_t>(row)];
+               return made;
+             },
+             {.parallelism = parallelism, .seed = 5}) |
+         batch(12) | map([](const Batch<Row>& batch_rows) {
+           return as_columns(batch_rows, {"image", "label"});
+         });
 }
 
 inline std::vector<std::vector<float>> values_of(const std::vector<Variable>& variables) {
