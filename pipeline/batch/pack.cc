@@ -102,6 +102,7 @@ class PackStage final : public Stage, public Bookmarked {
     bookmark_at_ = every() == 0 ? 0 : parts_ / every();
     return true;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
  private:
   Pull finish(Chunk& out) {

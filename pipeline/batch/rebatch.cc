@@ -88,6 +88,7 @@ class RebatchStage : public Stage, public Bookmarked {
       throw bad_bookmark();
     return true;
   }
+  TracedPlace do_trace(std::uint64_t position) const final { return Stage::do_trace(position); }
 
  private:
   std::size_t size_at_hand() const { return static_cast<std::size_t>(sizes_[turn_]); }

@@ -170,6 +170,7 @@ class WindowStage final : public Stage {
     const std::uint64_t windows = shape_.count(buffer_.start() + buffer_.size());
     return std::min(count, windows - std::min(windows, before));
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
  private:
   enum class Filled { yes, would_wait, cancelled };

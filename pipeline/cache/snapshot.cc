@@ -44,6 +44,7 @@ class ReadSnapshotStage final : public Stage {
     // A shard that can't be read makes fewer elements, which only reading shows.
     return known == Known::no_errors ? reader_.skip(count) : Stage::do_skip(count, known);
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
  private:
   StoreReader reader_;

@@ -51,6 +51,7 @@ class FeedStage final : public Stage {
     skipped_ += count;
     return count;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
  private:
   Feeder& feeder() {

@@ -11,18 +11,18 @@
 namespace infeed::detail {
 namespace {
 
-class GlobalShuffleStage final : public Stage {
+class GlobalShuffleStage final : public PassThroughStage {
  public:
   GlobalShuffleStage(const StageContext& context, std::uint64_t count,
                      const KeyedPermutation& permutation, std::unique_ptr<Stage> input)
-      : Stage(context), count_(count), permutation_(permutation), input_(std::move(input)) {}
+      : PassThroughStage(context, std::move(input)), count_(count), permutation_(permutation) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (position_ == count_) return Pull::end;
     const std::size_t count =
         static_cast<std::size_t>(std::min<std::uint64_t>(want, count_ - position_));
     for (std::size_t i = 0; i < count; ++i) sources_[i] = permutation_(position_ + i);
-    const Pull pulled = input_->pull_at(out, {sources_.data(), count});
+    const Pull pulled = input().pull_at(out, {sources_.data(), count});
     position_ += out.slots();
     return pulled;
   }
@@ -35,13 +35,16 @@ class GlobalShuffleStage final : public Stage {
   }
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
     std::transform(positions.begin(), positions.end(), sources_.begin(), permutation_);
-    return input_->pull_at(out, {sources_.data(), positions.size()});
+    return input().pull_at(out, {sources_.data(), positions.size()});
+  }
+
+  std::uint64_t input_position(std::uint64_t position) const override {
+    return permutation_(position);
   }
 
  private:
   const std::uint64_t count_;
   const KeyedPermutation permutation_;
-  const std::unique_ptr<Stage> input_;
   std::array<std::uint64_t, kChunkElementsMax> sources_;
   std::uint64_t position_ = 0;
 };

@@ -109,23 +109,22 @@ struct HiddenCounters {
 
 /// Looks at skipped records, too. The verdict depends only on the records of the pass, so a resumed
 /// run ends as the original run would.
-class ExpectFeaturesStage final : private HiddenCounters, public Stage {
+class ExpectFeaturesStage final : private HiddenCounters, public PassThroughStage {
  public:
   ExpectFeaturesStage(const StageContext& consumer, std::shared_ptr<const ExpectFeaturesSpec> spec,
                       NodePointer input_node)
-      : Stage(context_of(consumer, input_node->type())),
+      : PassThroughStage(context_of(consumer, input_node->type()), input_node->open(consumer)),
         spec_(std::move(spec)),
         consumer_(consumer),
         input_node_(std::move(input_node)),
-        input_(input_node_->open(consumer_)),
         looker_(*spec_) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     // If errors came instead of records, a resume from so far on would not look either.
     if (passed_ > kSkippedMax) is_looking_ = false;
-    if (!is_looking_) return input_->pull(out, want);
+    if (!is_looking_) return input().pull(out, want);
     require_more();
-    const Pull pulled = input_->pull(out, std::min<std::uint64_t>(want, records_left()));
+    const Pull pulled = input().pull(out, std::min<std::uint64_t>(want, records_left()));
     if (pulled == Pull::end) require_all();
     look_at(out);
     return pulled;
@@ -133,31 +132,30 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
 
   RecordBlockSource* record_blocks() override {
     if (passed_ > kSkippedMax) is_looking_ = false;
-    return is_looking_ ? nullptr : input_->record_blocks();
+    return is_looking_ ? nullptr : input().record_blocks();
   }
-  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const bool is_source = input_node_->inputs().empty();
     // A checkpoint far into the pass was taken after the verdict.
     if (is_looking_ && passed_ + count > kSkippedMax && !is_source) is_looking_ = false;
-    if (!is_looking_) return input_->skip(count, known);
+    if (!is_looking_) return input().skip(count, known);
     const std::uint64_t before = passed_;
     const std::uint64_t skipped = skip_and_look(count);
     if (is_looking_ || skipped == count) return skipped;
     // A source that was begun may have to read what a fresh one could jump over.
     if (is_source && count > kSkippedMax) {
-      input_ = input_node_->open(consumer_);
-      const std::uint64_t all = input_->skip(before + count, known);
+      replace_input(input_node_->open(consumer_));
+      const std::uint64_t all = input().skip(before + count, known);
       return all - std::min(all, before);
     }
-    return skipped + input_->skip(count - skipped, known);
+    return skipped + input().skip(count - skipped, known);
   }
 
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
     if (is_looking_ && look_from_begin() == Pull::cancelled) return Pull::cancelled;
-    return input_->pull_at(out, positions);
+    return input().pull_at(out, positions);
   }
 
  private:
@@ -189,7 +187,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
     for (std::uint64_t block = 1; skipped < count && is_looking_; block = dropped.capacity()) {
       require_more();
       const std::uint64_t want = std::min({block, count - skipped, records_left()});
-      const Pull pulled = input_->pull(dropped, static_cast<std::size_t>(want));
+      const Pull pulled = input().pull(dropped, static_cast<std::size_t>(want));
       if (pulled == Pull::end) require_all();
       if (pulled != Pull::values) break;
       look_at(dropped);
@@ -210,7 +208,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
       const auto count = static_cast<std::size_t>(
           std::min<std::uint64_t>({positions.size(), chunk.capacity(), end - position,
                                    position == 0 ? 1 : records_left()}));
-      const Pull pulled = input_->pull_at(chunk, std::span(positions).first(count));
+      const Pull pulled = input().pull_at(chunk, std::span(positions).first(count));
       if (pulled != Pull::values) return pulled;
       position += chunk.slots();
       look_at(chunk);
@@ -223,7 +221,6 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
   const std::shared_ptr<const ExpectFeaturesSpec> spec_;
   const StageContext consumer_;
   const NodePointer input_node_;
-  std::unique_ptr<Stage> input_;
   Looker looker_;
   std::uint64_t passed_ = 0;  ///< elements, while it is looking
   bool is_looking_ = true;

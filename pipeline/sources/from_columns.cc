@@ -47,6 +47,7 @@ class FromColumnsStage final : public Stage {
     for (const std::uint64_t position : positions) out.append(sliced_.batch(position));
     return Pull::values;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
  private:
   const SlicedColumns sliced_;

@@ -22,6 +22,7 @@ class GenerateStage final : public Stage {
     } while (out.slots() < want && !out.has_error() && !run().cancelled() && !hand_over.is_due());
     return Pull::values;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
  private:
   bool start(Chunk& out) {

@@ -28,6 +28,7 @@ class RandomStage final : public Stage {
     words_.seek(position_);
     return count;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
  private:
   detail::WordStream words_;

@@ -8,27 +8,26 @@
 namespace infeed::detail {
 namespace {
 
-class AssertCardinalityStage final : public Stage {
+class AssertCardinalityStage final : public PassThroughStage {
  public:
   AssertCardinalityStage(const StageContext& context, std::uint64_t count,
                          std::unique_ptr<Stage> input)
-      : Stage(context), count_(count), input_(std::move(input)) {}
+      : PassThroughStage(context, std::move(input)), count_(count) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (position_ == count_) return pull_behind_the_last(out);
     const std::uint64_t left = count_ - position_;
     const Pull pulled =
-        input_->pull(out, static_cast<std::size_t>(std::min<std::uint64_t>(want, left)));
+        input().pull(out, static_cast<std::size_t>(std::min<std::uint64_t>(want, left)));
     if (pulled == Pull::end) refuse_short();
     position_ += out.slots();
     return pulled;
   }
-  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const std::uint64_t wanted = std::min(count, count_ - position_);
-    const std::uint64_t skipped = input_->skip(wanted, known);
+    const std::uint64_t skipped = input().skip(wanted, known);
     position_ += skipped;
     if (run().cancelled()) return skipped;
     if (skipped < wanted) refuse_short();
@@ -39,13 +38,9 @@ class AssertCardinalityStage final : public Stage {
     return skipped;
   }
 
-  Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
-    return input_->pull_at(out, positions);
-  }
-
  private:
   Pull pull_behind_the_last(Chunk& out) {
-    const Pull pulled = input_->pull(out, 1);
+    const Pull pulled = input().pull(out, 1);
     if (pulled != Pull::values) return pulled;
     out.clear();
     throw Error(ErrorCode::failed_precondition,
@@ -62,7 +57,6 @@ class AssertCardinalityStage final : public Stage {
   }
 
   const std::uint64_t count_;
-  const std::unique_ptr<Stage> input_;
   std::uint64_t position_ = 0;
 };
 

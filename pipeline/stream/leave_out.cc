@@ -30,28 +30,24 @@ class LeftOut {
   std::map<std::string, std::vector<std::uint64_t>, std::less<>> numbers_;  ///< by file, sorted
 };
 
-class LeaveOutStage final : public Stage {
+class LeaveOutStage final : public PassThroughStage {
  public:
   LeaveOutStage(const StageContext& context, const LeftOut& left_out, const Record& instead,
                 std::unique_ptr<Stage> input)
-      : Stage(context), left_out_(left_out), instead_(instead), input_(std::move(input)) {}
+      : PassThroughStage(context, std::move(input)), left_out_(left_out), instead_(instead) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const Pull pulled = input_->pull(out, want);
+    const Pull pulled = input().pull(out, want);
     replace_in(out);
     return pulled;
   }
 
  protected:
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
-    const Pull pulled = input_->pull_at(out, positions);
+    const Pull pulled = input().pull_at(out, positions);
     replace_in(out);
     return pulled;
   }
-  std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    return input_->skip(count, known);
-  }
-  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  private:
   void replace_in(Chunk& out) const {

@@ -27,15 +27,14 @@ KnobSpec depth_knob(const QueueLimits& limits) {
           .max = adaptive ? static_cast<std::int64_t>(QueueLimits::kAdaptiveDepthMax) : depth};
 }
 
-class PrefetchStage final : public Stage {
+class PrefetchStage final : public PassThroughStage {
  public:
   PrefetchStage(const StageContext& context, const QueueLimits& limits, ThreadShare thread,
                 std::unique_ptr<Stage> input)
-      : Stage(context),
+      : PassThroughStage(context, std::move(input)),
         thread_(std::move(thread)),
-        input_(std::move(input)),
         front_(type()),
-        queue_(run(), counters(), "prefetch", *input_, type(), limits),
+        queue_(run(), counters(), "prefetch", this->input(), type(), limits),
         waker_(run(), [this] { queue_.stop(); }),
         driver_knob_(run().knobs(), counters(), driver_knob(limits),
                      [this](std::int64_t threads) { set_serial(threads == 0); }),
@@ -67,9 +66,8 @@ class PrefetchStage final : public Stage {
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    return has_begun_ ? Stage::do_skip(count, known) : input_->skip(count, known);
+    return has_begun_ ? Stage::do_skip(count, known) : input().skip(count, known);
   }
-  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  private:
   void set_serial(bool serial) {
@@ -78,30 +76,12 @@ class PrefetchStage final : public Stage {
   }
 
   const ThreadShare thread_;
-  const std::unique_ptr<Stage> input_;
   Chunk front_;  ///< popped, not yet handed over
   ChunkQueue queue_;
   CancellationWaker waker_;
   bool has_begun_ = false;
   Knob driver_knob_;
   Knob depth_knob_;
-};
-
-/// A prefetch without a thread. It is still a stage, so that the statistics show it.
-class PassThroughStage final : public Stage {
- public:
-  PassThroughStage(const StageContext& context, std::unique_ptr<Stage> input)
-      : Stage(context), input_(std::move(input)) {}
-
- protected:
-  Pull do_pull(Chunk& out, std::size_t want) override { return input_->pull(out, want); }
-  std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    return input_->skip(count, known);
-  }
-  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
-
- private:
-  const std::unique_ptr<Stage> input_;
 };
 
 class PrefetchNode final : public Node {
@@ -123,6 +103,7 @@ class PrefetchNode final : public Node {
     const bool serial = context.run.is_inline() || limits_.elements_max == 0 ||
                         (limits_.adaptive && below->runs_ahead());
     ThreadShare thread(context.run.threads(), !serial);
+    // It is still a stage, so that the statistics show it.
     if (thread.count() == 0) return std::make_unique<PassThroughStage>(context, std::move(below));
     return std::make_unique<PrefetchStage>(context, limits_, std::move(thread), std::move(below));
   }

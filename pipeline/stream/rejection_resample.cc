@@ -120,6 +120,7 @@ class RejectionResampleStage final : public Stage, public Bookmarked {
     acceptance_.go_on_from(bookmark.state);
     return true;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
  private:
   /// Takes elements until `out` is full or due, the input is used up, or an error came.

@@ -9,14 +9,13 @@
 namespace infeed::detail {
 namespace {
 
-class ShardStage final : public Stage {
+class ShardStage final : public PassThroughStage {
  public:
   ShardStage(const StageContext& context, const ShardOptions& options, std::unique_ptr<Stage> input)
-      : Stage(context),
+      : PassThroughStage(context, std::move(input)),
         options_(options),
         begin_(context.taken.elements),
         begin_read_(begin_ - std::min(begin_, context.taken.shards)),
-        input_(std::move(input)),
         in_(type()),
         before_(options.index) {}
 
@@ -26,7 +25,7 @@ class ShardStage final : public Stage {
     if (options_.count > kSkipFrom) return pull_by_skipping(out);
     while (true) {
       if (in_.empty()) {
-        const Pull pulled = input_->pull(in_, in_.capacity());
+        const Pull pulled = input().pull(in_, in_.capacity());
         if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
       }
       pick(out, want);
@@ -47,14 +46,14 @@ class ShardStage final : public Stage {
     const std::uint64_t gap = begin_ - passed_ + before_;
     std::uint64_t rounds = (count - 1) * options_.count + 1;
     if (__builtin_add_overflow(rounds, gap, &rounds)) return 0;
-    const std::uint64_t passed = input_->skip(rounds, known);
+    const std::uint64_t passed = input().skip(rounds, known);
     passed_ += std::min(passed, begin_ - passed_);
     if (passed < gap) return 0;
     before_ = options_.count - 1;
     return (passed - gap + options_.count - 1) / options_.count;
   }
-  TracedPlace do_trace(std::uint64_t position) const override {
-    return input_->trace(begin_ + options_.index + position * options_.count);
+  std::uint64_t input_position(std::uint64_t position) const override {
+    return begin_ + options_.index + position * options_.count;
   }
 
  private:
@@ -63,15 +62,15 @@ class ShardStage final : public Stage {
   /// Passes over what other shards took together before this run. Returns false if the input ends
   /// before that, or at a cancellation.
   bool pass_to_begin() {
-    if (passed_ < begin_read_) passed_ += input_->skip(begin_read_ - passed_, Known::no_errors);
-    if (passed_ >= begin_read_ && passed_ < begin_) passed_ += input_->skip(begin_ - passed_);
+    if (passed_ < begin_read_) passed_ += input().skip(begin_read_ - passed_, Known::no_errors);
+    if (passed_ >= begin_read_ && passed_ < begin_) passed_ += input().skip(begin_ - passed_);
     return passed_ == begin_;
   }
 
   Pull pull_by_skipping(Chunk& out) {
-    if (input_->skip(before_) < before_) return Pull::end;
+    if (input().skip(before_) < before_) return Pull::end;
     before_ = 0;
-    const Pull pulled = input_->pull(out, 1);
+    const Pull pulled = input().pull(out, 1);
     if (pulled == Pull::values) before_ = options_.count - 1;
     return pulled;
   }
@@ -104,7 +103,6 @@ class ShardStage final : public Stage {
   const std::uint64_t begin_;       ///< elements of the input that earlier shards took
   const std::uint64_t begin_read_;  ///< how many of them a shard read that saw no error in them
   std::uint64_t passed_ = 0;        ///< those of begin_ that it has passed over
-  const std::unique_ptr<Stage> input_;
   Chunk in_;
   std::uint64_t before_;  ///< other shards' elements before this one's next
 };

@@ -10,32 +10,30 @@ namespace {
 
 constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
-class SkipStage final : public Stage {
+class SkipStage final : public PassThroughStage {
  public:
   SkipStage(const StageContext& context, std::uint64_t count, std::unique_ptr<Stage> input)
-      : Stage(context), count_(count), input_(std::move(input)) {}
+      : PassThroughStage(context, std::move(input)), count_(count) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (!skip_the_head(Known::nothing)) return Pull::end;
-    return input_->pull(out, want);
+    return input().pull(out, want);
   }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     if (count_ == kAll || count > UINT64_MAX - count_)
-      return skip_the_head(known) ? input_->skip(count, known) : 0;
+      return skip_the_head(known) ? input().skip(count, known) : 0;
     const std::uint64_t head = std::exchange(count_, 0);
-    const std::uint64_t passed = input_->skip(head + count, known);
+    const std::uint64_t passed = input().skip(head + count, known);
     return passed - std::min(passed, head);
   }
-  TracedPlace do_trace(std::uint64_t position) const override {
-    return input_->trace(head_ + position);
-  }
+  std::uint64_t input_position(std::uint64_t position) const override { return head_ + position; }
 
  private:
   bool skip_the_head(Known known) {
     if (count_ == kAll) return false;
-    if (count_ > 0) input_->skip(count_, known);
+    if (count_ > 0) input().skip(count_, known);
     count_ = 0;
     return true;
   }

@@ -6,26 +6,25 @@
 namespace infeed::detail {
 namespace {
 
-class TakeStage final : public Stage {
+class TakeStage final : public PassThroughStage {
  public:
   TakeStage(const StageContext& context, std::uint64_t count, std::unique_ptr<Stage> input)
-      : Stage(context), left_(count), input_(std::move(input)) {}
+      : PassThroughStage(context, std::move(input)), left_(count) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (left_ == 0) return Pull::end;
     const Pull pulled =
-        input_->pull(out, static_cast<std::size_t>(std::min<std::uint64_t>(want, left_)));
+        input().pull(out, static_cast<std::size_t>(std::min<std::uint64_t>(want, left_)));
     left_ -= out.slots();
     return pulled;
   }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    const std::uint64_t skipped = input_->skip(std::min(count, left_), known);
+    const std::uint64_t skipped = input().skip(std::min(count, left_), known);
     left_ -= skipped;
     return skipped;
   }
-  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  private:
   std::uint64_t left_;

@@ -5,17 +5,16 @@
 namespace infeed::detail {
 namespace {
 
-class ReplaceErrorsStage final : public Stage {
+class ReplaceErrorsStage final : public PassThroughStage {
  public:
   ReplaceErrorsStage(const StageContext& context, const MakeReplacement& make,
                      const UnshardedPositions& positions, std::unique_ptr<Stage> input)
-      : Stage(context),
+      : PassThroughStage(context, std::move(input)),
         make_(make),
-        positions_(context.in_this_run(positions)),
-        input_(std::move(input)) {}
+        positions_(context.in_this_run(positions)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const Pull pulled = input_->pull(out, want);
+    const Pull pulled = input().pull(out, want);
     if (!out.has_error()) return pulled;
     const ErrorPointer error = out.take_error();
     try {
@@ -28,11 +27,6 @@ class ReplaceErrorsStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    return input_->skip(count, known);
-  }
-  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
-
  private:
   const MakeReplacement& make_;
   const UnshardedPositions positions_;

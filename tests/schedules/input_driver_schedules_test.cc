@@ -29,6 +29,7 @@ class OneThreadStage final : public Stage {
     is_pulled_ = false;
     return pulled;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  private:
   const std::unique_ptr<Stage> input_;

@@ -27,6 +27,7 @@ class FailingStage final : public Stage {
     if (position() == fails_at_) throw Error(code_, "it fails here");
     return input_->pull(out, 1);
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  private:
   const std::uint64_t fails_at_;

@@ -18,14 +18,14 @@ std::string wait_text(std::string_view label, std::span<const std::uint64_t> cou
                      static_cast<double>(counts[0]) * 1e-9);
 }
 
-class GilWaitStage final : public Stage {
+class GilWaitStage final : public PassThroughStage {
  public:
   GilWaitStage(const StageContext& context, std::unique_ptr<Stage> input)
-      : Stage(context), input_(std::move(input)), in_(input_->type()) {}
+      : PassThroughStage(context, std::move(input)), in_(this->input().type()) {}
 
  protected:
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const Pull pulled = input_->pull(in_, std::min(want, in_.capacity()));
+    const Pull pulled = input().pull(in_, std::min(want, in_.capacity()));
     if (pulled != Pull::values) return pulled;
     std::uint64_t wait_ns = 0;
     for (TimedBatch& timed : in_.values<TimedBatch>()) {
@@ -37,13 +37,8 @@ class GilWaitStage final : public Stage {
     note_count(0, wait_ns);
     return Pull::values;
   }
-  std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    return input_->skip(count, known);
-  }
-  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  private:
-  const std::unique_ptr<Stage> input_;
   Chunk in_;
 };
 

@@ -20,22 +20,25 @@ namespace infeed::test {
 namespace {
 
 /// Hands on the elements 0, n, 2n, ...
-class EveryNthStage final : public Stage {
+class EveryNthStage final : public PassThroughStage {
  public:
   EveryNthStage(const StageContext& context, std::uint64_t n, std::unique_ptr<Stage> input)
-      : Stage(context), n_(n), input_(std::move(input)) {}
+      : PassThroughStage(context, std::move(input)), n_(n) {}
 
   Pull do_pull(Chunk& out, std::size_t) override {
-    input_->skip(owed_);
-    const Pull pulled = input_->pull(out, 1);
+    input().skip(owed_);
+    const Pull pulled = input().pull(out, 1);
     // Passed over before the next one, not now: they may take long to come.
     owed_ = pulled == Pull::values ? n_ - 1 : 0;
     return pulled;
   }
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    return Stage::do_skip(count, known);
+  }
+  std::uint64_t input_position(std::uint64_t position) const override { return n_ * position; }
 
  private:
   const std::uint64_t n_;
-  const std::unique_ptr<Stage> input_;
   std::uint64_t owed_ = 0;
 };
 
@@ -106,6 +109,7 @@ class AheadStage final : public Stage {
     publish();
     return Pull::values;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
  private:
   std::uint64_t bytes_of_chunk() const { return chunk_capacity(type()) * type().size; }

@@ -93,6 +93,7 @@ class HangingStage final : public Stage {
     while (!cancelled()) std::this_thread::yield();
     return Pull::cancelled;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 };
 
 class HangingNode final : public Node {

@@ -192,6 +192,17 @@ TEST_F(Trace, AnyRowOfRecordFiles) {
   EXPECT_THROW((void)set.place_of(200), Error);
 }
 
+TEST_F(Trace, AnyRowOfAShuffleOfAll) {
+  const auto files = record_files();
+  const auto shuffled = indexed_records(files, {.without_index = WithoutIndex::scan}) |
+                        global_shuffle({.seed = 5}) | skip(1);
+  for (const std::uint64_t step : {0, 30, 198}) {
+    const auto found = shuffled.at(step);
+    ASSERT_TRUE(found.rows.at(0).place) << found.rows[0].why();
+    EXPECT_EQ(std::to_string(found.rows[0].place->record), found.element.bytes());
+  }
+}
+
 TEST_F(Trace, FilesAndFolders) {
   const auto names = text_files();
   expect_traced(files(names), 1, names[1], 0, 2);

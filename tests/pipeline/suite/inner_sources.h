@@ -48,6 +48,9 @@ class BreakingNode final : public Node {
         if (pulled == Pull::end) throw Error(ErrorCode::internal, "the stage broke");
         return pulled;
       }
+      TracedPlace do_trace(std::uint64_t position) const override {
+        return input_->trace(position);
+      }
 
      private:
       const std::unique_ptr<Stage> input_;

@@ -105,15 +105,15 @@ std::uint64_t ListedStage::do_skip(std::uint64_t count, Known known) {
 
 namespace {
 
-class RecutStage final : public Stage {
+class RecutStage final : public PassThroughStage {
  public:
   RecutStage(const StageContext& context, std::uint64_t seed, std::unique_ptr<Stage> input)
-      : Stage(context), random_(seed), input_(std::move(input)), in_(type()) {}
+      : PassThroughStage(context, std::move(input)), random_(seed), in_(type()) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (in_.empty()) {
       const std::size_t ask = 1 + random_() % in_.capacity();
-      const Pull pulled = input_->pull(in_, ask);
+      const Pull pulled = input().pull(in_, ask);
       EXPECT_EQ(pulled == Pull::values, !in_.empty());
       EXPECT_LE(in_.slots(), ask) << "more than was asked for";
       if (pulled != Pull::values) return pulled;
@@ -129,13 +129,12 @@ class RecutStage final : public Stage {
     if (!in_.empty() || random_() % 2 == 0) return Stage::do_skip(count, known);
     // In two parts: a stage must find its way from any place.
     const std::uint64_t first = random_() % count;
-    const std::uint64_t skipped = input_->skip(first, known);
-    return skipped < first ? skipped : skipped + input_->skip(count - first, known);
+    const std::uint64_t skipped = input().skip(first, known);
+    return skipped < first ? skipped : skipped + input().skip(count - first, known);
   }
 
  private:
   std::mt19937_64 random_;
-  const std::unique_ptr<Stage> input_;
   Chunk in_;
 };
 

@@ -72,6 +72,7 @@ class ListedStage : public Stage {
   Pull do_pull(Chunk& out, std::size_t want) override;
   std::uint64_t do_skip(std::uint64_t count, Known known) override;
   virtual void append(Chunk& out, std::int64_t value) = 0;
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
  private:
   std::size_t slots_to_give(std::size_t want);

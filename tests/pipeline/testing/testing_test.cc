@@ -150,6 +150,9 @@ class ForgetfulCache final : public Node {
       if (pulled == Pull::values) cache_.kept_.push_back(*static_cast<std::int64_t*>(out.front()));
       return pulled;
     }
+    TracedPlace do_trace(std::uint64_t position) const override {
+      return Stage::do_trace(position);
+    }
 
    private:
     const ForgetfulCache& cache_;

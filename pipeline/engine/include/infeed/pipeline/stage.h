@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/chunk.h>
@@ -28,6 +29,9 @@
 ///         const infeed::Pull pulled = input_->pull(out, 1);
 ///         if (pulled == infeed::Pull::values) input_->skip(1);
 ///         return pulled;
+///       }
+///       infeed::TracedPlace do_trace(std::uint64_t position) const override {
+///         return input_->trace(2 * position);
 ///       }
 ///      private:
 ///       std::unique_ptr<infeed::Stage> input_;
@@ -110,9 +114,10 @@ class Stage {
   virtual std::uint64_t do_skip(std::uint64_t count, Known known);
   /// Only called for stages whose node says is_indexable().
   virtual Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions);
-  /// Asks the input, if the stage knows its element's place there. Data that do_pull() writes is
-  /// read under a lock only.
-  virtual TracedPlace do_trace(std::uint64_t position) const;
+  /// Asks the input, if the stage knows its element's place there (PassThroughStage does it for a
+  /// place that can be computed). Data that do_pull() writes is read under a lock only. Every
+  /// stage decides: one that doesn't know returns Stage::do_trace(position), which says so.
+  virtual TracedPlace do_trace(std::uint64_t position) const = 0;
   std::uint64_t epoch() const { return epoch_; }
   /// Returns the elements of this pass that were handed over or skipped before the current call.
   std::uint64_t position() const { return position_; }
@@ -151,6 +156,48 @@ class Stage {
   detail::SampleStride sample_stride_;
   ErrorPointer failure_;        ///< the terminal error that do_pull threw
   std::uint64_t position_ = 0;  ///< elements of the pass that were handed over or skipped
+};
+
+/// A stage that hands on elements of one input, each from a place there that is easy to compute.
+/// It overrides what it changes, and the rest is passed on: a skip, a random access, and the
+/// question where an element came from.
+///
+///     class First final : public infeed::PassThroughStage {  // hands on one element
+///       using PassThroughStage::PassThroughStage;
+///       infeed::Pull do_pull(infeed::Chunk& out, std::size_t) override {
+///         return position() == 0 ? input().pull(out, 1) : infeed::Pull::end;
+///       }
+///       std::uint64_t do_skip(std::uint64_t count, infeed::Known known) override {
+///         return position() == 0 ? input().skip(count == 0 ? 0 : 1, known) : 0;
+///       }
+///     };
+class PassThroughStage : public Stage {
+ public:
+  PassThroughStage(const StageContext& context, std::unique_ptr<Stage> input)
+      : Stage(context), input_(std::move(input)) {}
+
+ protected:
+  Stage& input() { return *input_; }
+  const Stage& input() const { return *input_; }
+  /// Goes on with another input. No other thread may be tracing.
+  void replace_input(std::unique_ptr<Stage> input) { input_ = std::move(input); }
+  /// Returns the place in the input of the element at `position`. Any thread may ask, so it depends
+  /// on constants alone.
+  virtual std::uint64_t input_position(std::uint64_t position) const { return position; }
+
+  Pull do_pull(Chunk& out, std::size_t want) override { return input_->pull(out, want); }
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    return input_->skip(count, known);
+  }
+  Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
+    return input_->pull_at(out, positions);
+  }
+  TracedPlace do_trace(std::uint64_t position) const final {
+    return input_->trace(input_position(position));
+  }
+
+ private:
+  std::unique_ptr<Stage> input_;
 };
 
 }  // namespace infeed
