@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <infeed/detail/terminal_error.h>
-
 namespace infeed::detail {
 namespace {
 
@@ -39,17 +37,14 @@ void JobThreads::wake_one(Lock& lock) {
 
 void JobThreads::run_as_task() {
   auto lock = hand_off_.lock();
-  try {
+  run_or_abort(hand_off_, lock, [&] {
     // Once the function blocks, the stage's own threads do the rest.
     while (!hand_off_.stopped() && !hand_off_.aborted() && !is_blocking_ && tasks_ <= count_) {
       Job* const job = work_.claim(0);
       if (job == nullptr) break;
       work_.run(lock, *job);
     }
-  } catch (...) {  // an executor can't hand it to anybody
-    if (!lock.owns_lock()) HandOff::lock_again(lock);
-    hand_off_.abort_locked(terminal_error());
-  }
+  });
   --tasks_;
 }
 

@@ -171,12 +171,9 @@ void RowFiller::take_part(Lock& lock) {
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin_ticks = ticks_now();
   consumer_.takes_part = true;
-  try {
+  run_or_abort(hand_off_, lock, [&] {
     if (work_.claim(consumer_.task)) work_.run(lock, consumer_.task);
-  } catch (...) {
-    if (!lock.owns_lock()) HandOff::lock_again(lock);
-    hand_off_.abort_locked(terminal_error());
-  }
+  });
   StageCounters::add(counters_.wait_ticks, ticks_now() - begin_ticks);
 }
 

@@ -16,6 +16,18 @@
 
 namespace infeed::detail {
 
+/// Calls the function with the lock held, which it may give back while it works. An exception aborts
+/// the hand-off: a thread's own function has nobody to throw it to. Holds the lock behind it.
+template <class Function>
+void run_or_abort(HandOff& hand_off, std::unique_lock<std::mutex>& lock, Function function) {
+  try {
+    function();
+  } catch (...) {
+    if (!lock.owns_lock()) HandOff::lock_again(lock);
+    hand_off.abort_locked(terminal_error());
+  }
+}
+
 /// The threads that work ahead of a consumer, for a stage or a reader. Each claims the most urgent
 /// task, does it without the lock and looks again. It sleeps while there is no task. It ends when
 /// the count falls, or when it has slept for long: a thread that is needed again takes 30 us to
@@ -175,7 +187,7 @@ class Workers {
     Lock lock = hand_off_.lock();
     if (failure != nullptr) hand_off_.abort_locked(std::move(failure));
     arrive(self);
-    try {
+    run_or_abort(hand_off_, lock, [&] {
       while (!hand_off_.stopped() && !hand_off_.aborted() && number < count_ && !self.was_idle) {
         if (Task* const task = work_.claim(number)) {
           wake_one();
@@ -184,10 +196,7 @@ class Workers {
           self.was_idle = !sleep(lock, self);
         }
       }
-    } catch (...) {
-      if (!lock.owns_lock()) HandOff::lock_again(lock);
-      hand_off_.abort_locked(terminal_error());
-    }
+    });
     self.runs = false;
     --running_;
     if (!self.was_idle) wake_one();  // an idle one has had no wake-up to hand on
