@@ -35,17 +35,18 @@ IteratorCounters::Entry& IteratorCounters::add_tree(const Node& node, StageCount
   entry.counters.given_name = node.given_name();
   entry.counters.traits = node.traits();
   const std::optional<Seeds> seeds = node.seeds();
-  entry.counters.traits.is_random |= seeds && !seeds->inner;
+  entry.counters.draws = seeds && !seeds->inner;
+  entry.counters.passes_may_differ = seeds.has_value();
   entry.counters.own = std::vector<std::atomic<std::uint64_t>>(entry.counters.traits.counts.size());
   entry.counters.consumer = consumer;
   entry.counters.outer = outer;
   entry.counters.depth = consumer == nullptr ? 0 : consumer->depth + 1;
   by_place_.try_emplace({consumer, ordinal, entry.counters.name}, &entry);
-  entry.counters.draws = node.seeds().has_value();
   for (std::size_t i = 0; i < node.inputs().size(); ++i) {
     const Node* input = node.inputs()[i].get();
     while (!input->has_counters()) input = &input->input();
-    entry.counters.draws |= add_tree(*input, &entry.counters, i, outer).counters.draws;
+    const Entry& before = add_tree(*input, &entry.counters, i, outer);
+    entry.counters.passes_may_differ |= before.counters.passes_may_differ;
   }
   entry.number = ++kinds_[{outer, entry.counters.name}];
   return entry;

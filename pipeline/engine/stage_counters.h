@@ -52,7 +52,9 @@ struct StageCounters : StagePlace {
   std::string given_name;
   std::string label;  ///< "map[1] 'augment'"
   StageTraits traits;
-  bool draws = false;  ///< it or a stage before it draws random numbers: passes may differ
+  bool draws = false;  ///< it draws random numbers
+  /// It or a stage before it draws, or stages in its inner datasets may.
+  bool passes_may_differ = false;
   std::atomic<std::uint64_t> passes{0};  ///< begun so far
   std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
   // The counters that each pull writes, side by side.

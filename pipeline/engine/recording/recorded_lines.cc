@@ -72,7 +72,7 @@ std::string line_of_stages(const std::vector<StageStatistics>& stages,
         "{}, \"runs_ahead\": {}, \"is_random\": {}}}",
         i == 0 ? "" : ", ", ids.at(counters[i]), json_text(stage.name), json_text(stage.label),
         json_text(stage.path), id_at(stage.consumer), id_at(stage.inside), stage.runs_ahead,
-        stage.traits.is_random);
+        counters[i]->draws);
   }
   return line + "]}\n";
 }

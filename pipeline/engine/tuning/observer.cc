@@ -13,7 +13,7 @@ namespace {
 /// Returns the bytes of one pass. The pass under way counts as half of one.
 std::uint64_t pass_bytes(const StageStatistics& total, const StageCounters& counters) {
   const std::uint64_t passes = counters.passes.load(std::memory_order_relaxed);
-  if (passes < 2 || counters.draws || counters.outer != nullptr) return 0;
+  if (passes < 2 || counters.passes_may_differ || counters.outer != nullptr) return 0;
   return static_cast<std::uint64_t>(static_cast<double>(total.bytes) /
                                     (static_cast<double>(passes) - 0.5));
 }

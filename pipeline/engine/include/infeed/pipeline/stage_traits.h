@@ -18,8 +18,6 @@ namespace infeed {
 struct StageTraits {
   bool has_parallelism = false;  ///< an option `parallelism`: threads for what it does to elements
   bool reads_files = false;      ///< one after the other; interleave reads several at once
-  /// It draws random numbers, so its elements differ from pass to pass; set for a node with seeds().
-  bool is_random = false;
   /// Numbers that it counts beside elements and errors, named with their units.
   std::span<const std::string_view> counts = {};
   /// Returns the lines that table() shows of them: "dropped by records: 3 records\n". Null: none.
