@@ -52,19 +52,6 @@ void IteratorContext::begin_thread(const std::string& name) const {
   detail::begin_thread(name, on_thread_start_);
 }
 
-void IteratorContext::fail(ErrorPointer error) {
-  {
-    const std::lock_guard lock(failure_mutex_);
-    if (failure_ == nullptr) failure_ = std::move(error);
-  }
-  cancel();
-}
-
-ErrorPointer IteratorContext::failure() const {
-  const std::lock_guard lock(failure_mutex_);
-  return failure_;
-}
-
 StageContext IteratorContext::shared_by_all(StageContext context) const {
   context.set_pass(0);
   if (context.inner.outermost != nullptr)
@@ -88,27 +75,6 @@ int IteratorContext::concurrency() {
 int IteratorContext::cores() {
   if (cores_ == 0) cores_ = usable_cores();
   return cores_;
-}
-
-void IteratorContext::cancel() {
-  cancelled_.store(true, std::memory_order_release);
-  const std::lock_guard lock(wakers_mutex_);
-  for (const auto& wake : wakers_) wake();
-}
-
-CancellationWaker::CancellationWaker(IteratorContext& run, std::function<void()> wake)
-    : run_(run), place_(run.add_waker(std::move(wake))) {}
-
-CancellationWaker::~CancellationWaker() { run_.remove_waker(place_); }
-
-IteratorContext::WakerPlace IteratorContext::add_waker(std::function<void()> wake) {
-  const std::lock_guard lock(wakers_mutex_);
-  return wakers_.insert(wakers_.end(), std::move(wake));
-}
-
-void IteratorContext::remove_waker(WakerPlace place) {
-  const std::lock_guard lock(wakers_mutex_);
-  wakers_.erase(place);
 }
 
 }  // namespace infeed

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +12,7 @@
 #include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/statistics.h>
 
+#include "engine/cancellation.h"
 #include "engine/iterator_counters.h"
 #include "engine/reader_resources.h"
 #include "engine/recording/recorder.h"
@@ -26,29 +25,13 @@ namespace infeed {
 
 /// The state that all stages of one iterator share: cancellation, memory account, executor,
 /// counters.
-///
-/// Invariants: cancelled() only ever goes from false to true. A waker runs at most once at a time,
-/// and never after remove_waker() has returned.
-class IteratorContext {
+class IteratorContext : public detail::Cancellation {
  public:
   explicit IteratorContext(const IterateOptions& options);
-
-  /// Ends the run at once, as cancel() does, with this error. Only the first error counts.
-  void fail(ErrorPointer error);
-  /// Returns the error that fail() was given, or null.
-  ErrorPointer failure() const;
 
   /// The seeds that the stages of this run draw from.
   detail::RunSeeds& seeds() { return seeds_; }
   const detail::RunSeeds& seeds() const { return seeds_; }
-
-  bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
-  void cancel();
-
-  /// For CancellationWaker.
-  using WakerPlace = CancellationWaker::Place;
-  WakerPlace add_waker(std::function<void()> wake);
-  void remove_waker(WakerPlace place);
 
   MemoryAccount& memory() { return memory_; }
   detail::IteratorCounters& counters() { return counters_; }
@@ -86,12 +69,8 @@ class IteratorContext {
   int cores();
 
   detail::RunSeeds seeds_;
-  std::atomic<bool> cancelled_{false};
   MemoryAccount memory_;
   const bool given_inline_;
-  mutable std::mutex failure_mutex_;
-  ErrorPointer failure_;
-
   detail::ThreadBudget threads_;
   const std::function<void(std::string_view)> on_thread_start_;
 
@@ -99,9 +78,6 @@ class IteratorContext {
   std::shared_ptr<Executor> executor_;
   int cores_ = 0;  ///< 0: not asked for yet
   detail::ReaderResources readers_{memory_};
-
-  std::mutex wakers_mutex_;
-  std::list<std::function<void()>> wakers_;
 
   detail::IteratorCounters counters_;
   detail::Bookmarks bookmarks_;

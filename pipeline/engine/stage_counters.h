@@ -17,27 +17,49 @@ namespace infeed::detail {
 
 struct StageCounters;
 
-/// The place of a stage in the pipeline.
-struct StagePlace {
+/// A stage's place in the pipeline and its kind: all that is known before it runs.
+struct StageDescription {
   StageCounters* consumer = nullptr;     ///< the stage that pulls this one; null at the root
   const StageCounters* outer = nullptr;  ///< the flat_map in whose inner datasets it is, or null
   int depth = 0;                         ///< stages between it and the iterator's consumer
+  std::string name;
+  std::string given_name;
+  std::string label;  ///< "map[1] 'augment'"
+  StageTraits traits;
+  bool draws = false;  ///< it draws random numbers
+  /// It or a stage before it draws, or stages in its inner datasets may.
+  bool passes_may_differ = false;
+};
+
+/// Time spent, and the CPU time in the parts of it that were sampled.
+struct SpentTime {
+  std::atomic<std::uint64_t> ticks{0};
+  std::atomic<std::uint64_t> sampled_ticks{0};
+  std::atomic<std::uint64_t> sampled_cpu_ns{0};
+
+  void add_sample(std::uint64_t sample_ticks, std::uint64_t cpu_ns) {
+    sampled_ticks.fetch_add(sample_ticks, std::memory_order_relaxed);
+    sampled_cpu_ns.fetch_add(cpu_ns, std::memory_order_relaxed);
+  }
+};
+
+/// The counters that each pull of a stage reads or writes, side by side.
+struct PullCounters {
+  std::atomic<std::uint64_t> passes{0};  ///< begun so far
+  std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
+  std::atomic<std::uint64_t> elements{0};
+  std::atomic<std::uint64_t> pulls{0};
+  SpentTime pull_time;  ///< with its inputs' pulls; PullSample samples it
+  std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< when the pull under way began; 0: none
+  std::atomic<int> inside{0};                      ///< threads that are pulling it now
+  std::atomic<std::uint64_t> errors{0};
+  /// Bytes that an element owns elsewhere, about, plus 1; 0: no element has been seen.
+  std::atomic<std::uint64_t> payload_each{0};
 };
 
 /// The counters behind a StageStatistics. Any thread may add; relaxed, since nobody derives order
 /// from them.
-struct StageCounters : StagePlace {
-  /// Time spent, and the CPU time in the parts of it that were sampled.
-  struct SpentTime {
-    std::atomic<std::uint64_t> ticks{0};
-    std::atomic<std::uint64_t> sampled_ticks{0};
-    std::atomic<std::uint64_t> sampled_cpu_ns{0};
-
-    void add_sample(std::uint64_t sample_ticks, std::uint64_t cpu_ns) {
-      add(sampled_ticks, sample_ticks);
-      add(sampled_cpu_ns, cpu_ns);
-    }
-  };
+struct StageCounters : StageDescription, PullCounters {
   struct Amount {
     std::atomic<std::uint64_t> elements{0};
     std::atomic<std::uint64_t> bytes{0};
@@ -48,24 +70,6 @@ struct StageCounters : StagePlace {
     }
   };
 
-  std::string name;
-  std::string given_name;
-  std::string label;  ///< "map[1] 'augment'"
-  StageTraits traits;
-  bool draws = false;  ///< it draws random numbers
-  /// It or a stage before it draws, or stages in its inner datasets may.
-  bool passes_may_differ = false;
-  std::atomic<std::uint64_t> passes{0};  ///< begun so far
-  std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
-  // The counters that each pull writes, side by side.
-  std::atomic<std::uint64_t> elements{0};
-  std::atomic<std::uint64_t> pulls{0};
-  SpentTime pull_time;  ///< with its inputs' pulls; PullSample samples it
-  std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< when the pull under way began; 0: none
-  std::atomic<int> inside{0};                      ///< threads that are pulling it now
-  std::atomic<std::uint64_t> errors{0};
-  /// Bytes that an element owns elsewhere, about, plus 1; 0: no element has been seen.
-  std::atomic<std::uint64_t> payload_each{0};
   std::atomic<std::uint64_t> skipped{0};        ///< passed over unseen; shows that something moves
   std::atomic<std::uint64_t> errors_arisen{0};  ///< errors that came from no stage before it
   std::vector<std::atomic<std::uint64_t>> own;  ///< its kind's, as traits.counts names them

@@ -55,7 +55,7 @@ struct Work {
   std::uint64_t sampled_ticks = 0;
   std::uint64_t sampled_cpu_ns = 0;
 
-  void add(const StageCounters::SpentTime& time) {
+  void add(const SpentTime& time) {
     ticks += load(time.ticks);
     sampled_ticks += load(time.sampled_ticks);
     sampled_cpu_ns += load(time.sampled_cpu_ns);

@@ -12,13 +12,9 @@ namespace {
 constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{1} << 20;
 
-RecordReaderOptions reader_options(const RecordsOptions& options, const IteratorContext& run) {
-  RecordReaderOptions reader = {options.compression, options.verify,      options.damage,
-                                options.on_damage,   options.block_bytes, options.record_bytes_max,
-                                options.url};
-  if (reader.url.credentials == nullptr)
-    reader.url.credentials = run.readers().shared_credentials();
-  return reader;
+RecordReaderOptions reader_options(const RecordsOptions& options) {
+  return {options.compression, options.verify,           options.damage, options.on_damage,
+          options.block_bytes, options.record_bytes_max, options.url};
 }
 
 }  // namespace
@@ -35,7 +31,7 @@ RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, I
   }
   if (!parallel_) {
     threads_.reset();
-    reader_.emplace(file, reader_options(options, run));
+    reader_.emplace(file, reader_options(options));
     if (ahead_ != nullptr) ahead_->begin(1, options.parallelism == autotune);
   }
 }
@@ -56,7 +52,7 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
   try {
     parallel_.emplace(
         file, ParallelRecordReaderOptions{
-                  .reader = reader_options(options, run_),
+                  .reader = reader_options(options),
                   .threads = static_cast<unsigned>(threads),
                   .segment_bytes = std::min(bytes / shares, kSegmentBytesMax),
                   .read_ahead_bytes = bytes,

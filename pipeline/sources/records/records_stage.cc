@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
-#include <functional>
 #include <new>
 #include <optional>
-#include <stop_token>
 
 #include <infeed/pipeline/detail/record_block_source.h>
 #include <infeed/pipeline/errors_in_flight.h>
-#include <infeed/records/files.h>
 
 #include "engine/iterator_context.h"
 #include "engine/recording/place_log.h"
 #include "sources/dropped_counts.h"
 #include "sources/records/record_file.h"
+#include "sources/url_stop.h"
 
 namespace infeed::detail {
 namespace {
@@ -47,20 +45,37 @@ void note_each(PlaceLog& places, std::uint64_t position, std::span<const Record>
   }
 }
 
+/// Returns true if records may be missing without an error.
+bool may_lose_records(const RecordsOptions& options) {
+  return options.damage != DamagePolicy::fail;
+}
+
+/// Returns true if passing over records without checking their bytes is the same as reading them: no
+/// payload is damaged, or damaged ones are not looked at anyway.
+bool skip_is_exact(const RecordsOptions& options, Known known) {
+  if (options.verify == Verify::lengths) return true;
+  return known == Known::no_errors && options.damage != DamagePolicy::skip_and_resynchronise;
+}
+
+/// The file that a pass is in, as far as it has seen it.
+struct SeenOfFile {
+  std::uint64_t given = 0;  ///< records so far
+  std::uint64_t lost = 0;   ///< records lost to damage, if an index knows
+  bool failed = false;      ///< something was an error
+  bool unseen = false;      ///< some payloads were not checked
+  std::optional<ManifestShard> listed = std::nullopt;   ///< a manifest's entry
+  std::optional<RecordPosition> damage = std::nullopt;  ///< a record at which the blocks ended
+};
+
 class RecordsStage final : public Stage, private RecordBlockSource {
  public:
   RecordsStage(const StageContext& context, std::shared_ptr<RecordSources> sources)
-      : Stage(context), sources_(std::move(sources)), options_(sources_->options) {
+      : Stage(context),
+        sources_(std::move(sources)),
+        options_(sources_->options),
+        stop_(context, sources_->files, options_.url) {
     if (options_.on_damage || options_.damage == DamagePolicy::skip_and_resynchronise) {
       options_.on_damage = [this](const auto& range) { pass_over(range); };
-    }
-    if (std::none_of(sources_->files.begin(), sources_->files.end(), &is_url)) return;
-    // A file is read at once, but an answer of a server may take long to come.
-    stop_ = std::stop_source();
-    options_.url.stop = stop_.get_token();
-    end_waiting_.emplace(run(), [this] { stop_.request_stop(); });
-    if (sources_->options.url.stop.stop_possible()) {
-      users_stop_.emplace(sources_->options.url.stop, [this] { stop_.request_stop(); });
     }
   }
 
@@ -69,12 +84,9 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       try {
         open();
         if (read(out, want)) return Pull::values;
-      } catch (const std::bad_alloc&) {
-        throw;  // terminal
       } catch (...) {
         if (run().cancelled()) return Pull::cancelled;
-        throw_on_users_stop();
-        out.set_error(failed(current_error()));
+        out.set_error(failed(stop_.error_in_flight()));
         return Pull::values;
       }
       ErrorPointer wrong_count = end_of_file();
@@ -94,7 +106,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       return nullptr;
     }
     const bool can_be = reader_ && reader_->has_blocks() && !reader_->is_at_end();
-    return can_be && reader_->position() != damage_ ? this : nullptr;
+    return can_be && reader_->position() != seen_.damage ? this : nullptr;
   }
 
  protected:
@@ -104,7 +116,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       if (const std::uint64_t whole = known_count(known); !reader_ && whole <= count - skipped) {
         skipped += whole;
         ++file_;
-      } else if (skip_is_exact(known)) {
+      } else if (skip_is_exact(options_, known)) {
         skipped += skip_in_file(count - skipped);
       } else {
         skipped += read_and_drop(count - skipped);
@@ -121,13 +133,6 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   // these.
   static constexpr std::uint64_t kSkippedAtOnce = std::uint64_t{1} << 16;
 
-  /// Throws the exception in flight on when it is no record's fault: the user's own token made the
-  /// reader give up.
-  void throw_on_users_stop() const {
-    if (!sources_->options.url.stop.stop_requested()) return;
-    if (terminal_error()->code() == ErrorCode::cancelled) throw;
-  }
-
   bool at_end() const { return file_ == sources_->files.size(); }
 
   void open() {
@@ -142,12 +147,8 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   }
 
   void begin_file() {
-    given_ = 0;
-    lost_ = 0;
-    failed_ = false;
-    unseen_ = false;
-    listed_ = sources_->listed.of(file_, sources_->files[file_], run());
-    damage_.reset();
+    seen_ = {};
+    seen_.listed = sources_->listed.of(file_, sources_->files[file_], run());
   }
 
   /// Opens the next file if it has blocks, and leaves it to open() if not.
@@ -181,7 +182,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   void begin_blocks(std::size_t index, const RecordFile& opened) {
     std::optional<std::uint64_t> records;
     const auto listed = sources_->listed.of(index, sources_->files[index], run());
-    if (listed && !may_lose_records()) records = listed->examples;
+    if (listed && !may_lose_records(options_)) records = listed->examples;
     const RecordPosition begin = opened.position();
     auto file = open_block_file(
         sources_->files[index], begin,
@@ -223,11 +224,11 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       if (&read != &in_blocks_.front()) begin_file();
       reader_.reset();
       if (place && place->file == read.file.get()) {
-        given_ += place->position.record - read.begin.record;
-        goes_on_at_ = damage_ = place->position;
+        seen_.given += place->position.record - read.begin.record;
+        goes_on_at_ = seen_.damage = place->position;
         break;
       }
-      given_ += read.file->next().record - read.begin.record;
+      seen_.given += read.file->next().record - read.begin.record;
       end_of_file();
     }
     in_blocks_.clear();
@@ -235,36 +236,33 @@ class RecordsStage final : public Stage, private RecordBlockSource {
 
   /// Gives an error when the file had another number of records than it should have.
   ErrorPointer end_of_file() {
-    ErrorPointer wrong_count = failed_ ? nullptr : check_count();
+    ErrorPointer wrong_count = seen_.failed ? nullptr : check_count();
     FileCount& count = sources_->counts[file_];
-    if (!failed_) (unseen_ ? count.skipped : count.read) = given_;
+    if (!seen_.failed) (seen_.unseen ? count.skipped : count.read) = seen_.given;
     reader_.reset();
     ++file_;
     return wrong_count;
   }
 
   ErrorPointer check_count() {
-    if (!listed_ || listed_->examples == given_) return nullptr;
-    if (may_lose_records()) {
+    if (!seen_.listed || seen_.listed->examples == seen_.given) return nullptr;
+    if (may_lose_records(options_)) {
       // Those that a range of damage had were counted with it, where an index knew them.
-      if (listed_->examples > given_ + lost_) {
-        count_dropped(listed_->examples - given_ - lost_, {});
+      if (seen_.listed->examples > seen_.given + seen_.lost) {
+        count_dropped(seen_.listed->examples - seen_.given - seen_.lost, {});
       }
       return nullptr;
     }
-    failed_ = true;
+    seen_.failed = true;
     const Error error =
-        wrong_count(sources_->files[file_], *listed_, given_, reader_->file_bytes());
+        wrong_count(sources_->files[file_], *seen_.listed, seen_.given, reader_->file_bytes());
     if (error.lost()) count_dropped(error.lost()->records, {});
     return std::make_shared<const Error>(error);
   }
 
-  /// Without an error.
-  bool may_lose_records() const { return options_.damage != DamagePolicy::fail; }
-
   /// The error as it is handed on: with what goes with the file.
   ErrorPointer failed(ErrorPointer error) {
-    failed_ = true;
+    seen_.failed = true;
     // An exception of the user's own callback is no reason to give up the file.
     if (reader_ && std::exchange(callback_threw_, false)) return error;
     const Lost lost = rest_of_file(*error);
@@ -302,26 +300,19 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     if (count > 0 && run().keeps_places()) {
       const std::uint64_t begin = position() + out.slots() - count;
       if (run().traces()) {
-        note_each(traced_, begin, {records, count}, sources_->files[file_], given_);
+        note_each(traced_, begin, {records, count}, sources_->files[file_], seen_.given);
       } else {
-        traced_.add(begin, count, sources_->files[file_], given_);
+        traced_.add(begin, count, sources_->files[file_], seen_.given);
       }
     }
-    given_ += count;
+    seen_.given += count;
     return count > 0;
-  }
-
-  /// To pass over records without checking their bytes is the same as reading them only when no
-  /// payload is damaged, or damaged ones are not looked at anyway.
-  bool skip_is_exact(Known known) const {
-    if (options_.verify == Verify::lengths) return true;
-    return known == Known::no_errors && options_.damage != DamagePolicy::skip_and_resynchronise;
   }
 
   std::uint64_t known_count(Known known) const {
     const FileCount& count = sources_->counts[file_];
     const std::uint64_t read = count.read;
-    return read == kNotCounted && skip_is_exact(known) ? count.skipped.load() : read;
+    return read == kNotCounted && skip_is_exact(options_, known) ? count.skipped.load() : read;
   }
 
   std::uint64_t skip_in_file(std::uint64_t count) {
@@ -329,22 +320,20 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     try {
       open();
       before = reader_->passed();
-      unseen_ = unseen_ || options_.verify != Verify::lengths;
+      seen_.unseen = seen_.unseen || options_.verify != Verify::lengths;
       const std::uint64_t want = std::min(count, kSkippedAtOnce);
       const std::uint64_t skipped = reader_->skip(want);
-      given_ += skipped;
+      seen_.given += skipped;
       StageCounters::add(counters().skipped, skipped);
       if (skipped == want || end_of_file() == nullptr) return skipped;
       counters().note_skipped_error();
       return skipped + 1;
-    } catch (const std::bad_alloc&) {
-      throw;
     } catch (...) {
       if (run().cancelled()) return 0;
-      throw_on_users_stop();
+      ErrorPointer error = stop_.error_in_flight();
       counters().note_skipped_error();  // those before it were passed over
       const std::uint64_t passed = reader_ ? reader_->passed() - before : 0;
-      failed(current_error());
+      failed(std::move(error));
       return passed + 1;
     }
   }
@@ -358,7 +347,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
 
   void pass_over(const DamagedRange& range) {
     const std::optional<std::uint64_t> records = reader_->records_of(range);
-    lost_ += records.value_or(0);
+    seen_.lost += records.value_or(0);
     count_dropped(records, range.end - range.begin);
     if (!sources_->options.on_damage) return;
     callback_threw_ = true;
@@ -370,15 +359,11 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   RecordsOptions options_;
   std::size_t file_ = 0;
   ReaderThreads ahead_{run(), counters()};
-  std::optional<RecordFile> reader_;     ///< reads file_, once it is begun
-  std::optional<ManifestShard> listed_;  ///< a manifest's entry for file_
-  std::uint64_t given_ = 0;              ///< records of file_ so far
-  std::uint64_t lost_ = 0;               ///< records of file_ lost to damage, if an index knows
+  std::optional<RecordFile> reader_;  ///< reads file_, once it is begun
+  SeenOfFile seen_;                   ///< all that it has seen of file_
   /// Made ready for one read. A block holds few large records, and a whole chunk of places for two
   /// records costs as much as an eighth of their reading.
   std::size_t places_ = kPlacesMin;
-  bool failed_ = false;  ///< something in file_ was an error
-  bool unseen_ = false;  ///< some payloads of file_ were not checked
   bool callback_threw_ = false;
   /// A file that is read in blocks. They are kept in the order of files.
   struct FileInBlocks {
@@ -390,11 +375,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   PlaceLog traced_;                           ///< in an iterator that records
   std::size_t without_blocks_ = kNoFile;      ///< a file that has none
   std::optional<RecordPosition> goes_on_at_;  ///< in file_, which is to be opened again
-  std::optional<RecordPosition> damage_;      ///< a record at which the blocks of file_ ended
-  // With URLs only: whatever ends the run, or the user's own token, ends a reader's waiting.
-  std::stop_source stop_{std::nostopstate};
-  std::optional<std::stop_callback<std::function<void()>>> users_stop_;
-  std::optional<CancellationWaker> end_waiting_;  ///< last: goes before the rest
+  const UrlStop stop_;                        ///< last: goes before the rest
 };
 
 }  // namespace

@@ -18,10 +18,8 @@
 /// pipeline/README.md shows a table and says how to read it.
 namespace infeed {
 
-/// One stage's figures since the iterator was made. All passes of a repeat add up, and so do all
-/// inner datasets of a flat_map or interleave. Times of several threads are summed up, so they may
-/// exceed the time that went by. A call that is under way counts once it returns.
-struct StageStatistics {
+/// The stage that figures are about.
+struct StageIdentity {
   std::string name = {};        ///< its kind: "map"
   std::string given_name = {};  ///< StageName; empty: none
   /// The stage's unique name: "map[1] 'augment'". Stages of one kind are numbered from the
@@ -34,7 +32,12 @@ struct StageStatistics {
   // Other stages, as indices into PipelineStatistics::stages; -1 for none.
   int consumer = -1;  ///< the one that pulls it
   int inside = -1;    ///< the flat_map or interleave in whose inner datasets it is
+};
 
+/// One stage's figures since the iterator was made. All passes of a repeat add up, and so do all
+/// inner datasets of a flat_map or interleave. Times of several threads are summed up, so they may
+/// exceed the time that went by. A call that is under way counts once it returns.
+struct StageStatistics : StageIdentity {
   std::uint64_t elements = 0;  ///< handed over, errors included
   std::uint64_t errors = 0;    ///< part of elements; one that passes several stages counts in each
   std::uint64_t bytes = 0;     ///< handed over, with all that elements own; from samples
