@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include <infeed/detail/message_values.h>
 #include <infeed/pipeline/detail/column_batch_element.h>
-#include <infeed/pipeline/element_codec.h>
 
 namespace infeed::detail {
 namespace {
@@ -44,35 +44,30 @@ auto terminal_if_damaged(const Function& function) {
   }
 }
 
-/// Reads one value from the front of the bytes, and returns how many it takes.
+/// Takes the value off the front of the bytes.
 template <class T>
-std::size_t read(std::string_view bytes, T& value) {
-  return terminal_if_damaged([&] {
-    const Record record = Record().slice(bytes);  // shows the bytes, without a copy
-    ElementReader in(record);
-    value = ElementCodec<T>::decode(in);
-    return bytes.size() - in.rest().size();
-  });
+T take(std::string_view& bytes) {
+  return terminal_if_damaged([&] { return take_value<T>(bytes); });
 }
 
 }  // namespace
 
 std::string bytes_of(const StepRequest& request) {
   std::string bytes;
-  ElementCodec<StepRequest>::encode(request, bytes);
+  append_value(request, bytes);
   return bytes;
 }
 
 StepRequest read_request(const Communicator::Message& message) {
-  StepRequest request;
-  read(text_of(message), request);
+  std::string_view bytes = text_of(message);
+  StepRequest request = take<StepRequest>(bytes);
   check_world(request.share);
   return request;
 }
 
 std::string bytes_of(const StepAnswer& answer) {
   std::string bytes;
-  ElementCodec<StepAnswer>::encode(answer, bytes);
+  append_value(answer, bytes);
   return bytes;
 }
 
@@ -88,20 +83,22 @@ void append_error(const Error& error, std::string& out) {
     sent.lost_records = error.lost()->records;
     sent.lost_bytes = error.lost()->bytes;
   }
-  ElementCodec<SentError>::encode(sent, out);
+  append_value(sent, out);
 }
 
 void append_batch(const ColumnBatch& batch, std::string& out) { encode_columns(batch, out); }
 
 void append_cardinality(const Cardinality& cardinality, std::string& out) {
-  ElementCodec<SentCount>::encode({.is_finite = cardinality.is_finite(),
-                                   .is_infinite = cardinality.is_infinite(),
-                                   .count = cardinality.count()},
-                                  out);
+  append_value(SentCount{.is_finite = cardinality.is_finite(),
+                         .is_infinite = cardinality.is_infinite(),
+                         .count = cardinality.count()},
+               out);
 }
 
 ReceivedAnswer::ReceivedAnswer(Communicator::Message message) : message_(std::move(message)) {
-  payload_begin_ = read(text_of(message_), head_);
+  std::string_view payload = text_of(message_);
+  head_ = take<StepAnswer>(payload);
+  payload_begin_ = message_.bytes.size() - payload.size();
 }
 
 std::string_view ReceivedAnswer::payload() const {
@@ -113,15 +110,15 @@ ColumnBatch ReceivedAnswer::batch() const {
 }
 
 Cardinality ReceivedAnswer::cardinality() const {
-  SentCount sent;
-  read(payload(), sent);
+  std::string_view bytes = payload();
+  const auto sent = take<SentCount>(bytes);
   if (sent.is_finite) return Cardinality::finite(sent.count);
   return sent.is_infinite ? Cardinality::infinite() : Cardinality::unknown();
 }
 
 Error ReceivedAnswer::error() const {
-  SentError sent;
-  read(payload(), sent);
+  std::string_view bytes = payload();
+  auto sent = take<SentError>(bytes);
   if (sent.code > static_cast<std::uint8_t>(ErrorCode::internal)) {
     throw terminal(
         ErrorCode::data_loss,

@@ -1,11 +1,12 @@
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
-#include <optional>
+#include <utility>
 
 #include <infeed/agree.h>
+#include <infeed/detail/message_values.h>
+#include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 
 #include "world/shortened.h"
@@ -24,46 +25,25 @@ std::string without_rank(const std::string& line, const World& world) {
   const std::size_t end =
       std::min(line.find_first_not_of("0123456789 ", kRebatch.size()), line.size());
   std::vector<std::uint64_t> sizes;
-  const char* at = line.data() + kRebatch.size();
-  while (at < line.data() + end) {
-    std::uint64_t size = 0;
-    const auto parsed = std::from_chars(at, line.data() + end, size);
-    if (parsed.ec != std::errc()) return line;
-    sizes.push_back(size);
-    at = parsed.ptr + (parsed.ptr < line.data() + end ? 1 : 0);
+  std::string_view rest = std::string_view(line).substr(0, end).substr(kRebatch.size());
+  while (!rest.empty()) {
+    if (!detail::take_number(rest, sizes.emplace_back())) return line;
+    rest.remove_prefix(std::min<std::size_t>(rest.size(), 1));
   }
   std::sort(sizes.begin(), sizes.end());
   return fmt::format("{}{}{}", kRebatch, fmt::join(sizes, " "), line.substr(end));
 }
 
-/// Writes "3:nameLENGTH:value", which holds any bytes.
-void append_text(std::string& out, std::string_view text) {
-  out += fmt::format("{}:{}", text.size(), text);
-}
-
-/// Returns the text in front and drops it; nothing if there is none.
-std::optional<std::string> take_text(std::string_view& in) {
-  std::size_t size = 0;
-  const auto parsed = std::from_chars(in.data(), in.data() + in.size(), size);
-  if (parsed.ec != std::errc() || parsed.ptr == in.data() + in.size() || *parsed.ptr != ':') {
-    return std::nullopt;
-  }
-  in.remove_prefix(static_cast<std::size_t>(parsed.ptr - in.data()) + 1);
-  if (size > in.size()) return std::nullopt;
-  const std::string text(in.substr(0, size));
-  in.remove_prefix(size);
-  return text;
-}
-
 using Facts = std::map<std::string, std::string>;
 
-Facts parse_facts(std::string_view text) {
+/// Returns the facts that a rank sent; none for another version's bytes.
+Facts facts_in(std::string_view message) {
   Facts facts;
-  while (!text.empty()) {
-    const std::optional<std::string> name = take_text(text);
-    const std::optional<std::string> value = name ? take_text(text) : std::nullopt;
-    if (!value) break;  // another version's text: its version differs, too
-    facts[*name] = *value;
+  try {
+    for (JobFact& fact : detail::take_value<std::vector<JobFact>>(message))
+      facts[std::move(fact.name)] = std::move(fact.value);
+  } catch (const Error&) {
+    facts.clear();
   }
   return facts;
 }
@@ -82,17 +62,14 @@ std::vector<JobFact> facts_of(const Checkpoint& checkpoint, const World& world) 
 
 void agree(Communicator& communicator, std::string_view when, std::vector<JobFact> facts) {
   facts.push_back({"infeed's version", INFEED_VERSION});
-  std::string text;
-  for (const JobFact& fact : facts) {
-    append_text(text, fact.name);
-    append_text(text, fact.value);
-  }
-  const std::vector<std::string> all = all_gather(communicator, text, when);
-  const Facts first = parse_facts(all[0]);
+  std::string message;
+  detail::append_value(facts, message);
+  const std::vector<std::string> all = all_gather(communicator, message, when);
+  const Facts first = facts_in(all[0]);
   std::string differences;
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
-    Facts other = parse_facts(all[rank]);
+    Facts other = facts_in(all[rank]);
     Facts names = first;
     names.insert(other.begin(), other.end());
     for (const auto& [name, value] : names) {
