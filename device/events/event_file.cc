@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <fcntl.h>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 #include <unordered_set>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/detail/printable_text.h>
 #include <infeed/records/detail/record_frame.h>
 
@@ -40,8 +40,9 @@ std::string host_name() {
 std::int64_t time_in_name(const std::string& name) {
   if (!name.starts_with(kFilePrefix)) return 0;
   constexpr std::int64_t kMax = 9'999'999'998;  // ten digits, leaving room for a later time
+  std::string_view digits = std::string_view(name).substr(kFilePrefix.size());
   std::int64_t time = 0;
-  std::from_chars(name.data() + kFilePrefix.size(), name.data() + name.size(), time);
+  detail::take_number(digits, time);
   return time <= kMax ? std::max<std::int64_t>(time, 0) : 0;
 }
 

@@ -1,12 +1,12 @@
 #include "infeed/device/slice.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/records/detail/nearest_names.h>
 
 #include "refuse.h"
@@ -136,12 +136,10 @@ std::optional<Topology> spelt_topology(std::string_view text) {
   std::string_view rest = text.substr(colon + 1);
   std::int64_t chips = 1;
   for (std::size_t axis = 0; axis < axes; ++axis) {
-    const auto [end, failed] =
-        std::from_chars(rest.data(), rest.data() + rest.size(), topology.chips.at(axis));
-    if (failed != std::errc() || topology.chips.at(axis) < 1) return std::nullopt;
+    if (!detail::take_number(rest, topology.chips.at(axis))) return std::nullopt;
+    if (topology.chips.at(axis) < 1) return std::nullopt;
     chips *= topology.chips.at(axis);
     if (chips > kChipsMax) return std::nullopt;
-    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
     if (axis + 1 == axes) break;
     if (!rest.starts_with('x')) return std::nullopt;
     rest.remove_prefix(1);

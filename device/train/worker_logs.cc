@@ -1,7 +1,6 @@
 #include "infeed/device/worker_logs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/records/output_file.h>
 
 #include "refuse.h"
@@ -42,24 +42,21 @@ bool ends_within_a_line(const File& file) {
 
 /// Takes `text` and the number behind it off the line. Returns false if they aren't there.
 template <class Number>
-bool take_number(std::string_view& line, std::string_view text, Number& number) {
+bool take_number_behind(std::string_view text, std::string_view& line, Number& number) {
   if (!line.starts_with(text)) return false;
   line.remove_prefix(text.size());
-  const auto [end, failed] = std::from_chars(line.data(), line.data() + line.size(), number);
-  if (failed != std::errc()) return false;
-  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
-  return true;
+  return detail::take_number(line, number);
 }
 
 /// Reads a line of WorkerLog; nothing if it is incomplete.
 std::optional<std::pair<std::int64_t, LoggedStep>> logged_step(std::string_view line) {
   std::int64_t step = 0;
   LoggedStep logged;
-  const bool is_whole = take_number(line, "step ", step) &&
-                        take_number(line, " epoch ", logged.epoch) &&
-                        take_number(line, " loss ", logged.loss) &&
-                        take_number(line, ", accuracy ", logged.accuracy) &&
-                        take_number(line, ", ", logged.ms) && line == " ms a step\n";
+  const bool is_whole = take_number_behind("step ", line, step) &&
+                        take_number_behind(" epoch ", line, logged.epoch) &&
+                        take_number_behind(" loss ", line, logged.loss) &&
+                        take_number_behind(", accuracy ", line, logged.accuracy) &&
+                        take_number_behind(", ", line, logged.ms) && line == " ms a step\n";
   if (!is_whole) return std::nullopt;
   return std::pair(step, logged);
 }
@@ -67,7 +64,7 @@ std::optional<std::pair<std::int64_t, LoggedStep>> logged_step(std::string_view 
 /// Reads the line with which WorkerLog begins, and returns the last step at that time.
 std::optional<std::int64_t> begun_behind(std::string_view line) {
   std::int64_t step = 0;
-  if (take_number(line, "begins behind step ", step) && line == "\n") return step;
+  if (take_number_behind("begins behind step ", line, step) && line == "\n") return step;
   return std::nullopt;
 }
 

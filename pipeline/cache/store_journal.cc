@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iterator>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/records/files.h>
 
 #include "cache/element_store.h"
@@ -66,7 +66,7 @@ std::vector<std::string_view> split(std::string_view line) {
 /// writes such text.
 std::uint64_t number_of(std::string_view text) {
   std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
+  take_number(text, number);
   return number;
 }
 

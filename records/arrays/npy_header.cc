@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "infeed/detail/parse_whole.h"
 #include "infeed/error.h"
 #include "infeed/records/limits.h"
 #include "infeed/records/npy.h"
@@ -158,9 +159,7 @@ class HeaderParser {
   bool take_text_type(std::string_view name) {
     if (!name.starts_with('S')) return false;
     std::uint32_t size = 0;
-    const char* const end = name.data() + name.size();
-    const auto read = std::from_chars(name.data() + 1, end, size);
-    if (read.ec != std::errc() || read.ptr != end || size == 0 || size > INT32_MAX) return false;
+    if (!detail::parse_whole(name.substr(1), size) || size == 0 || size > INT32_MAX) return false;
     layout_.dtype = DType::bytes;
     layout_.item_bytes = size;
     return true;

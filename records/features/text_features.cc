@@ -12,6 +12,7 @@
 #include "features/column_items.h"
 #include "features/feature_functions.h"
 #include "features/number_places.h"
+#include "infeed/detail/parse_whole.h"
 #include "infeed/records/detail/row_scan.h"
 #include "infeed/records/detail/text_feed.h"
 #include "infeed/records/detail/text_value.h"
@@ -98,10 +99,7 @@ class WordPlaces {
                         quoted_text(word), source, known->second, place));
       }
       std::int64_t number = 0;
-      const char* const end = word.data() + word.size();
-      const auto read = std::from_chars(word.data(), end, number);
-      const bool is_number = read.ec == std::errc() && read.ptr == end;
-      if (is_number && std::string_view(NumberText(number)) == word) {
+      if (parse_whole(word, number) && std::string_view(NumberText(number)) == word) {
         numbers.push_back({number, place});
       }
     }

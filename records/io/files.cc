@@ -1,9 +1,9 @@
 #include "infeed/records/files.h"
 
-#include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
 
+#include "infeed/detail/parse_whole.h"
 #include "infeed/error.h"
 
 namespace infeed {
@@ -26,8 +26,7 @@ std::optional<ShardName> parse_shard_name(std::string_view file) {
   const std::size_t dash = file.rfind('-', middle - 1);
   if (middle == 0 || dash == std::string_view::npos || dash < folder_end) return std::nullopt;
   const auto parse = [](std::string_view digits, std::uint32_t& value) {
-    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
-    return digits.size() >= 5 && error == std::errc() && end == digits.end();
+    return digits.size() >= 5 && detail::parse_whole(digits, value);
   };
   const std::string_view rest = file.substr(middle + 4);
   const std::size_t dot = rest.find('.');

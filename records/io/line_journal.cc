@@ -1,13 +1,13 @@
 #include "infeed/records/line_journal.h"
 
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
 #include <unistd.h>
 #include <utility>
 
+#include "infeed/detail/parse_whole.h"
 #include "infeed/records/crc32c.h"
 
 namespace infeed {
@@ -24,9 +24,7 @@ std::optional<std::string_view> checked_text(std::string_view line, LineChecksum
   const std::string_view digits = line.substr(is_before ? 0 : text_bytes + 1, kCrcDigits);
   if (line[is_before ? kCrcDigits : text_bytes] != (is_before ? ' ' : '\t')) return std::nullopt;
   std::uint32_t crc = 0;
-  const char* const digits_end = digits.data() + digits.size();
-  const auto [end, error] = std::from_chars(digits.data(), digits_end, crc, 16);
-  if (error != std::errc() || end != digits_end || crc32c(text) != crc) return std::nullopt;
+  if (!detail::parse_whole(digits, crc, 16) || crc32c(text) != crc) return std::nullopt;
   return text;
 }
 

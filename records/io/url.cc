@@ -1,10 +1,10 @@
 #include "io/url.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <string_view>
 
+#include "infeed/detail/parse_whole.h"
 #include "infeed/records/files.h"
 
 namespace infeed::detail {
@@ -43,9 +43,8 @@ std::string percent_decode(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
     unsigned value = 0;
-    const bool is_code = text[i] == '%' && i + 2 < text.size() &&
-                         std::from_chars(text.data() + i + 1, text.data() + i + 3, value, 16).ptr ==
-                             text.data() + i + 3;
+    const bool is_code =
+        text[i] == '%' && i + 2 < text.size() && parse_whole(text.substr(i + 1, 2), value, 16);
     decoded += is_code ? static_cast<char>(value) : text[i];
     if (is_code) i += 2;
   }

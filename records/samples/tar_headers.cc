@@ -1,10 +1,10 @@
 #include "samples/tar_headers.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <utility>
 
+#include "infeed/detail/parse_whole.h"
 #include "infeed/error.h"
 
 namespace infeed::detail {
@@ -33,10 +33,7 @@ std::optional<std::uint64_t> parse_tar_number(std::string_view block, std::size_
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 8);
-  if (!text.empty() && (error != std::errc() || end != text.data() + text.size())) {
-    return std::nullopt;
-  }
+  if (!text.empty() && !parse_whole(text, value, 8)) return std::nullopt;
   return value;
 }
 
@@ -49,9 +46,10 @@ template <class Visit>
 void visit_pax(std::string_view text, const Visit& visit) {
   while (!text.empty()) {
     std::size_t size = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-    const auto digits = static_cast<std::size_t>(end - text.data());
-    const bool has_line = error == std::errc() && size <= text.size() && size >= digits + 2;
+    std::string_view behind = text;
+    const bool has_size = take_number(behind, size);
+    const std::size_t digits = text.size() - behind.size();
+    const bool has_line = has_size && size <= text.size() && size >= digits + 2;
     const std::string_view line =
         has_line ? text.substr(digits + 1, size - digits - 2) : std::string_view();
     const std::size_t equals = line.find('=');
@@ -170,10 +168,7 @@ void TarHeaders::take_pax(std::string_view key, std::string_view value) {
   if (key.starts_with("GNU.sparse.") || key == "SUN.holesdata") is_sparse_ = true;
   if (key != "size") return;
   std::uint64_t size = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), size);
-  if (error != std::errc() || end != value.data() + value.size()) {
-    refuse_header("a pax size is no number");
-  }
+  if (!parse_whole(value, size)) refuse_header("a pax size is no number");
   pax_size_ = size;
 }
 

@@ -1,11 +1,11 @@
 #include "infeed/records/record_index.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>
 
+#include "infeed/detail/parse_whole.h"
 #include "infeed/error.h"
 #include "infeed/records/file.h"
 #include "infeed/records/output_file.h"
@@ -76,15 +76,12 @@ RecordIndex parse_dali(std::string_view text, const std::string& index_file) {
   while (!text.empty()) {
     ++line_number;
     const std::size_t line_end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, line_end);
+    std::string_view line = text.substr(0, line_end);
     text.remove_prefix(std::min(line_end + 1, text.size()));
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
-    const char* const end = line.data() + line.size();
-    const auto first = std::from_chars(line.data(), end, offset);
-    const bool has_space = first.ec == std::errc() && first.ptr != end && *first.ptr == ' ';
-    const auto second = has_space ? std::from_chars(first.ptr + 1, end, size) : first;
-    if (!has_space || second.ec != std::errc() || second.ptr != end) {
+    const bool has_space = detail::take_number(line, offset) && line.starts_with(' ');
+    if (!has_space || !detail::parse_whole(line.substr(1), size)) {
       throw damaged_index(index_file,
                           fmt::format("line {} is not two numbers 'offset size'", line_number));
     }

@@ -1,13 +1,14 @@
 #include "schedules/explore.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 #include <string_view>
+
+#include <infeed/detail/parse_whole.h>
 
 #include "engine/threads/clock.h"
 
@@ -188,15 +189,12 @@ class Exploration {
 
 Changes parsed(std::string_view text) {
   Changes changes;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    Change change{};
-    at = std::from_chars(at, end, change.decision).ptr;
-    if (at == end || *at != ':') break;
-    at = std::from_chars(at + 1, end, change.choice).ptr;
+  Change change{};
+  while (detail::take_number(text, change.decision) && text.starts_with(':')) {
+    text.remove_prefix(1);
+    detail::take_number(text, change.choice);
     changes.push_back(change);
-    if (at != end) ++at;
+    text.remove_prefix(std::min<std::size_t>(text.size(), 1));
   }
   return changes;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <fmt/format.h>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/records/detail/nearest_names.h>
 
 namespace infeed::tools {
@@ -36,9 +37,7 @@ std::string complaint_about(const std::string& text, const std::string& type) {
 
 std::optional<double> finite_number(std::string_view text) {
   double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, failed] = std::from_chars(text.data(), end, number);
-  if (failed != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
+  if (!detail::parse_whole(text, number) || !std::isfinite(number)) return std::nullopt;
   return number;
 }
 

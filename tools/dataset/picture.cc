@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 #include <infeed/image/decode.h>
 #include <infeed/records/example.h>
@@ -28,17 +28,13 @@ struct Size {
 Size parse_size(const std::string& text) {
   std::array<std::size_t, 3> numbers{0, 0, 1};
   std::size_t count = 0;
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  while (count < numbers.size()) {
-    const auto [next, error] = std::from_chars(at, end, numbers.at(count));
-    if (error != std::errc()) break;
+  std::string_view rest = text;
+  while (count < numbers.size() && detail::take_number(rest, numbers.at(count))) {
     ++count;
-    at = next;
-    if (at == end || *at != 'x') break;
-    ++at;
+    if (!rest.starts_with('x')) break;
+    rest.remove_prefix(1);
   }
-  const bool is_good = count >= 2 && at == end && numbers[0] > 0 && numbers[1] > 0 &&
+  const bool is_good = count >= 2 && rest.empty() && numbers[0] > 0 && numbers[1] > 0 &&
                        (numbers[2] == 1 || numbers[2] == 3);
   if (!is_good) {
     throw Error(ErrorCode::invalid_argument,

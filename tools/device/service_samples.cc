@@ -1,10 +1,10 @@
 #include "device/service_samples.h"
 
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <string_view>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 #include <infeed/records/file.h>
 
@@ -35,8 +35,7 @@ std::vector<std::int64_t> parse_service_samples(const std::string& text, const s
     at = end + 1;
     if (line.empty()) continue;
     double us = 0;
-    const auto [rest, failed] = std::from_chars(line.begin(), line.end(), us);
-    if (failed != std::errc{} || rest != line.end() || !(us >= 0 && us <= kSampleMaxUs)) {
+    if (!detail::parse_whole(line, us) || !(us >= 0 && us <= kSampleMaxUs)) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("line {} is '{}'; expected how long a batch took, in microseconds: a "
                               "number from 0 to 1e12",

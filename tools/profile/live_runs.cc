@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 #include <infeed/records/file.h>
 
@@ -46,11 +46,10 @@ std::multimap<std::uint64_t, std::string> pages_of(std::int64_t process) {
   for (const auto& entry : fs::directory_iterator(kFolder, ignored)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(begin)) continue;
+    std::string_view rest = std::string_view(name).substr(begin.size());
     std::uint64_t number = 0;
-    const auto [end, failed] =
-        std::from_chars(name.data() + begin.size(), name.data() + name.size(), number);
-    const bool is_page =
-        failed == std::errc() && (*end == '\0' || *end == '-') && !name.ends_with(".next");
+    const bool is_page = detail::take_number(rest, number) &&
+                         (rest.empty() || rest.starts_with('-')) && !name.ends_with(".next");
     if (is_page) pages.emplace(number, entry.path().string());
   }
   return pages;

@@ -1,11 +1,11 @@
 #include "profile/replay.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 #include <vector>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/device/cost_model.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/virtual_run.h>
@@ -67,9 +67,7 @@ ReplayRequest ReplayRequest::parse(const std::string& text) {
   }
   if (parts.size() > 2) {
     const std::string& number = parts[2];
-    const auto [rest, failed] =
-        std::from_chars(number.data(), number.data() + number.size(), request.batch);
-    if (failed != std::errc{} || rest != number.data() + number.size() || request.batch <= 0 ||
+    if (!detail::parse_whole(number, request.batch) || request.batch <= 0 ||
         request.batch > limits::global_batch) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("'{}' has a batch of '{}'; expected a whole number from 1 to {}",

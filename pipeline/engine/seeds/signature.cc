@@ -1,11 +1,11 @@
 #include "engine/seeds/signature.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/pipeline/memory_account.h>
 
 namespace infeed::detail {
@@ -25,10 +25,9 @@ void collect_lines(const Node& node, std::vector<Line>& lines) {
 std::optional<std::uint64_t> number_behind(std::string_view name, std::string_view line) {
   const std::size_t found = line.find(name);
   if (found == line.npos) return std::nullopt;
-  const char* const begin = line.data() + found + name.size();
+  line.remove_prefix(found + name.size());
   std::uint64_t number = 0;
-  const auto [end, failure] = std::from_chars(begin, line.data() + line.size(), number);
-  return failure == std::errc() ? std::optional(number) : std::nullopt;
+  return take_number(line, number) ? std::optional(number) : std::nullopt;
 }
 
 /// Returns the seeds in a checkpoint's line if it differs from the node's line by drawn seeds only.

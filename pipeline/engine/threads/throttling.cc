@@ -1,10 +1,10 @@
 #include "engine/threads/throttling.h"
 
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
+#include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 
 #include "engine/threads/cpu_limits.h"
@@ -17,8 +17,9 @@ std::uint64_t number_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     if (line.starts_with(name) && line.size() > name.size() && line[name.size()] == ' ') {
+      std::string_view digits = line.substr(name.size() + 1);
       std::uint64_t number = 0;
-      std::from_chars(line.data() + name.size() + 1, line.data() + line.size(), number);
+      take_number(digits, number);
       return number;
     }
     text.remove_prefix(std::min(text.size(), line.size() + 1));

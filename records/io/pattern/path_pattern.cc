@@ -1,13 +1,13 @@
 #include "io/pattern/path_pattern.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <optional>
 #include <utility>
 
+#include "infeed/detail/parse_whole.h"
 #include "infeed/error.h"
 #include "infeed/records/files.h"
 #include "infeed/records/limits.h"
@@ -45,9 +45,7 @@ struct Brace {
 
 std::optional<std::uint64_t> number_of(std::string_view digits) {
   std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
-  if (digits.empty() || error != std::errc() || end != digits.end()) return std::nullopt;
-  return value;
+  return parse_whole(digits, value) ? std::optional(value) : std::nullopt;
 }
 
 Error too_many(const std::string& pattern) {

@@ -1,7 +1,8 @@
 #include "remote/http/answer.h"
 
-#include <charconv>
 #include <fmt/format.h>
+
+#include "infeed/detail/parse_whole.h"
 
 namespace infeed::detail {
 namespace {
@@ -16,9 +17,7 @@ std::string header_of(CURL* easy, const char* name) {
 
 std::optional<std::uint64_t> parse_number(std::string_view digits) {
   std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
-  if (error != std::errc() || end != digits.end()) return std::nullopt;
-  return value;
+  return parse_whole(digits, value) ? std::optional(value) : std::nullopt;
 }
 
 struct ContentRange {

@@ -1,8 +1,8 @@
 #include "remote/http/http_failure.h"
 
-#include <charconv>
 #include <fmt/format.h>
 
+#include "infeed/detail/parse_whole.h"
 #include "remote/aws/xml.h"
 
 namespace infeed::detail {
@@ -57,9 +57,7 @@ HttpFailure other_region(const UrlTarget& target, const HttpAnswer& answer,
 
 std::optional<std::chrono::milliseconds> parse_pause(const std::string& retry_after) {
   unsigned seconds = 0;
-  const char* const end = retry_after.data() + retry_after.size();
-  const auto [at, error] = std::from_chars(retry_after.data(), end, seconds);
-  if (error != std::errc() || at != end || retry_after.empty()) return std::nullopt;
+  if (!parse_whole(retry_after, seconds)) return std::nullopt;
   return std::chrono::seconds(seconds);
 }
 

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "infeed/detail/parse_whole.h"
 #include "infeed/error.h"
 #include "infeed/records/files.h"
 #include "infeed/records/limits.h"
@@ -27,10 +27,11 @@ std::optional<std::vector<std::string>> expand_shards(const std::string& pattern
   if (index != "*" && (index.size() < 5 || index.find_first_not_of('?') != index.npos)) {
     return std::nullopt;
   }
-  const char* const digits = pattern.data() + middle + 4;
+  const std::string_view digits = std::string_view(pattern).substr(middle + 4);
+  std::string_view behind = digits;
   std::uint32_t count = 0;
-  const auto [end, error] = std::from_chars(digits, pattern.data() + pattern.size(), count);
-  if (error != std::errc() || end - digits < 5 || count == 0) return std::nullopt;
+  const bool has_count = take_number(behind, count) && digits.size() - behind.size() >= 5;
+  if (!has_count || count == 0) return std::nullopt;
   if (count > limits::shard_names) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the pattern stands for {} shards, but {} are the limit; is the number "
@@ -39,7 +40,7 @@ std::optional<std::vector<std::string>> expand_shards(const std::string& pattern
         .at_file(redacted_url(pattern));
   }
   const std::string prefix = pattern.substr(0, dash);
-  const std::string rest(end, pattern.data() + pattern.size());
+  const std::string rest(behind);
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < count; ++i) {
     names.push_back(shard_name(prefix, {.count = count, .index = i}, "") + rest);

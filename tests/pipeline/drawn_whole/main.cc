@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -10,6 +9,8 @@
 #include <map>
 #include <stdexcept>
 #include <sys/prctl.h>
+
+#include <infeed/detail/parse_whole.h>
 
 #include "pipeline/drawn_whole/checks.h"
 #include "pipeline/drawn_whole/other_process.h"
@@ -58,10 +59,7 @@ struct Arguments {
 
 std::uint64_t number_of(const std::string& text) {
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw std::runtime_error("no number: " + text);
-  }
+  if (!detail::parse_whole(text, number)) throw std::runtime_error("no number: " + text);
   return number;
 }
 

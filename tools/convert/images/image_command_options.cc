@@ -1,9 +1,10 @@
 #include "convert/images/image_command_options.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <fmt/format.h>
 #include <string>
+
+#include <infeed/detail/parse_whole.h>
 
 namespace infeed::tools {
 namespace {
@@ -12,15 +13,11 @@ constexpr std::size_t kSideMax = 1 << 13;  // the decoder, too, takes two of the
 
 /// Parses "224x160", or "224" for a square.
 void parse_resize(const std::string& text, ImageOptions& options) {
-  const char* const end = text.data() + text.size();
-  const auto width = std::from_chars(text.data(), end, options.width);
-  bool is_good = width.ec == std::errc();
+  std::string_view rest = text;
+  bool is_good = detail::take_number(rest, options.width);
   options.height = options.width;
-  if (is_good && width.ptr != end) {
-    const bool has_height = *width.ptr == 'x' && width.ptr + 1 != end;
-    const auto height = std::from_chars(has_height ? width.ptr + 1 : end, end, options.height);
-    is_good = has_height && height.ec == std::errc() && height.ptr == end;
-  }
+  if (is_good && !rest.empty())
+    is_good = rest.starts_with('x') && detail::parse_whole(rest.substr(1), options.height);
   const auto is_side = [](std::size_t side) { return side >= 1 && side <= kSideMax; };
   if (is_good && is_side(options.width) && is_side(options.height)) return;
   throw CLI::ValidationError(

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -10,6 +9,8 @@
 #include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <infeed/detail/parse_whole.h>
 
 namespace infeed::test {
 namespace {
@@ -42,11 +43,11 @@ HttpRequestSeen parse(std::string_view text) {
   }
   const std::string range = request.header("range");
   if (range.starts_with("bytes=")) {
+    std::string_view numbers = std::string_view(range).substr(6);
     std::uint64_t first = 0;
     std::uint64_t last = 0;
-    const char* const end = range.data() + range.size();
-    const char* const dash = std::from_chars(range.data() + 6, end, first).ptr;
-    std::from_chars(dash + 1, end, last);
+    if (detail::take_number(numbers, first) && numbers.starts_with('-'))
+      detail::parse_whole(numbers.substr(1), last);
     request.range = {first, last};
   }
   return request;
