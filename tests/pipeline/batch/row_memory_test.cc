@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <string>
@@ -17,6 +16,7 @@
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/random_seed.h"
+#include "process_status.h"
 #include "records/temporary_files.h"
 #include "sanitizers.h"
 #include "thrown_error.h"
@@ -29,15 +29,6 @@ using test::TemporaryFolder;
 
 // The sanitizers keep what was freed.
 constexpr bool kFreedIsGivenBack = !test::kAddressSanitizer && !test::kThreadSanitizer;
-
-std::uint64_t status_figure(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name + ":")) return std::stoull(line.substr(name.size() + 1)) * 1024;
-  }
-  ADD_FAILURE() << "/proc/self/status has no " << name;
-  return 0;
-}
 
 struct SwingingRow {
   std::vector<std::int64_t> tokens;
@@ -79,8 +70,8 @@ class RowMemory : public ::testing::Test {
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
-    const std::uint64_t before = status_figure("VmRSS");
-    std::ofstream("/proc/self/clear_refs") << 5;  // the peak starts anew
+    const std::uint64_t before = status_bytes("VmRSS");
+    restart_resident_peak();
     auto iterator = batches.iterate({.memory_bytes_max = limit});
     std::uint64_t count = 0;
     while (iterator.next()) ++count;
@@ -91,7 +82,7 @@ class RowMemory : public ::testing::Test {
       // Memory that pools keep for the next batches and blocks isn't counted. When batches counted
       // only once they were made, the same run took 53 to 77 MB.
       constexpr std::uint64_t kPoolsBytes = std::uint64_t{24} << 20;
-      EXPECT_LE(status_figure("VmHWM") - before, limit / 10 * 11 + kPoolsBytes);
+      EXPECT_LE(status_bytes("VmHWM") - before, limit / 10 * 11 + kPoolsBytes);
     }
   }
 

@@ -1,4 +1,3 @@
-#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -17,6 +16,7 @@
 #include <infeed/pipeline/window.h>
 
 #include "pipeline/suite/executors.h"
+#include "process_status.h"
 #include "sanitizers.h"
 
 namespace infeed::test {
@@ -116,16 +116,6 @@ TEST(MemoryStress, NoPipelineIsEverOverItsLimit) {
   EXPECT_GE(refused, 50);
 }
 
-/// Returns a figure of /proc/self/status in bytes.
-std::uint64_t status_bytes(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name + ":")) return std::stoull(line.substr(name.size() + 1)) * 1024;
-  }
-  ADD_FAILURE() << "/proc/self/status has no " << name;
-  return 0;
-}
-
 // The sanitizers keep what was freed.
 constexpr bool kMemoryIsGivenBack = !test::kAddressSanitizer && !test::kThreadSanitizer;
 
@@ -141,7 +131,7 @@ TEST(MemoryStress, ResidentMemoryKeepsToTheLimitToo) {
       prefetch(1'000'000) | batch(100) | unbatch() |
       map([](const std::string& text) { return text.size(); }, {.parallelism = 2}) | prefetch();
   const std::uint64_t before = status_bytes("VmRSS");
-  std::ofstream("/proc/self/clear_refs") << 5;  // the peak starts anew
+  restart_resident_peak();
   auto iterator = dataset.iterate({.memory_bytes_max = kLimit});
   std::uint64_t count = 0;
   while (iterator.next()) ++count;

@@ -1,9 +1,7 @@
-#include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
+#include <random>
 
-#include "records/example/example_reference.h"
-#include "records/example/wild_examples.h"
-#include "records/temporary_files.h"
+#include "records/example/read_alike.h"
 
 /// Random bytes that are almost Examples, read by libprotobuf and by us.
 namespace infeed {
@@ -12,29 +10,13 @@ namespace {
 using test::WildExamples;
 
 TEST(ExampleDifferential, agrees_with_protobuf_on_wild_examples) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  const google::protobuf::LogSilencer no_complaints_about_utf8;
-  WildExamples wild(seed);
-  for (int i = 0; i < 20'000; ++i) {
-    const auto compared = test::compare_with_protobuf(wild.draw());
-    ASSERT_TRUE(compared.is_valid);
-    ASSERT_EQ(compared.difference, "");
-  }
+  const auto draw = [](WildExamples& wild) { return wild.draw(); };
+  EXPECT_EQ(test::valid_read_alike(20'000, draw, &test::compare_with_protobuf), 20'000);
 }
 
 TEST(ExampleDifferential, agrees_with_protobuf_on_mutated_examples) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  const google::protobuf::LogSilencer no_complaints_about_utf8;
-  WildExamples wild(seed);
-  int valid = 0;
-  for (int i = 0; i < 60'000; ++i) {
-    const auto compared = test::compare_with_protobuf(wild.mutated(wild.draw()));
-    ASSERT_EQ(compared.difference, "");
-    valid += compared.is_valid ? 1 : 0;
-  }
-  EXPECT_GT(valid, 1000);
+  const auto draw = [](WildExamples& wild) { return wild.mutated(wild.draw()); };
+  EXPECT_GT(test::valid_read_alike(60'000, draw, &test::compare_with_protobuf), 1000);
 }
 
 TEST(ExampleDifferential, protobuf_reads_what_we_build) {

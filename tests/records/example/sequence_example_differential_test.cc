@@ -1,8 +1,7 @@
-#include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
+#include <random>
 
-#include "records/example/example_reference.h"
-#include "records/example/wild_examples.h"
+#include "records/example/read_alike.h"
 
 /// Random bytes that are almost SequenceExamples, read by libprotobuf and by us.
 namespace infeed {
@@ -11,29 +10,13 @@ namespace {
 using test::WildExamples;
 
 TEST(SequenceExampleDifferential, agrees_with_protobuf_on_wild_examples) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  const google::protobuf::LogSilencer no_complaints_about_utf8;
-  WildExamples wild(seed);
-  for (int i = 0; i < 10'000; ++i) {
-    const auto compared = test::compare_sequence_with_protobuf(wild.draw_sequence());
-    ASSERT_TRUE(compared.is_valid);
-    ASSERT_EQ(compared.difference, "");
-  }
+  const auto draw = [](WildExamples& wild) { return wild.draw_sequence(); };
+  EXPECT_EQ(test::valid_read_alike(10'000, draw, &test::compare_sequence_with_protobuf), 10'000);
 }
 
 TEST(SequenceExampleDifferential, agrees_with_protobuf_on_mutated_examples) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  const google::protobuf::LogSilencer no_complaints_about_utf8;
-  WildExamples wild(seed);
-  int valid = 0;
-  for (int i = 0; i < 30'000; ++i) {
-    const auto compared = test::compare_sequence_with_protobuf(wild.mutated(wild.draw_sequence()));
-    ASSERT_EQ(compared.difference, "");
-    valid += compared.is_valid ? 1 : 0;
-  }
-  EXPECT_GT(valid, 500);
+  const auto draw = [](WildExamples& wild) { return wild.mutated(wild.draw_sequence()); };
+  EXPECT_GT(test::valid_read_alike(30'000, draw, &test::compare_sequence_with_protobuf), 500);
 }
 
 TEST(SequenceExampleDifferential, protobuf_reads_what_we_build) {
