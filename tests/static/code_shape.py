@@ -11,7 +11,6 @@ LARGE_CLASSES = {
     "pipeline/engine/include/infeed/pipeline/iterator.h Iterator": (2, 27),
     "records/columns/include/infeed/records/column.h Column": (4, 29),
     "records/columns/include/infeed/records/tensor.h Tensor": (5, 30),
-    "records/remote/http/transfers.h Transfers": (14, 31),
 }
 
 NOT_CODE = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\''

@@ -5,13 +5,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <thread>
 #include <vector>
 
 #include "infeed/records/url_options.h"
 #include "remote/http/attempt.h"
-#include "remote/http/response_times.h"
+#include "remote/http/retries.h"
 
 namespace infeed::detail {
 
@@ -53,25 +52,19 @@ class Transfers final : private Attempt::Sink {
   void run();
   void fetch_until_stopped();
   void break_down(const std::exception& reason);
-  bool take_new();
-  void drop_abandoned();
+  bool take_orders();
   void start_due(Clock::time_point now);
   void start_attempt(const std::shared_ptr<Transfer>& transfer, Attempt::Connection connection);
-  bool is_slow(const Transfer& transfer, Clock::time_point now) const;
   void end_stalled(Clock::time_point now);
   void take_messages();
-  int poll_ms(Clock::time_point now) const;
   bool take(Attempt& attempt, std::string_view bytes) override;
   void take_head(Attempt& attempt);
   void place(Attempt& attempt, const Placement& placement);
   void store(Attempt& attempt, std::string_view bytes);
   void end_attempt(Attempt& attempt, CURLcode code, std::string_view detail);
-  HttpFailure why(const Attempt& attempt, CURLcode code, std::string_view detail) const;
   void try_again_or_fail(Transfer& transfer, const HttpFailure& failure);
-  void fail(Transfer& transfer, const HttpFailure& failure);
   void finish(Transfer& transfer, std::optional<Error> error);
   void remove_attempts_of_done();
-  std::chrono::milliseconds pause_before_try(unsigned tries);
 
   const UrlTarget target_;
   const UrlOptions options_;
@@ -86,8 +79,7 @@ class Transfers final : private Attempt::Sink {
   // Used only by the engine's thread.
   std::vector<std::shared_ptr<Transfer>> active_;
   std::vector<std::unique_ptr<Attempt>> attempts_;
-  ResponseTimes times_;
-  std::mt19937_64 random_{std::random_device{}()};
+  Retries retries_{options_};
 
   std::unique_ptr<CURLM, MultiCleanup> multi_;
   std::jthread thread_;  // last: ends before the other members go

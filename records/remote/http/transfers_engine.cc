@@ -13,8 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Bytes of progress that make up for earlier failures.
-constexpr std::size_t kProgressBytes = std::size_t{64} << 10;
 /// Most bytes of an answer without ranges (a list has at most 1,000 names).
 constexpr std::size_t kTextBytesMax = std::size_t{64} << 20;
 constexpr std::size_t kErrorBodyBytesMax = 4096;
@@ -24,6 +22,56 @@ void block_signals() {
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+/// Returns why the attempt has ended without what it was made for. `is_known`: the host was found
+/// before.
+HttpFailure failure_of(const Attempt& attempt, CURLcode code, std::string_view detail,
+                       const UrlTarget& target, bool is_known) {
+  if (attempt.failure) return *attempt.failure;
+  if (attempt.head && attempt.promised_end == 0 &&
+      (attempt.transfer().kind != Transfer::Kind::whole || attempt.head->status != 200)) {
+    return failure_of_answer(target, {attempt.head->status, attempt.body_begin,
+                                      attempt.head->bucket_region, attempt.head->retry_after});
+  }
+  if (code != CURLE_OK) {
+    HttpFailure failure = failure_of_transport(target, code, detail);
+    // A host that was found once is found again.
+    if (code == CURLE_COULDNT_RESOLVE_HOST && is_known) failure.may_pass = true;
+    return failure;
+  }
+  return {ErrorCode::unavailable,
+          fmt::format("the answer of {} is too short: {} of {} bytes", target.host(),
+                      attempt.position - attempt.asked.begin, attempt.asked.bytes()),
+          true};
+}
+
+/// Returns the error of a transfer that isn't tried again.
+Error error_of(const Transfer& transfer, const HttpFailure& failure, const UrlTarget& target) {
+  std::string message = failure.message;
+  if (transfer.progress.tries > 0) {
+    message += fmt::format("; tried {} times", transfer.progress.tries + 1);
+  }
+  Error error = Error(failure.code, std::move(message)).at_file(target.name());
+  if (transfer.kind == Transfer::Kind::range || transfer.filled_bytes > 0) {
+    error.at_offset(transfer.offset_bytes + transfer.filled_bytes);
+  }
+  return error;
+}
+
+/// Returns how long nothing need be done while no bytes come.
+int poll_ms(const std::vector<std::shared_ptr<Transfer>>& active,
+            const std::vector<std::unique_ptr<Attempt>>& attempts, const Retries& retries,
+            const UrlOptions& options) {
+  const auto now = Transfer::Clock::now();
+  Transfer::Clock::time_point next = now + std::chrono::seconds(10);
+  for (const auto& transfer : active) {
+    if (transfer->progress.attempts == 0) next = std::min(next, transfer->progress.not_before);
+    if (const auto second = retries.second_request_at(*transfer)) next = std::min(next, *second);
+  }
+  for (const auto& attempt : attempts) next = std::min(next, attempt->next_look(options));
+  const auto wait = std::chrono::ceil<milliseconds>(next - now);
+  return static_cast<int>(std::max<milliseconds::rep>(wait.count(), 0));
 }
 
 }  // namespace
@@ -56,8 +104,7 @@ void Transfers::break_down(const std::exception& reason) {
 }
 
 void Transfers::fetch_until_stopped() {
-  while (take_new()) {
-    drop_abandoned();
+  while (take_orders()) {
     const auto now = Clock::now();
     end_stalled(now);
     start_due(now);
@@ -65,23 +112,23 @@ void Transfers::fetch_until_stopped() {
     ::curl_multi_perform(multi_.get(), &running);
     take_messages();
     remove_attempts_of_done();
-    ::curl_multi_poll(multi_.get(), nullptr, 0, poll_ms(Clock::now()), nullptr);
+    ::curl_multi_poll(multi_.get(), nullptr, 0, poll_ms(active_, attempts_, retries_, options_),
+                      nullptr);
   }
 }
 
-bool Transfers::take_new() {
-  const std::lock_guard lock(mutex_);
-  active_.insert(active_.end(), new_.begin(), new_.end());
-  new_.clear();
-  return !stopped_;
-}
-
-void Transfers::drop_abandoned() {
+/// Takes what other threads have asked for since. Returns false after a stop.
+bool Transfers::take_orders() {
+  bool goes_on = true;
   {
     const std::lock_guard lock(mutex_);
+    active_.insert(active_.end(), new_.begin(), new_.end());
+    new_.clear();
     for (const auto& transfer : active_) transfer->is_done |= transfer->is_abandoned;
+    goes_on = !stopped_;
   }
   remove_attempts_of_done();
+  return goes_on;
 }
 
 void Transfers::remove_attempts_of_done() {
@@ -100,21 +147,12 @@ void Transfers::start_due(Clock::time_point now) {
       const bool is_first = progress.began == Clock::time_point();
       if (is_first) progress.began = now;
       start_attempt(transfer, is_first ? Attempt::Connection::any : Attempt::Connection::fresh);
-    } else if (is_slow(*transfer, now)) {
+    } else if (const auto second = retries_.second_request_at(*transfer);
+               second && *second <= now) {
       progress.is_hedged = true;
       start_attempt(transfer, Attempt::Connection::fresh);
     }
   }
-}
-
-bool Transfers::is_slow(const Transfer& transfer, Clock::time_point now) const {
-  if (transfer.kind != Transfer::Kind::range || transfer.progress.attempts != 1 ||
-      transfer.progress.is_hedged) {
-    return false;
-  }
-  const auto usual = times_.of(transfer.size_bytes, options_.hedge_percentile);
-  return usual && now - transfer.progress.began >=
-                      std::max<Clock::duration>(*usual, options_.hedge_delay_min);
 }
 
 void Transfers::start_attempt(const std::shared_ptr<Transfer>& transfer,
@@ -156,26 +194,6 @@ void Transfers::take_messages() {
     auto& ended = *static_cast<Attempt*>(static_cast<void*>(attempt));
     end_attempt(ended, message->data.result, ended.detail());
   }
-}
-
-int Transfers::poll_ms(Clock::time_point now) const {
-  Clock::time_point next = now + std::chrono::seconds(10);
-  for (const auto& transfer : active_) {
-    const Transfer::Progress& progress = transfer->progress;
-    if (progress.attempts == 0) next = std::min(next, progress.not_before);
-    if (transfer->kind != Transfer::Kind::range || progress.attempts != 1 || progress.is_hedged) {
-      continue;
-    }
-    if (const auto usual = times_.of(transfer->size_bytes, options_.hedge_percentile)) {
-      next = std::min(next,
-                      progress.began + std::max<Clock::duration>(*usual, options_.hedge_delay_min));
-    }
-  }
-  for (const auto& attempt : attempts_) {
-    next = std::min(next, attempt->next_look(options_));
-  }
-  const auto wait = std::chrono::ceil<milliseconds>(next - now);
-  return static_cast<int>(std::max<milliseconds::rep>(wait.count(), 0));
 }
 
 bool Transfers::take(Attempt& attempt, std::string_view bytes) {
@@ -243,11 +261,7 @@ void Transfers::store(Attempt& attempt, std::string_view bytes) {
   if (end <= wanted) return;
   const auto count = static_cast<std::size_t>(end - wanted);
   std::memcpy(transfer.bytes.get() + transfer.filled_bytes, bytes.data() + (wanted - begin), count);
-  if (transfer.filled_bytes + count == transfer.size_bytes) {
-    if (transfer.kind == Transfer::Kind::range && transfer.progress.is_steady) {
-      times_.add(transfer.size_bytes, Clock::now() - transfer.progress.began);
-    }
-  }
+  if (transfer.filled_bytes + count == transfer.size_bytes) retries_.note_filled(transfer);
   {
     const std::lock_guard lock(mutex_);
     transfer.filled_bytes += count;
@@ -272,70 +286,17 @@ void Transfers::end_attempt(Attempt& attempt, CURLcode code, std::string_view de
                attempt.position == attempt.promised_end && attempt.promised_end == missing) {
       // The server may give less at a time than was asked for.
     } else {
-      try_again_or_fail(transfer, why(attempt, code, detail));
+      try_again_or_fail(transfer,
+                        failure_of(attempt, code, detail, target_, identity_.has_value()));
     }
   }
   ::curl_multi_remove_handle(multi_.get(), attempt.easy());
   std::erase_if(attempts_, [&](const auto& other) { return other.get() == &attempt; });
 }
 
-HttpFailure Transfers::why(const Attempt& attempt, CURLcode code, std::string_view detail) const {
-  if (attempt.failure) return *attempt.failure;
-  if (attempt.head && attempt.promised_end == 0 &&
-      (attempt.transfer().kind != Transfer::Kind::whole || attempt.head->status != 200)) {
-    return failure_of_answer(target_, {attempt.head->status, attempt.body_begin,
-                                       attempt.head->bucket_region, attempt.head->retry_after});
-  }
-  if (code != CURLE_OK) {
-    HttpFailure failure = failure_of_transport(target_, code, detail);
-    // A host that was found once is found again.
-    if (code == CURLE_COULDNT_RESOLVE_HOST && identity_) failure.may_pass = true;
-    return failure;
-  }
-  return {ErrorCode::unavailable,
-          fmt::format("the answer of {} is too short: {} of {} bytes", target_.host(),
-                      attempt.position - attempt.asked.begin, attempt.asked.bytes()),
-          true};
-}
-
 void Transfers::try_again_or_fail(Transfer& transfer, const HttpFailure& failure) {
-  Transfer::Progress& progress = transfer.progress;
-  progress.is_steady = false;
-  if (!failure.may_pass) {
-    fail(transfer, failure);
-    return;
-  }
-  if (progress.attempts > 0) return;  // the other attempt goes on
-  if (transfer.filled_bytes >= progress.filled_bytes_before + kProgressBytes) progress.tries = 0;
-  progress.filled_bytes_before = transfer.filled_bytes;
-  if (progress.tries >= options_.retries) {
-    fail(transfer, failure);
-    return;
-  }
-  progress.not_before = Clock::now() + std::max(pause_before_try(progress.tries),
-                                                std::min(failure.pause.value_or(milliseconds(0)),
-                                                         options_.retry_delay_max));
-  ++progress.tries;
-}
-
-milliseconds Transfers::pause_before_try(unsigned tries) {
-  constexpr unsigned kDoublingsMax = 20;
-  const milliseconds longest = std::min<milliseconds>(
-      options_.retry_delay * (1LL << std::min(tries, kDoublingsMax)), options_.retry_delay_max);
-  return milliseconds(std::uniform_int_distribution<milliseconds::rep>(
-      longest.count() / 2, std::max(longest.count() / 2, longest.count()))(random_));
-}
-
-void Transfers::fail(Transfer& transfer, const HttpFailure& failure) {
-  std::string message = failure.message;
-  if (transfer.progress.tries > 0) {
-    message += fmt::format("; tried {} times", transfer.progress.tries + 1);
-  }
-  Error error = Error(failure.code, std::move(message)).at_file(target_.name());
-  if (transfer.kind == Transfer::Kind::range || transfer.filled_bytes > 0) {
-    error.at_offset(transfer.offset_bytes + transfer.filled_bytes);
-  }
-  finish(transfer, std::move(error));
+  if (!retries_.plan_another(transfer, failure))
+    finish(transfer, error_of(transfer, failure, target_));
 }
 
 void Transfers::finish(Transfer& transfer, std::optional<Error> error) {
