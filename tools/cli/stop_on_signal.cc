@@ -1,6 +1,5 @@
 #include "cli/stop_on_signal.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include <infeed/detail/start_threads.h>
+#include <infeed/detail/wait_unless_stopped.h>
 #include <infeed/error.h>
 
 #include "cli/exit_status.h"
@@ -81,13 +81,8 @@ void throw_if_stopped(const std::stop_token& stop, std::string_view before) {
 }
 
 bool sleep_until(std::chrono::steady_clock::time_point time, const std::stop_token& stop) {
-  constexpr std::chrono::steady_clock::duration kLook = std::chrono::milliseconds(50);
-  while (!stop.stop_requested()) {
-    const auto left = time - std::chrono::steady_clock::now();
-    if (left <= left.zero()) return true;
-    std::this_thread::sleep_for(std::min(left, kLook));
-  }
-  return false;
+  infeed::detail::wait_unless_stopped(time - std::chrono::steady_clock::now(), stop);
+  return !stop.stop_requested();
 }
 
 }  // namespace infeed::tools
