@@ -62,19 +62,24 @@ ServiceTimes ServiceTimes::of_hosts(std::vector<ServiceTimes> hosts) {
   return times;
 }
 
+std::size_t ServiceTimes::first_place(std::int32_t host) const {
+  if (choice_ != Choice::replayed) return 0;
+  return place_below(Philox(seed_, static_cast<std::uint64_t>(host)).word_pair(0), ps_.size());
+}
+
 std::int64_t ServiceTimes::ps(std::int32_t host, std::int64_t step) const {
   if (!hosts_.empty()) return hosts_.at(static_cast<std::size_t>(host)).ps(host, step);
   const auto at = static_cast<std::uint64_t>(step);
-  const Philox words(seed_, static_cast<std::uint64_t>(host));
-  switch (choice_) {
-    case Choice::in_order:
-      break;
-    case Choice::replayed:
-      return ps_[(place_below(words.word_pair(0), ps_.size()) + at % ps_.size()) % ps_.size()];
-    case Choice::drawn:
-      return ps_[place_below(words.word_pair(at), ps_.size())];
+  if (choice_ == Choice::drawn) {
+    const Philox words(seed_, static_cast<std::uint64_t>(host));
+    return ps_[place_below(words.word_pair(at), ps_.size())];
   }
-  return ps_[at % ps_.size()];
+  return ps_[(first_place(host) + at % ps_.size()) % ps_.size()];
 }
+
+ServiceTimes::Reader::Reader(const ServiceTimes& times, std::int32_t host)
+    : times_(times.hosts_.empty() ? &times : &times.hosts_.at(static_cast<std::size_t>(host))),
+      host_(host),
+      place_(times_->first_place(host)) {}
 
 }  // namespace infeed

@@ -8,14 +8,28 @@ SliceClock::SliceClock(std::size_t parts, std::int32_t queue_depth)
     : queue_depth_(static_cast<std::size_t>(queue_depth)), inputs_(parts), events_(parts) {}
 
 std::span<const StepEvent> SliceClock::step(std::span<const StepPart> parts, const Step& step) {
-  const std::int64_t room_ps = queue_depth_ == 0 ? end_ps_ : made_room().due_ps;
+  const std::int64_t begins_ps = room_ps();
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    inputs_[p].produced_ps = std::max(inputs_[p].produced_ps, room_ps) + parts[p].service_ps;
+    inputs_[p].produced_ps = std::max(inputs_[p].produced_ps, begins_ps) + parts[p].service_ps;
   }
   const Taking punctual{.due_ps = end_ps_, .done_ps = end_ps_};
   run(parts, step, end_ps_, 0);
   end_step(punctual);
   return events_;
+}
+
+void SliceClock::pass(std::span<const StepPart> parts, const Step& step) {
+  const std::int64_t begins_ps = room_ps();
+  std::int64_t start_ps = end_ps_ + step.launch_ps;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    Input& input = inputs_[p];
+    input.produced_ps = std::max(input.produced_ps, begins_ps) + parts[p].service_ps;
+    input.link_free_ps = std::max(input.produced_ps, input.link_free_ps) + parts[p].transfer_ps;
+    input.arrived_ps = input.link_free_ps;  // nobody took a batch late
+    start_ps = std::max(start_ps, input.link_free_ps);
+  }
+  end_step({.due_ps = end_ps_, .done_ps = end_ps_});
+  end_ps_ = start_ps + step.compilation_ps + step.time.total_ps();
 }
 
 std::span<const StepEvent> SliceClock::step(std::span<const StepPart> parts, const Step& step,
@@ -84,12 +98,6 @@ void SliceClock::run(std::span<const StepPart> parts, const Step& step, std::int
     input.produced_ps += std::min(late_ps, lost_ps);
   }
   end_ps_ = start_ps + step.time.total_ps();
-}
-
-std::int64_t SliceClock::latest_ps() const {
-  std::int64_t latest_ps = end_ps_;
-  for (const Input& input : inputs_) latest_ps = std::max(latest_ps, input.arrived_ps);
-  return latest_ps;
 }
 
 }  // namespace infeed::detail

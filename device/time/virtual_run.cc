@@ -53,12 +53,13 @@ void check_run(const Slice& slice, const ServiceTimes& service, const VirtualOpt
   }
 }
 
-/// Sorts the values and returns the one at `share` of them.
+/// Returns the value at `share` of the sorted ones; changes their order.
 std::int64_t quantile(std::vector<std::int64_t>& values, double share) {
   if (values.empty()) return 0;
-  std::ranges::sort(values);
   const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(share * last + 0.5)];
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * last + 0.5);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 /// Keeps service times for the quantiles: those of all hosts, but only of some steps.
@@ -67,14 +68,14 @@ class TailOf {
   TailOf(std::int64_t hosts, std::int64_t steps)
       : every_((std::max<std::int64_t>(1, hosts) * steps + kKeptMax - 1) / kKeptMax) {}
 
-  void begin_step(std::int64_t step) {
-    keeps_ = step % every_ == 0;
-    if (keeps_) slowest_.push_back(0);
-  }
-  void take(std::int64_t service_ps) {
-    if (!keeps_) return;
-    slowest_.back() = std::max(slowest_.back(), service_ps);
-    all_.push_back(service_ps);
+  void take(std::int64_t step, std::span<const detail::StepPart> hosts) {
+    if (step % every_ != 0) return;
+    std::int64_t slowest_ps = 0;
+    for (const detail::StepPart& host : hosts) {
+      slowest_ps = std::max(slowest_ps, host.service_ps);
+      all_.push_back(host.service_ps);
+    }
+    slowest_.push_back(slowest_ps);
   }
 
   ServiceTail result() && {
@@ -82,16 +83,16 @@ class TailOf {
     tail.step_p50_ps = quantile(slowest_, 0.5);
     if (all_.empty()) return tail;
     // Half of the equal times count as below, or constant ones would have none below them.
-    const auto [less, more] = std::equal_range(all_.begin(), all_.end(), tail.step_p50_ps);
-    const auto below = static_cast<double>(less - all_.begin());
-    const auto equal = static_cast<double>(more - less);
+    const std::int64_t middle_ps = tail.step_p50_ps;
+    const auto below = static_cast<double>(
+        std::ranges::count_if(all_, [=](std::int64_t ps) { return ps < middle_ps; }));
+    const auto equal = static_cast<double>(std::ranges::count(all_, middle_ps));
     tail.step_p50_quantile = (below + equal / 2) / static_cast<double>(all_.size());
     return tail;
   }
 
  private:
   const std::int64_t every_;
-  bool keeps_ = false;
   std::vector<std::int64_t> slowest_;
   std::vector<std::int64_t> all_;
 };
@@ -101,35 +102,58 @@ class SimulatedSlice {
  public:
   SimulatedSlice(const Slice& slice, const ServiceTimes& service, const VirtualOptions& options)
       : slice_(slice),
-        service_(service),
         options_(options),
         clock_(static_cast<std::size_t>(slice.num_hosts()), options.queue_depth) {
     for (const VirtualBatch& batch : options.batches) parts_.push_back(parts_of(batch));
+    for (std::int32_t h = 0; h < slice.num_hosts(); ++h) readers_.emplace_back(service, h);
   }
 
-  std::span<const StepEvent> step(std::int64_t number, TailOf& tail) {
-    const std::size_t which = static_cast<std::size_t>(number) % options_.batches.size();
-    const VirtualBatch& batch = options_.batches[which];
-    const bool begins_execution = number % options_.steps_per_execution == 0;
-    executions_ += begins_execution ? 1 : 0;
-    for (std::size_t h = 0; h < parts_[which].size(); ++h) {
-      parts_[which][h].service_ps = service_.ps(static_cast<std::int32_t>(h), number);
-      tail.take(parts_[which][h].service_ps);
-    }
-    const bool is_new = compiled_.insert(batch.examples).second;
-    const std::span<const StepEvent> events =
-        clock_.step(parts_[which], {.time = batch.step,
-                                    .launch_ps = begins_execution ? options_.launch_ps : 0,
-                                    .compilation_ps = is_new ? options_.compilation_ps : 0});
-    check_fits(number);
+  std::span<const StepEvent> step(TailOf& tail) {
+    const Next next = prepare();
+    tail.take(number_, next.parts);
+    const std::span<const StepEvent> events = clock_.step(next.parts, next.step);
+    end_step();
     return events;
   }
 
+  /// Takes the same step without an account.
+  void pass(TailOf* tail = nullptr) {
+    const Next next = prepare();
+    if (tail != nullptr) tail->take(number_, next.parts);
+    clock_.pass(next.parts, next.step);
+    end_step();
+  }
+
+  std::int64_t steps() const { return number_; }
+  std::int64_t end_ps() const { return clock_.end_ps(); }
+  /// Returns the time in which the devices computed.
+  std::int64_t busy_ps() const { return busy_ps_; }
   std::int64_t compilations() const { return static_cast<std::int64_t>(compiled_.size()); }
-  std::int64_t executions() const { return executions_; }
+  std::int64_t executions() const {
+    return (number_ + options_.steps_per_execution - 1) / options_.steps_per_execution;
+  }
 
  private:
   using HostParts = std::vector<detail::StepPart>;
+  struct Next {
+    const HostParts& parts;
+    detail::SliceClock::Step step;
+  };
+
+  Next prepare() {
+    const std::size_t which = static_cast<std::size_t>(number_) % options_.batches.size();
+    const VirtualBatch& batch = options_.batches[which];
+    for (std::size_t h = 0; h < readers_.size(); ++h) {
+      parts_[which][h].service_ps = readers_[h].next();
+    }
+    const bool begins_execution = number_ % options_.steps_per_execution == 0;
+    busy_ps_ += batch.step.total_ps();
+    const bool is_new = compiled_.insert(batch.examples).second;
+    return {.parts = parts_[which],
+            .step = {.time = batch.step,
+                     .launch_ps = begins_execution ? options_.launch_ps : 0,
+                     .compilation_ps = is_new ? options_.compilation_ps : 0}};
+  }
 
   HostParts parts_of(const VirtualBatch& batch) const {
     const std::int32_t hosts = slice_.num_hosts();
@@ -148,22 +172,24 @@ class SimulatedSlice {
     return parts;
   }
 
-  /// No part is longer than 10^18 ps, so nothing has overflowed before this check.
-  void check_fits(std::int64_t number) const {
-    if (clock_.latest_ps() < kLongestRunPs) return;
+  void end_step() {
+    ++number_;
+    // No part is longer than 10^18 ps, so nothing has overflowed before this check.
+    if (clock_.end_ps() < kLongestRunPs) return;
     detail::refuse(
         "after {} steps more than 53 days have passed, which is all that a virtual run can hold; "
         "ask for fewer steps or shorter ones",
-        number + 1);
+        number_);
   }
 
   const Slice& slice_;
-  const ServiceTimes& service_;
   const VirtualOptions& options_;
   detail::SliceClock clock_;
   std::vector<HostParts> parts_;  ///< in the order of the batches
+  std::vector<ServiceTimes::Reader> readers_;
   std::set<std::int64_t> compiled_;
-  std::int64_t executions_ = 0;
+  std::int64_t number_ = 0;  ///< steps taken
+  std::int64_t busy_ps_ = 0;
 };
 
 }  // namespace
@@ -175,19 +201,40 @@ VirtualResult run_virtual(const Slice& slice, const ServiceTimes& service,
   SimulatedSlice simulated(slice, service, options);
   StepAccounting accounting(slice.num_hosts());
   TailOf tail(slice.num_hosts(), steps);
-  VirtualResult result;
-  for (; result.steps < steps && !options.stop.stop_requested(); ++result.steps) {
-    tail.begin_step(result.steps);
-    const std::span<const StepEvent> events = simulated.step(result.steps, tail);
-    if (result.steps < options.warmup_steps) continue;
+  while (simulated.steps() < steps && !options.stop.stop_requested()) {
+    if (simulated.steps() < options.warmup_steps) {
+      simulated.pass(&tail);
+      continue;
+    }
+    const std::span<const StepEvent> events = simulated.step(tail);
     accounting.add(events);
     if (options.on_step) options.on_step(events);
   }
-  result.summary = accounting.summary();
-  result.compilations = simulated.compilations();
-  result.executions = simulated.executions();
-  result.tail = std::move(tail).result();
-  return result;
+  return {.summary = accounting.summary(),
+          .compilations = simulated.compilations(),
+          .executions = simulated.executions(),
+          .steps = simulated.steps(),
+          .tail = std::move(tail).result()};
+}
+
+VirtualSpan virtual_span(const Slice& slice, const ServiceTimes& service,
+                         const VirtualOptions& options) {
+  check_run(slice, service, options);
+  SimulatedSlice simulated(slice, service, options);
+  const auto pass_until = [&](std::int64_t steps) {
+    while (simulated.steps() < steps && !options.stop.stop_requested()) simulated.pass();
+  };
+  pass_until(options.warmup_steps);
+  const std::int64_t begin_ps = simulated.end_ps();
+  const std::int64_t busy_before_ps = simulated.busy_ps();
+  pass_until(options.warmup_steps + options.steps);
+  VirtualSpan span{.steps = std::max<std::int64_t>(0, simulated.steps() - options.warmup_steps),
+                   .span_ps = simulated.end_ps() - begin_ps};
+  if (span.span_ps > 0) {
+    span.duty_cycle = static_cast<double>(simulated.busy_ps() - busy_before_ps) /
+                      static_cast<double>(span.span_ps);
+  }
+  return span;
 }
 
 }  // namespace infeed

@@ -76,23 +76,39 @@ std::vector<std::int64_t> HostReplay::times_with(double cores) const {
   return times;
 }
 
-VirtualResult HostReplay::run(const Hosts& hosts) const {
+ServiceTimes HostReplay::service_times(const Hosts& hosts) const {
+  return ServiceTimes::replayed(hosts.cores > 0 ? times_with(hosts.cores) : service_.ps,
+                                kSeedOfHosts);
+}
+
+VirtualOptions HostReplay::run_of(const Hosts& hosts) const {
   const std::int64_t number = hosts.slice.num_hosts();
   const auto batches = static_cast<std::int64_t>(service_.ps.size());
   const std::int64_t steps =
       std::max(kRunStepsMin, std::min({batches, kBatchesOfRun / number, kRunStepsMax}));
-  const ServiceTimes times =
-      ServiceTimes::replayed(hosts.cores > 0 ? times_with(hosts.cores) : service_.ps, kSeedOfHosts);
-  VirtualResult result = run_virtual(hosts.slice, times,
-                                     {.batches = {{.examples = service_.examples * number,
-                                                   .bytes = service_.bytes * number,
-                                                   .step = hosts.step}},
-                                      .steps = steps,
-                                      .warmup_steps = steps,  // queues begin empty
-                                      .queue_depth = hosts.queue_depth,
-                                      .stop = stop_});
+  return {.batches = {{.examples = service_.examples * number,
+                       .bytes = service_.bytes * number,
+                       .step = hosts.step}},
+          .steps = steps,
+          .warmup_steps = steps,  // queues begin empty
+          .queue_depth = hosts.queue_depth,
+          .stop = stop_};
+}
+
+void HostReplay::check_not_stopped() const {
   if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "stopped");
-  return result;
+}
+
+VirtualSpan HostReplay::span(const Hosts& hosts) const {
+  const VirtualSpan span = virtual_span(hosts.slice, service_times(hosts), run_of(hosts));
+  check_not_stopped();
+  return span;
+}
+
+ServiceTail HostReplay::tail(const Hosts& hosts) const {
+  const VirtualResult result = run_virtual(hosts.slice, service_times(hosts), run_of(hosts));
+  check_not_stopped();
+  return result.tail;
 }
 
 double HostReplay::storage_bytes() const {

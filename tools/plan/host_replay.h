@@ -26,7 +26,9 @@ class HostReplay {
     std::int32_t queue_depth = 0;
   };
   /// Throws Error (cancelled).
-  VirtualResult run(const Hosts& hosts) const;
+  VirtualSpan span(const Hosts& hosts) const;
+  /// The same run: how slow the hosts are. Takes ten times as long as span().
+  ServiceTail tail(const Hosts& hosts) const;
 
   const RecordedService& service() const { return service_; }
   const FlowModel& model() const { return model_; }
@@ -38,6 +40,9 @@ class HostReplay {
   double cpu_s() const;
 
  private:
+  ServiceTimes service_times(const Hosts& hosts) const;
+  VirtualOptions run_of(const Hosts& hosts) const;
+  void check_not_stopped() const;
   /// Returns the usual time of a batch with these cores, as a share of the recorded one.
   double share_of_usual(double cores) const;
 

@@ -148,13 +148,13 @@ class Planner {
     const HostReplay::Hosts as_recorded{.slice = slice,
                                         .step = step_on(slice, hosts),
                                         .queue_depth = replay_.service().queue_depth};
-    const VirtualResult result = replay_.run(as_recorded);
+    const ServiceTail tail = replay_.tail(as_recorded);
     PlannedHosts row{.hosts = hosts,
                      .slice = slice.name(),
                      .device_step_ps = as_recorded.step.total_ps(),
-                     .as_recorded = set_up_of(as_recorded, result),
-                     .host_p50_ps = result.tail.host_p50_ps,
-                     .slowest_p50_ps = result.tail.step_p50_ps};
+                     .as_recorded = set_up_of(as_recorded),
+                     .host_p50_ps = tail.host_p50_ps,
+                     .slowest_p50_ps = tail.step_p50_ps};
     row.as_recorded.cores = replay_.model().costs().cores;
     if (!plan_.rows.empty()) {
       row.cost_of_slowest =
@@ -184,7 +184,7 @@ class Planner {
     if (!cores) return;
     hosts.cores = *cores;
     hosts.queue_depth = *first_queue(hosts, *cores == cores_before ? before.queue_depth : 1);
-    row.need = set_up_of(hosts, replay_.run(hosts));
+    row.need = set_up_of(hosts);
   }
 
   std::optional<int> first_queue(HostReplay::Hosts hosts, int from) const {
@@ -195,15 +195,15 @@ class Planner {
   }
 
   bool holds(const HostReplay::Hosts& hosts) const {
-    return replay_.run(hosts).summary.duty_cycle >= options_.duty_cycle;
+    return replay_.span(hosts).duty_cycle >= options_.duty_cycle;
   }
 
-  static HostSetUp set_up_of(const HostReplay::Hosts& hosts, const VirtualResult& result) {
-    const StepSummary& summary = result.summary;
+  HostSetUp set_up_of(const HostReplay::Hosts& hosts) const {
+    const VirtualSpan span = replay_.span(hosts);
     return {.cores = hosts.cores,
             .queue_depth = hosts.queue_depth,
-            .step_ps = summary.span_ps / std::max<std::int64_t>(1, summary.steps),
-            .duty_cycle = summary.duty_cycle};
+            .step_ps = span.span_ps / std::max<std::int64_t>(1, span.steps),
+            .duty_cycle = span.duty_cycle};
   }
 
   const RecordedRun& run_;

@@ -48,6 +48,24 @@ TEST(ServiceTimes, DrawsAreEvenAndIndependent) {
   EXPECT_NE(first(times, 3, 50), first(ServiceTimes::drawn({0, 1, 2, 3}, 12), 3, 50));
 }
 
+TEST(ServiceTimes, AReaderGivesTheSameOneByOne) {
+  const std::vector<std::int64_t> recorded{7, 1, 5, 3, 9};
+  const auto read = [](const ServiceTimes& times, std::int32_t host) {
+    ServiceTimes::Reader reader(times, host);
+    std::vector<std::int64_t> ps;
+    for (int step = 0; step < 12; ++step) ps.push_back(reader.next());
+    return ps;
+  };
+  std::vector<ServiceTimes> kinds{ServiceTimes::constant(4), ServiceTimes::in_order(recorded),
+                                  ServiceTimes::replayed(recorded, 3),
+                                  ServiceTimes::drawn(recorded, 3)};
+  const ServiceTimes of_hosts = ServiceTimes::of_hosts(kinds);
+  for (std::int32_t host = 0; host < 4; ++host) {
+    EXPECT_EQ(read(of_hosts, host), first(of_hosts, host, 12));
+    for (const ServiceTimes& times : kinds) EXPECT_EQ(read(times, host), first(times, host, 12));
+  }
+}
+
 TEST(ServiceTimes, SayWhatIsWrong) {
   const auto message = [](const auto& call) { return error_message(call); };
   EXPECT_EQ(message([] { ServiceTimes::in_order({}); }),

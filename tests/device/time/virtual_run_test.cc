@@ -260,6 +260,33 @@ TEST(VirtualRun, IsTheSameForTheSameSeed) {
   }
 }
 
+TEST(VirtualRun, TheSpanAloneIsThatOfTheSummary) {
+  const Slice slice = Slice::parse("v3-32");
+  Philox words(test::test_seed(), 3);
+  const auto below = [&words](std::uint32_t limit) {
+    return static_cast<std::int64_t>(words() % limit);
+  };
+  for (int round = 0; round < 200; ++round) {
+    VirtualOptions options =
+        steps_of(1 + below(60), 1 + below(40), static_cast<std::int32_t>(below(5)));
+    options.batches.push_back(
+        {.examples = 9, .bytes = below(40'000), .step = {.all_reduce_ps = 1 + below(60)}});
+    options.batches[0].bytes = below(40'000);
+    options.warmup_steps = below(20);
+    options.launch_ps = below(20);
+    options.steps_per_execution = static_cast<std::int32_t>(1 + below(4));
+    options.compilation_ps = below(50);
+    const std::vector<std::int64_t> samples = some_times(words, 1 + words() % 30, 100);
+    const ServiceTimes service =
+        round % 2 == 0 ? ServiceTimes::replayed(samples, 7) : ServiceTimes::drawn(samples, 7);
+    const StepSummary summary = run_virtual(slice, service, options).summary;
+    const VirtualSpan span = virtual_span(slice, service, options);
+    EXPECT_EQ(span.steps, summary.steps);
+    EXPECT_EQ(span.span_ps, summary.span_ps);
+    EXPECT_NEAR(span.duty_cycle, summary.duty_cycle, 1e-12);
+  }
+}
+
 TEST(VirtualRun, EndsWhenItIsStopped) {
   std::stop_source stop;
   VirtualOptions options = steps_of(10, 1'000'000'000'000, 2);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -32,6 +33,25 @@ class ServiceTimes {
   static ServiceTimes of_hosts(std::vector<ServiceTimes> hosts);
 
   std::int64_t ps(std::int32_t host, std::int64_t step) const;
+
+  /// A host's times from step 0 on, one by one: quicker than ps(). Refers to the ServiceTimes.
+  class Reader {
+   public:
+    Reader(const ServiceTimes& times, std::int32_t host);
+    std::int64_t next() {
+      if (times_->choice_ == Choice::drawn) return times_->ps(host_, step_++);
+      const std::int64_t ps = times_->ps_[place_];
+      place_ = place_ + 1 < times_->ps_.size() ? place_ + 1 : 0;
+      return ps;
+    }
+
+   private:
+    const ServiceTimes* times_;
+    std::int32_t host_;
+    std::int64_t step_ = 0;
+    std::size_t place_ = 0;
+  };
+
   /// Number of hosts that have times, after of_hosts(); 0: any number.
   std::int32_t num_hosts() const { return static_cast<std::int32_t>(hosts_.size()); }
 
@@ -40,6 +60,9 @@ class ServiceTimes {
 
   ServiceTimes() = default;
   ServiceTimes(std::vector<std::int64_t> ps, Choice choice, std::uint64_t seed);
+
+  /// Returns where the host begins in `ps_`, unless its times are drawn.
+  std::size_t first_place(std::int32_t host) const;
 
   std::vector<std::int64_t> ps_;
   Choice choice_ = Choice::in_order;
