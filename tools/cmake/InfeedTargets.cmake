@@ -59,7 +59,7 @@ endif()
 # infeed_module(NAME [WITHOUT room] SOURCES ... PUBLIC ... PRIVATE ...)
 # A library infeed::NAME whose public headers lie in the module's include/ or in that of one of its
 # rooms (all are included the same way), each verified to compile alone (target
-# all_verify_interface_header_sets). WITHOUT names a room that is a library of its own.
+# headers_compile_alone). WITHOUT names a room that is a library of its own.
 function(infeed_module NAME)
   cmake_parse_arguments(ARG "" "WITHOUT" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(infeed_${NAME} STATIC ${ARG_SOURCES})
@@ -72,8 +72,9 @@ function(infeed_module NAME)
   list(TRANSFORM headers REPLACE "/include/infeed/.*" "/include" OUTPUT_VARIABLE folders)
   list(REMOVE_DUPLICATES folders)
   target_sources(infeed_${NAME} PUBLIC FILE_SET HEADERS BASE_DIRS ${folders} FILES ${headers})
+  set_property(GLOBAL APPEND PROPERTY INFEED_MODULES infeed_${NAME})
   set_target_properties(infeed_${NAME} PROPERTIES
-    EXPORT_NAME ${NAME} VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON)
+    EXPORT_NAME ${NAME} POSITION_INDEPENDENT_CODE ON)
   target_compile_features(infeed_${NAME} PUBLIC cxx_std_20)
   target_link_libraries(infeed_${NAME} PUBLIC ${ARG_PUBLIC}
     PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:infeed_options>)
