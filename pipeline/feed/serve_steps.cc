@@ -59,6 +59,8 @@ class StepServer {
 
   /// Takes all messages that are there.
   void receive(std::chrono::milliseconds wait) {
+    for (const int trainer : asking_)
+      communicator_.check_alive(trainer, "the requests of trainers");
     while (auto message = communicator_.receive_any(wait)) {
       wait = std::chrono::milliseconds(0);
       if (message->tag != detail::kFeedRequestTag) continue;

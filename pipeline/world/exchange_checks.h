@@ -40,15 +40,14 @@ inline void check_message(const World& world, int rank, int tag) {
                           world.size - 1, kTagMax));
 }
 
-/// The text of the error when a rank is silent or dead.
-inline Error silent_rank(int rank, std::string_view how, std::chrono::nanoseconds waited,
-                         std::string_view purpose, const World& world) {
-  return Error(
-      ErrorCode::unavailable,
-      fmt::format("rank {} {} for {:.1f} s, in '{}' at rank {} of {}; start the job again: it "
-                  "goes on from its last checkpoint, with any number of ranks",
-                  rank, how, std::chrono::duration<double>(waited).count(), purpose, world.rank,
-                  world.size));
+/// Returns the error when a rank is silent or dead.
+inline RankLost silent_rank(int rank, std::string_view how, std::chrono::nanoseconds waited,
+                            std::string_view purpose, const World& world) {
+  return {rank,
+          fmt::format("rank {} {} for {:.1f} s, in '{}' at rank {} of {}; start the job again: it "
+                      "goes on from its last checkpoint, with any number of ranks",
+                      rank, how, std::chrono::duration<double>(waited).count(), purpose, world.rank,
+                      world.size)};
 }
 
 }  // namespace infeed::detail

@@ -30,7 +30,13 @@ class Group final : public Communicator {
       out[static_cast<std::size_t>(ranks_[i])] = outgoing[i];
       in[static_cast<std::size_t>(ranks_[i])] = incoming[i];
     }
-    all_.exchange(out, in, purpose);
+    try {
+      all_.exchange(out, in, purpose);
+    } catch (const RankLost& lost) {
+      const auto found = std::find(ranks_.begin(), ranks_.end(), lost.rank());
+      throw RankLost(found == ranks_.end() ? -1 : static_cast<int>(found - ranks_.begin()),
+                     lost.message());
+    }
   }
 
   [[noreturn]] void abort(std::string_view reason) override {

@@ -9,11 +9,13 @@
 #include <thread>
 
 #include <infeed/communicator.h>
+#include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 
 #include "world/exchange_checks.h"
 #include "world/mpi_plugin.h"
 #include "world/mpi_port.h"
+#include "world/mpi_watch.h"
 #include "world/rank_signs.h"
 
 namespace infeed {
@@ -55,6 +57,11 @@ std::string text_of(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+RankSigns::Failure failure_of(const Error& error) {
+  const auto* const lost = dynamic_cast<const RankLost*>(&error);
+  return {lost == nullptr ? -1 : lost->rank(), error.message()};
+}
+
 /// Polls at first, then sleeps between two looks.
 class Patience {
  public:
@@ -80,7 +87,7 @@ class MpiCommunicator final : public Communicator {
   explicit MpiCommunicator(const MpiOptions& options)
       : options_(options),
         launched_(detect_world()),
-        port_(load_mpi_plugin(options.plugin)),
+        port_(begin_mpi()),
         world_{port_.rank(), port_.size()},
         signs_(world_.size) {
     check_launcher();
@@ -94,6 +101,7 @@ class MpiCommunicator final : public Communicator {
     if (signs_.failure()) return;  // MPI_Finalize() would wait for the dead
     try {
       const std::lock_guard lock(mutex_);
+      const MpiWatch watch("end", options_.start_limit, world_);
       port_.clean_up();
       port_.finish();
     } catch (const Error&) {
@@ -112,10 +120,22 @@ class MpiCommunicator final : public Communicator {
       std::copy(outgoing[own].begin(), outgoing[own].end(), incoming[own].begin());
       finish_exchange(requests, purpose);
     } catch (const Error& error) {
-      fail(error.message());
+      fail(failure_of(error));
       throw;
     }
     signs_.set_own_state(fmt::format("has left '{}'", purpose));
+  }
+
+  void check_alive(int rank, std::string_view purpose) override {
+    if (rank == world_.rank) return;
+    throw_if_failed();
+    try {
+      // A process that was stopped itself must not blame the others.
+      check_sign(rank, signs_.watched_since(rank, options_.limit / 4), Clock::now(), purpose);
+    } catch (const RankLost& lost) {
+      fail({lost.rank(), lost.message()});
+      throw;
+    }
   }
 
   [[noreturn]] void abort(std::string_view reason) override {
@@ -158,6 +178,12 @@ class MpiCommunicator final : public Communicator {
  private:
   using Request = MpiPort::Request;
 
+  MpiPort begin_mpi() const {
+    const InfeedMpiFunctions& functions = load_mpi_plugin(options_.plugin);
+    const MpiWatch watch("start", options_.start_limit, launched_.world);
+    return MpiPort(functions);
+  }
+
   /// Throws if the launcher has said something else: then it belongs to another MPI.
   void check_launcher() {
     if (launched_.source == "no launcher" || launched_.world == world_) return;
@@ -170,7 +196,10 @@ class MpiCommunicator final : public Communicator {
   }
 
   void throw_if_failed() const {
-    if (const auto failure = signs_.failure()) throw Error(ErrorCode::unavailable, *failure);
+    const auto failure = signs_.failure();
+    if (!failure) return;
+    if (failure->rank >= 0) throw RankLost(failure->rank, failure->text);
+    throw Error(ErrorCode::unavailable, failure->text);
   }
   /// Locks MPI for one call. Throws if the job has failed: then nothing may call it.
   std::unique_lock<std::mutex> lock_mpi() {
@@ -224,7 +253,15 @@ class MpiCommunicator final : public Communicator {
       // A process that was stopped itself must not blame the others.
       if (now - last_look > options_.limit / 4) begin = now;
       last_look = now;
-      for (const Request& request : requests) check_sign(request.other, begin, now, purpose);
+      for (const Request& request : requests) {
+        check_sign(request.other, begin, now, purpose);
+        if (now - begin > options_.call_limit) {
+          throw silent_rank(
+              request.other,
+              fmt::format("lives, but {} and has not come", signs_.seen(request.other).state),
+              now - begin, purpose, world_);
+        }
+      }
       patience.pause();
     }
   }
@@ -232,17 +269,12 @@ class MpiCommunicator final : public Communicator {
   /// Asks a rank that is waited for whether it lives. Throws if it hasn't answered for too long.
   void check_sign(int rank, Clock::time_point begin, Clock::time_point now,
                   std::string_view purpose) {
-    const nanoseconds waited = now - begin;
     const nanoseconds ask_after = options_.limit / kQuestionsPerLimit;
-    if (waited < ask_after) return;
+    if (now - begin < ask_after) return;
     const RankSigns::Seen seen = signs_.seen(rank);
     const nanoseconds silent = now - std::max(begin, seen.at);
     if (silent > options_.limit) {
       throw silent_rank(rank, "has not answered", silent, purpose, world_);
-    }
-    if (waited > options_.call_limit) {
-      throw silent_rank(rank, fmt::format("lives, but {} and has not come", seen.state), waited,
-                        purpose, world_);
     }
     if (now - seen.asked < ask_after) return;
     signs_.note_asked(rank);
@@ -252,13 +284,14 @@ class MpiCommunicator final : public Communicator {
 
   /// Notes a failure that this rank has found, and tells the others, who then name the same rank.
   /// Returns when the notices have left, or after that time at the latest; `stays`: only then.
-  void fail(const std::string& text, bool stays = false) {
-    if (!signs_.note_failure(text)) return;
+  void fail(const RankSigns::Failure& failure, bool stays = false) {
+    if (!signs_.note_failure(failure)) return;
     try {
       const std::unique_lock lock(mutex_);
       for (int rank = 0; rank < world_.size; ++rank) {
         if (rank == world_.rank) continue;
-        port_.send(kInfeedMpiControl, rank, kFailure, bytes_of(text));
+        port_.send(kInfeedMpiControl, rank, kFailure,
+                   bytes_of(fmt::format("{} {}", failure.rank, failure.text)));
       }
       const Clock::time_point begin = Clock::now();
       while ((stays || port_.has_unsent()) && Clock::now() - begin < kFlushFor) {
@@ -278,7 +311,7 @@ class MpiCommunicator final : public Communicator {
         const std::lock_guard lock(mutex_);
         if (!signs_.failure()) take_control_messages();
       } catch (const Error& error) {
-        signs_.note_failure(error.message());
+        signs_.note_failure(failure_of(error));
       }
       std::this_thread::sleep_for(kServiceEvery);
     }
@@ -306,10 +339,15 @@ class MpiCommunicator final : public Communicator {
       case kAnswer:
         signs_.note_answer(message.from, text_of(message.bytes));
         break;
-      default:
-        signs_.note_failure(
-            fmt::format("{} (found by rank {})", text_of(message.bytes), message.from));
+      default: {
+        const std::string text = text_of(message.bytes);
+        const std::size_t blank = std::min(text.find(' '), text.size() - 1);
+        RankSigns::Failure failure{
+            .text = fmt::format("{} (found by rank {})", text.substr(blank + 1), message.from)};
+        parse_whole(std::string_view(text).substr(0, blank), failure.rank);
+        signs_.note_failure(std::move(failure));
         break;
+      }
     }
   }
 
@@ -318,13 +356,15 @@ class MpiCommunicator final : public Communicator {
   void end_together() {
     if (std::uncaught_exceptions() > 0) {
       // Launchers end all ranks when one ends, so the others need a moment to say why.
-      fail(fmt::format("rank {} has left the job because of an error", world_.rank), true);
+      fail({world_.rank, fmt::format("rank {} has left the job because of an error", world_.rank)},
+           true);
       return;
     }
     try {
       barrier(*this, "the end of the job");
-    } catch (const Error&) {
-      // It is noted; whoever can act on it had an error before.
+    } catch (const Error& error) {
+      std::fflush(stdout);
+      abort(error.message());
     }
   }
 

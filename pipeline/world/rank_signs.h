@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace infeed::detail {
@@ -35,6 +36,8 @@ class RankSigns {
     Clock::time_point at = {};     ///< when the last sign came; the epoch if none did
     Clock::time_point asked = {};  ///< when it was asked last
     std::string state = {};        ///< its last answer
+    Clock::time_point watched = {};
+    Clock::time_point watched_since = {};
   };
   Seen seen(int rank) const {
     const std::lock_guard lock(mutex_);
@@ -54,17 +57,29 @@ class RankSigns {
     const std::lock_guard lock(mutex_);
     ranks_[static_cast<std::size_t>(rank)].asked = Clock::now();
   }
+  /// Notes that a service looks after the rank. Returns since when it has done so without such a gap.
+  Clock::time_point watched_since(int rank, std::chrono::nanoseconds gap_max) {
+    const std::lock_guard lock(mutex_);
+    Seen& seen = ranks_[static_cast<std::size_t>(rank)];
+    const Clock::time_point now = Clock::now();
+    if (now - std::exchange(seen.watched, now) > gap_max) seen.watched_since = now;
+    return seen.watched_since;
+  }
 
-  /// The first failure that this rank has found or was told of.
-  std::optional<std::string> failure() const {
+  struct Failure {
+    int rank = -1;  ///< the rank that failed; -1: unknown
+    std::string text = {};
+  };
+  /// Returns the first failure that this rank has found or was told of.
+  std::optional<Failure> failure() const {
     const std::lock_guard lock(mutex_);
     return failure_;
   }
   /// Returns true if it is the first one.
-  bool note_failure(std::string text) {
+  bool note_failure(Failure failure) {
     const std::lock_guard lock(mutex_);
     if (failure_) return false;
-    failure_ = std::move(text);
+    failure_ = std::move(failure);
     return true;
   }
 
@@ -72,7 +87,7 @@ class RankSigns {
   mutable std::mutex mutex_;
   std::string own_state_ = "has not made its first call";
   std::vector<Seen> ranks_;
-  std::optional<std::string> failure_;
+  std::optional<Failure> failure_;
 };
 
 }  // namespace infeed::detail

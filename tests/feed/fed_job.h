@@ -57,6 +57,9 @@ class WatchedRank final : public Communicator {
   std::optional<Message> receive_any(std::chrono::nanoseconds limit) override {
     return rank_.receive_any(limit);
   }
+  void check_alive(int rank, std::string_view purpose) override {
+    rank_.check_alive(rank, purpose);
+  }
 
  private:
   Communicator& rank_;

@@ -340,6 +340,16 @@ TEST(Feed, OneWorkerGoesOnWithoutSeeking) {
   EXPECT_THAT(errors, Each(IsEmpty()));
 }
 
+TEST(Feed, AWorkerNamesASilentTrainer) {
+  LocalWorld world(2, {{.rank = 0, .kind = PlannedFailure::falls_silent}});
+  const std::vector<std::string> errors = world.run([](Communicator& rank) {
+    if (rank.world().rank == 0) barrier(rank, "a step");
+    serve_steps(rank, [](const World&, const std::string&) { return Batches(); },
+                {.trainers = {0}});
+  });
+  EXPECT_THAT(errors[1], HasSubstr("rank 0 has not answered"));
+}
+
 TEST(Feed, RefusesOptionsThatCantBe) {
   LocalWorld world(1);
   const auto refused = [&](FeedOptions options) {

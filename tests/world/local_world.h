@@ -21,6 +21,7 @@ namespace infeed::test {
 /// A rank that fails by plan.
 struct PlannedFailure {
   enum Kind { dies, falls_silent };
+  static constexpr std::uint64_t kNextCall = ~std::uint64_t{0};
   int rank = 0;
   Kind kind = dies;
   std::uint64_t at_call = 0;  ///< the number of its exchange, from 0
@@ -41,11 +42,18 @@ class LocalWorld {
       : limit_(limit), failures_(std::move(failures)) {
     const std::size_t count = static_cast<std::size_t>(size);
     is_gone_.resize(count);
+    has_failed_.resize(count);
     messages_.resize(count);
     queues_.resize(count * count);
     for (int rank = 0; rank < size; ++rank) {
       ranks_.push_back(std::make_unique<Rank>(*this, World{rank, size}));
     }
+  }
+
+  /// Makes a rank die in its next exchange.
+  void fail(int rank) {
+    const std::lock_guard lock(mutex_);
+    failures_.push_back({.rank = rank, .at_call = PlannedFailure::kNextCall});
   }
 
   Communicator& at(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
@@ -120,6 +128,11 @@ class LocalWorld {
       mine.pop_front();
       return message;
     }
+    void check_alive(int rank, std::string_view purpose) override {
+      const std::lock_guard lock(all_.mutex_);
+      if (!all_.has_failed_[static_cast<std::size_t>(rank)]) return;
+      throw detail::silent_rank(rank, "has not answered", all_.limit_, purpose, world_);
+    }
 
    private:
     LocalWorld& all_;
@@ -145,8 +158,10 @@ class LocalWorld {
   void fail_by_plan(std::unique_lock<std::mutex>& lock, int rank, std::uint64_t call) {
     throw_if_aborted();
     for (const PlannedFailure& failure : failures_) {
-      if (failure.rank != rank || failure.at_call != call) continue;
+      if (failure.rank != rank) continue;
+      if (failure.at_call != call && failure.at_call != PlannedFailure::kNextCall) continue;
       is_gone_[static_cast<std::size_t>(rank)] = true;
+      has_failed_[static_cast<std::size_t>(rank)] = true;
       changed_.notify_all();
       if (failure.kind == PlannedFailure::falls_silent) {
         changed_.wait(lock, [this] {
@@ -178,11 +193,12 @@ class LocalWorld {
   }
 
   const std::chrono::nanoseconds limit_;
-  const std::vector<PlannedFailure> failures_;
+  std::vector<PlannedFailure> failures_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string aborted_;
   std::vector<bool> is_gone_;
+  std::vector<bool> has_failed_;                             ///< by plan
   std::vector<std::deque<Communicator::Message>> messages_;  ///< by their receivers
   std::vector<std::deque<Bytes>> queues_;                    ///< by sender and receiver
   std::vector<std::unique_ptr<Rank>> ranks_;

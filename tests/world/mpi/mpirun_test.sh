@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mpirun_test.sh RANKS_PROGRAM PLUGIN: runs the program with mpirun and reads what its ranks say.
+# mpirun_test.sh RANKS_PROGRAM PLUGIN STOPPING_PLUGIN: runs the program with mpirun and reads what its ranks say.
 set -uo pipefail
 program=$1
 export INFEED_MPI_PLUGIN=$2
@@ -53,6 +53,22 @@ for ranks in 2 4; do
   [[ $status != 0 && $status != 124 ]] || failed "a rank that throws: status $status"
   says "rank $last has left the job because of an error"
 done
+
+# A rank that is stopped before MPI has begun, or once nobody answers questions any more.
+export INFEED_TEST_PLUGIN=$INFEED_MPI_PLUGIN INFEED_MPI_START_SECONDS=1
+for part in start end; do
+  said="$(INFEED_MPI_PLUGIN=$3 INFEED_TEST_STOP_IN=$part timeout -k 5 30 mpirun --oversubscribe \
+    --mca mpi_yield_when_idle 1 -n 3 "$program" collectives 2>&1)"
+  status=$?
+  echo "--- 3 ranks, stopped in the $part of MPI: status $status"
+  echo "$said"
+  [[ $status != 0 && $status != 124 ]] || failed "a rank that is stopped in the $part of MPI: status $status"
+  says "ends the job: the $part of MPI, to which all ranks must come, has taken 1"
+  grep -Eq 'rank 1 \(process [0-9]+\) of this host is stopped' <<<"$said" || failed "the stopped rank isn't named"
+done
+said="$(INFEED_MPI_START_SECONDS=soon "$program" collectives 2>&1)" && failed "a limit that is no number is no error"
+says "INFEED_MPI_START_SECONDS is 'soon'"
+unset INFEED_MPI_START_SECONDS
 
 job 30 2 late 500 1000
 [[ $status != 0 && $status != 124 ]] || failed "a rank that never comes: status $status"

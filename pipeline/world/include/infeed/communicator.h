@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <infeed/error.h>
@@ -25,12 +26,25 @@
 /// "step 12".
 ///
 /// Errors: a rank that is dead or silent for longer than the limit is named by
-/// Error(unavailable, "rank 2 has not answered for 4.0 s, in 'step 12' ..."). A rank that is slow but
-/// alive is waited for. After an error the communicator is of no more use but for abort().
+/// RankLost("rank 2 has not answered for 4.0 s, in 'step 12' ..."). A rank that is slow but alive is
+/// waited for. After an error the communicator is of no more use but for abort().
 ///
 /// Thread-safety: exchange() and what is made of it is called by one thread at a time; send(),
-/// receive_any() and abort() by any thread, also meanwhile.
+/// receive_any(), check_alive() and abort() by any thread, also meanwhile.
 namespace infeed {
+
+/// Thrown as Error(unavailable): a rank is dead, silent, or doesn't come to the call that others wait
+/// in.
+class RankLost : public Error {
+ public:
+  RankLost(int rank, std::string message)
+      : Error(ErrorCode::unavailable, std::move(message)), rank_(rank) {}
+  /// Number of that rank in the communicator that throws; -1: it belongs to others of the job.
+  int rank() const { return rank_; }
+
+ private:
+  int rank_;
+};
 
 class Communicator {
  public:
@@ -61,6 +75,11 @@ class Communicator {
   virtual void send(int rank, int tag, std::span<const std::byte> bytes) = 0;
   /// Returns the next message from any rank, or nothing if none came within the limit.
   virtual std::optional<Message> receive_any(std::chrono::nanoseconds limit) = 0;
+
+  /// Throws RankLost if that rank gave no sign of life for the limit, while it was asked about all the
+  /// time: a service that waits for its messages calls this several times a second. Does nothing where
+  /// ranks can't be silent, or nobody can ask them.
+  virtual void check_alive(int /*rank*/, std::string_view /*purpose*/) {}
 };
 
 /// Returns every rank's bytes, by rank. They may differ in length.
@@ -89,6 +108,10 @@ struct MpiOptions {
   std::chrono::nanoseconds limit = std::chrono::seconds(4);
   /// A rank that lives, but doesn't come to the call that others wait in, is named after this.
   std::chrono::nanoseconds call_limit = std::chrono::minutes(10);
+  /// MPI's own start and its end, where all ranks wait for each other and nobody can ask, take no
+  /// longer. Else this process ends with a status other than 0, and a line that names a rank which
+  /// is stopped on its host; so the launcher ends the job. 0: INFEED_MPI_START_SECONDS, else 60 s.
+  std::chrono::nanoseconds start_limit = std::chrono::nanoseconds(0);
   /// File of the plug-in; empty: libinfeed_mpi.so, looked for in INFEED_MPI_PLUGIN, beside the
   /// program, in ../lib of it, and where the system looks for libraries.
   std::string plugin = {};
