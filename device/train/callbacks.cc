@@ -21,6 +21,14 @@ void SaveCheckpoints::on_execution_end(FitControl& fit, const StepLogs& logs) {
   if (logs.is_due(options_.every_steps)) save(fit);
 }
 
+void SaveCheckpoints::on_chief_lost(FitControl& fit) {
+  const TrainingState state = fit.state();
+  // The chief may have saved it before it was lost.
+  const auto newest = latest_training_checkpoint(options_.folder);
+  if (newest && TrainingCheckpoint::open(*newest).step() >= state.step) return;
+  newest_ = save_training_checkpoint(options_.folder, state, options_.save);
+}
+
 void SaveCheckpoints::save(FitControl& fit) {
   newest_ = save_training_checkpoint(options_.folder, fit.state(), options_.save);
 }

@@ -30,6 +30,14 @@ std::string pipeline_text(std::size_t number) {
   return number == 0 ? "pipeline" : fmt::format("pipeline.{}", number);
 }
 
+std::vector<NamedBytes> states_of(const std::vector<std::shared_ptr<Callback>>& callbacks) {
+  std::vector<NamedBytes> states;
+  for (const auto& callback : callbacks) {
+    states.push_back({std::string(callback->name()), callback->state()});
+  }
+  return states;
+}
+
 class FitRun : public FitControl {
  public:
   FitRun(const Training& training, FitTarget target, const FitOptions& options)
@@ -84,10 +92,15 @@ class FitRun : public FitControl {
                 simulated_.model_flop_utilisation(simulated_.steady().examples_per_s)};
   }
 
-  /// Lets callbacks save the last whole step; does nothing if this run has made none.
+  /// Lets callbacks save the last whole step; does nothing if this run has made none. A deputy saves
+  /// only what it knows.
   void save_cancelled() {
     if (progress_.step == resumed_at_) return;
-    for_callbacks([&](Callback& callback) { callback.on_cancelled(*this); });
+    if (ranks_->is_chief()) {
+      for_callbacks([&](Callback& callback) { callback.on_cancelled(*this); });
+    } else if (ranks_->callbacks_of_chief() != nullptr) {
+      for (const auto& callback : options_.callbacks) callback->on_chief_lost(*this);
+    }
   }
 
   TrainingState state() override {
@@ -104,9 +117,9 @@ class FitRun : public FitControl {
     }
     state.bytes.push_back({std::string(kProgressText), progress_.to_text()});
     state.bytes.push_back({std::string(kConfigurationText), configuration_});
-    for (const std::shared_ptr<Callback>& callback : options_.callbacks) {
-      state.bytes.push_back(
-          {std::string(kCallbackPrefix) + std::string(callback->name()), callback->state()});
+    const auto* const of_chief = ranks_ == nullptr ? nullptr : ranks_->callbacks_of_chief();
+    for (const NamedBytes& callback : of_chief ? *of_chief : states_of(options_.callbacks)) {
+      state.bytes.push_back({std::string(kCallbackPrefix) + callback.name, callback.bytes});
     }
     return state;
   }
@@ -236,7 +249,9 @@ class FitRun : public FitControl {
                        .step = progress_.step,
                        .order_hash = has_order ? feed_->place()->order_hash : 0,
                        .rate_factor = progress_.rate_factor,
-                       .stop_reason = start == StepStart::ended ? progress_.stop_reason : ""});
+                       .stop_reason = start == StepStart::ended ? progress_.stop_reason : "",
+                       .callbacks = ranks_->is_chief() ? states_of(options_.callbacks)
+                                                       : std::vector<NamedBytes>()});
     progress_.rate_factor = agreed.rate_factor;
     if (agreed.start == StepStart::ended) progress_.stop_reason = std::move(agreed.stop_reason);
     agree_ns_ = monotonic_ns() - begin_ns;
@@ -286,6 +301,7 @@ class FitRun : public FitControl {
     ++progress_.epoch;
     progress_.step_of_epoch = 0;
     progress_.training = {};
+    if (ranks_ != nullptr) ranks_->forget_callbacks_of_chief();  // they may do something now
     for_callbacks([&](Callback& callback) { callback.on_epoch_end(*this, logs); });
     return true;
   }

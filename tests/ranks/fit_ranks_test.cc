@@ -1,108 +1,19 @@
 #include <fmt/format.h>
-#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
 #include <random>
-#include <stop_token>
 #include <thread>
 
 #include <infeed/error.h>
 
 #include "device/error_message.h"
-#include "device/train/small_training.h"
+#include "ranks/rank_training.h"
 #include "temporary_folder.h"
 #include "test_seed.h"
-#include "world/local_world.h"
 
-namespace infeed {
+namespace infeed::test {
 namespace {
-
-using test::LocalWorld;
-using test::PlannedFailure;
-
-constexpr std::int64_t kEpochs = 2;
-constexpr std::int64_t kStepsAnEpoch = 17;
-constexpr std::int64_t kSteps = kEpochs * kStepsAnEpoch;
-constexpr int kRanksMax = 4;
-
-/// Shuffles, maps at random, and gives batches that eight replicas share unevenly; the last one of
-/// an epoch leaves some without rows.
-Dataset<ColumnBatch> batches(std::uint64_t seed = 3) { return augmented_points(197, seed); }
-
-struct RankRun {
-  std::optional<FitResult> result;
-  std::vector<std::vector<float>> weights;
-};
-
-/// One rank's part of a training: dropout, running statistics, gradients of several batches,
-/// validation, saving.
-struct RankTraining {
-  std::string folder = {};  ///< for checkpoints; empty: none
-  std::int64_t every_steps = 0;
-  std::int64_t stop_at = 0;  ///< step behind which a rank is asked to stop
-  int stopped_rank = 0;
-  std::vector<std::shared_ptr<Callback>> callbacks = {};
-  std::uint64_t seed = 9;
-  std::uint64_t order_seed = 3;
-  std::uint64_t model_seed = 7;
-  std::function<void(int rank, std::int64_t step)> on_step = {};
-
-  RankRun run(Communicator* communicator) const {
-    const int rank = communicator == nullptr ? 0 : communicator->world().rank;
-    SmallTraining small(0.2, model_seed);
-    std::stop_source source;
-    FitOptions options{.epochs = kEpochs,
-                       .batches_per_update = 4,
-                       .clip_norm = 0.5,
-                       .seed = seed,
-                       .validation = from_columns(points(40, 2), 13),
-                       .resume_from = folder,
-                       .callbacks = callbacks,
-                       .worker = {.communicator = communicator},
-                       .threads = 1,
-                       .iterate = {.order_hash = true},
-                       .stop = source.get_token(),
-                       .on_step = [&](std::int64_t step, const Metrics&) {
-                         if (step == stop_at && rank == stopped_rank) source.request_stop();
-                         if (on_step) on_step(rank, step);
-                       }};
-    if (!folder.empty()) {
-      options.callbacks.push_back(std::make_shared<SaveCheckpoints>(
-          SaveCheckpointsOptions{.folder = folder,
-                                 .every_steps = every_steps,
-                                 .save = {.keep = 1, .durability = Durability::leave_to_system}}));
-    }
-    RankRun done;
-    done.result = fit(small.training(), Slice::parse("v3-8"), batches(order_seed), options);
-    done.weights = small.weights();
-    return done;
-  }
-};
-
-struct WorldRun {
-  std::vector<RankRun> ranks;
-  std::vector<std::string> errors;
-};
-
-WorldRun run_ranks(int ranks, const RankTraining& training,
-                   std::vector<PlannedFailure> failures = {}) {
-  WorldRun run;
-  run.ranks.resize(static_cast<std::size_t>(ranks));
-  LocalWorld world(ranks, std::move(failures));
-  run.errors = world.run([&](Communicator& communicator) {
-    run.ranks[static_cast<std::size_t>(communicator.world().rank)] = training.run(&communicator);
-  });
-  return run;
-}
-
-void expect_same(const RankRun& found, const RankRun& expected) {
-  ASSERT_TRUE(found.result.has_value());
-  EXPECT_EQ(found.weights, expected.weights);
-  EXPECT_EQ(found.result->steps, expected.result->steps);
-  EXPECT_EQ(found.result->order_hash, expected.result->order_hash);
-  EXPECT_EQ(found.result->epochs, expected.result->epochs);
-}
 
 TEST(FitRanks, GiveTheWeightsOfOneProcess) {
   const RankRun expected = RankTraining{}.run(nullptr);
@@ -121,7 +32,7 @@ TEST(FitRanks, GiveTheWeightsOfOneProcess) {
 }
 
 TEST(FitRanks, StoppedAtDrawnStepsAndResumedOnOtherNumbersTheyGiveTheSame) {
-  const std::uint64_t seed = test::test_seed();
+  const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", seed));
   std::mt19937_64 random(seed);
   const RankRun expected = RankTraining{}.run(nullptr);
@@ -148,76 +59,6 @@ TEST(FitRanks, StoppedAtDrawnStepsAndResumedOnOtherNumbersTheyGiveTheSame) {
       break;
     }
   }
-}
-
-TEST(FitRanks, ALostRankIsNamedAndTheLastWholeStepIsSaved) {
-  const std::uint64_t seed = test::test_seed();
-  SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", seed));
-  std::mt19937_64 random(seed);
-  const RankRun expected = RankTraining{}.run(nullptr);
-  for (int turn = 0; turn < 8; ++turn) {
-    const TemporaryFolder folder;
-    const int ranks = 2 + static_cast<int>(random() % 3);
-    const int lost = 1 + static_cast<int>(random() % static_cast<std::uint64_t>(ranks - 1));
-    const auto kind = random() % 2 == 0 ? PlannedFailure::dies : PlannedFailure::falls_silent;
-    const std::uint64_t call = 30 + random() % 120;
-    SCOPED_TRACE(fmt::format("turn {}: rank {} of {} is lost at call {}", turn, lost, ranks, call));
-    std::int64_t done = 0;
-    RankTraining training{.folder = folder.path()};
-    training.on_step = [&](int rank, std::int64_t step) {
-      if (rank == 0) done = step;
-    };
-    const WorldRun run =
-        run_ranks(ranks, training, {{.rank = lost, .kind = kind, .at_call = call}});
-    for (int rank = 0; rank < ranks; ++rank) {
-      if (rank == lost) continue;
-      EXPECT_THAT(run.errors[static_cast<std::size_t>(rank)],
-                  testing::HasSubstr(fmt::format("rank {} has not answered", lost)));
-    }
-    ASSERT_GT(done, 0);
-    ASSERT_LT(done, kSteps);
-    // It goes on behind the last whole step, on another number of ranks.
-    const WorldRun resumed = run_ranks(ranks == 3 ? 4 : 3, {.folder = folder.path()});
-    for (const std::string& error : resumed.errors) ASSERT_EQ(error, "");
-    EXPECT_EQ(resumed.ranks[0].result->resumed_at, done);
-    for (const RankRun& rank : resumed.ranks) expect_same(rank, expected);
-  }
-}
-
-/// Notes by which threads it is told to save.
-class SavingThreads : public Callback {
- public:
-  std::string_view name() const override { return "saving_threads"; }
-  void on_cancelled(FitControl&) override {
-    threads.push_back(std::this_thread::get_id());
-    if (threads.size() == 1) saved.set_value();
-  }
-
-  std::vector<std::thread::id> threads;
-  std::promise<void> saved;
-};
-
-/// A launcher that finds a rank dead gives the others a second to end.
-TEST(FitRanks, AChiefThatIsToldToStopSavesWhileItWaitsForASilentRank) {
-  constexpr std::int64_t kStep = 6;
-  const TemporaryFolder folder;
-  const auto saving = std::make_shared<SavingThreads>();
-  std::thread::id chief;
-  RankTraining training{.folder = folder.path(), .stop_at = kStep, .stopped_rank = 0};
-  training.callbacks = {saving};
-  training.on_step = [&](int rank, std::int64_t step) {
-    if (rank == 0) chief = std::this_thread::get_id();
-    if (rank == 2 && step == kStep) saving->saved.get_future().wait();
-  };
-  const WorldRun run = run_ranks(3, training);
-  for (const std::string& error : run.errors) ASSERT_EQ(error, "");
-  ASSERT_EQ(saving->threads.size(), 2U);
-  EXPECT_NE(saving->threads[0], chief);  // rank 2 was silent
-  EXPECT_EQ(saving->threads[1], chief);
-  const WorldRun resumed = run_ranks(2, {.folder = folder.path()});
-  const RankRun expected = RankTraining{}.run(nullptr);
-  EXPECT_EQ(resumed.ranks[0].result->resumed_at, kStep);
-  for (const RankRun& rank : resumed.ranks) expect_same(rank, expected);
 }
 
 TEST(FitRanks, AnErrorOfOneRankEndsAll) {
@@ -354,4 +195,4 @@ TEST(FitRanks, SynchronisedReplicasAreRefused) {
 }
 
 }  // namespace
-}  // namespace infeed
+}  // namespace infeed::test

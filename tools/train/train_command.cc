@@ -97,13 +97,19 @@ void wait_for_chief(const std::stop_token& stop) {
 }
 
 /// Runs this rank's part. Returns the error if all ranks were stopped together. After another error
-/// the chief, which saves first, ends the job, so that no rank waits for one that is gone.
+/// the rank that saves first ends the job, so that no rank waits for one that is gone: the chief, or
+/// rank 1 if the chief is lost.
 std::optional<Error> run_rank(const TrainJob& job, Terminal& terminal,
                               const std::stop_token& stop) {
+  const int rank = job.ranks->world().rank;
   std::string reason;
+  bool is_chief = rank == 0;
   try {
     run_train_job(job, terminal, stop);
     return std::nullopt;
+  } catch (const RankLost& lost) {
+    is_chief = is_chief || (rank == 1 && lost.rank() == 0);
+    reason = lost.what();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::cancelled) return error;
     reason = error.what();
@@ -111,8 +117,7 @@ std::optional<Error> run_rank(const TrainJob& job, Terminal& terminal,
     reason = error.what();
   }
   std::fflush(stdout);
-  const int rank = job.ranks->world().rank;
-  if (rank == 0) job.ranks->abort("infeed train: " + reason);
+  if (is_chief) job.ranks->abort("infeed train: " + reason);
   std::fprintf(stderr, "infeed train: at rank %d: %s\n", rank,
                infeed::detail::printable_text(reason).c_str());
   wait_for_chief(stop);

@@ -19,8 +19,9 @@ namespace {
 /// this thread while it saves. So nobody changes what is saved.
 class SaveWhenStuck {
  public:
-  SaveWhenStuck(std::mutex& working, const std::stop_token& stop, std::function<void()> save)
-      : working_(working),
+  SaveWhenStuck(TrainingRanks& ranks, const std::stop_token& stop, std::function<void()> save)
+      : working_(ranks.working()),
+        grace_(ranks.is_chief() ? kGrace : kGraceOfDeputy),
         save_(std::move(save)),
         thread_(start_thread<std::jthread>([this] { watch(); })),
         on_stop_(stop, [this] { set(is_stopped_); }) {}
@@ -31,6 +32,8 @@ class SaveWhenStuck {
  private:
   /// Ranks that all live stop within a step, for which this is usually enough.
   static constexpr std::chrono::milliseconds kGrace{300};
+  /// By then a chief that lives has begun to save.
+  static constexpr std::chrono::milliseconds kGraceOfDeputy{500};
 
   void set(bool& flag) {
     const std::lock_guard lock(mutex_);
@@ -42,7 +45,7 @@ class SaveWhenStuck {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return is_stopped_ || is_over_; });
-      if (changed_.wait_for(lock, kGrace, [this] { return is_over_; })) return;
+      if (changed_.wait_for(lock, grace_, [this] { return is_over_; })) return;
     }
     const std::lock_guard work(working_);
     {
@@ -57,6 +60,7 @@ class SaveWhenStuck {
   }
 
   std::mutex& working_;
+  const std::chrono::milliseconds grace_;
   const std::function<void()> save_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -74,12 +78,16 @@ FitResult run_and_save(TrainingRanks& ranks, const RankedRun& training) {
     return result;
   } catch (const Error& error) {
     ranks.tell_failure(error);
-    if (!ranks.has_lost_others()) throw;
+    const bool saves =
+        ranks.is_chief() ? ranks.has_lost_others() : ranks.is_deputy() && ranks.has_lost_chief();
+    if (!saves) throw;
     try {
       training.save();
     } catch (const std::exception& of_saving) {
-      throw error.reworded(error.code(), fmt::format("{}; the last step couldn't be saved: {}",
-                                                     error.message(), of_saving.what()));
+      const std::string text =
+          fmt::format("{}; the last step couldn't be saved: {}", error.message(), of_saving.what());
+      if (ranks.has_lost_chief()) throw RankLost(0, text);
+      throw error.reworded(error.code(), text);
     }
     throw;
   } catch (const std::exception& error) {
@@ -93,7 +101,7 @@ FitResult run_and_save(TrainingRanks& ranks, const RankedRun& training) {
 FitResult run_as_rank(TrainingRanks& ranks, const std::stop_token& stop,
                       const RankedRun& training) {
   std::optional<SaveWhenStuck> saver;
-  if (ranks.is_chief()) saver.emplace(ranks.working(), stop, training.save);
+  if (ranks.is_chief() || ranks.is_deputy()) saver.emplace(ranks, stop, training.save);
   const std::lock_guard work(ranks.working());
   return run_and_save(ranks, training);
 }

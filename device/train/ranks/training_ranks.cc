@@ -33,6 +33,11 @@ std::string bytes_of(const StepIntent& intent) {
   writer.number(intent.order_hash);
   writer.number(intent.rate_factor);
   writer.text(intent.stop_reason);
+  writer.number<std::uint64_t>(intent.callbacks.size());
+  for (const NamedBytes& callback : intent.callbacks) {
+    writer.text(callback.name);
+    writer.text(callback.bytes);
+  }
   return writer.take();
 }
 
@@ -44,6 +49,11 @@ StepIntent intent_of(std::string_view bytes) {
   intent.order_hash = reader.number<std::uint64_t>();
   intent.rate_factor = reader.number<double>();
   intent.stop_reason = reader.text();
+  for (auto left = reader.number<std::uint64_t>(); left > 0; --left) {
+    NamedBytes& callback = intent.callbacks.emplace_back();
+    callback.name = reader.text();
+    callback.bytes = reader.text();
+  }
   return intent;
 }
 
@@ -112,16 +122,24 @@ TrainingRanks::TrainingRanks(Communicator& ranks, std::int32_t replicas,
   }
 }
 
-std::vector<std::string> TrainingRanks::gather(std::string_view purpose, std::string_view bytes) {
-  std::vector<std::string> all;
+template <class Exchange>
+auto TrainingRanks::together(const Exchange& exchange) {
   try {
     const Released meanwhile(working_);
-    all = all_gather(ranks_, kWell + std::string(bytes), purpose);
+    return exchange();
+  } catch (const RankLost& lost) {
+    has_lost_chief_ = lost.rank() == 0;
+    is_over_ = has_lost_others_ = true;
+    throw;
   } catch (...) {
-    is_over_ = true;
-    has_lost_others_ = true;
+    is_over_ = has_lost_others_ = true;
     throw;
   }
+}
+
+std::vector<std::string> TrainingRanks::gather(std::string_view purpose, std::string_view bytes) {
+  std::vector<std::string> all =
+      together([&] { return all_gather(ranks_, kWell + std::string(bytes), purpose); });
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].empty() || all[rank].front() != kFailed) continue;
     is_over_ = true;
@@ -166,6 +184,7 @@ StepIntent TrainingRanks::agree(const StepIntent& own) {
     all.push_back(intent_of(bytes));
   }
   StepIntent agreed = all.front();
+  if (!is_chief()) callbacks_of_chief_ = agreed.callbacks;
   if (agreed.start == StepStart::ended) return agreed;
   const bool is_stopped = std::ranges::any_of(
       all, [](const StepIntent& intent) { return intent.start == StepStart::stopped; });
@@ -250,14 +269,9 @@ Gradients TrainingRanks::share(std::span<ReplicaOutcome> replicas, std::int64_t 
       gradients.push_back(std::move(replicas[r].gradients));
     }
   }
-  try {
-    const Released meanwhile(working_);
+  return together([&] {
     return sum_of_ranks(ranks_, {.replicas = replicas_}, variables_, has, gradients, purpose);
-  } catch (...) {
-    is_over_ = true;
-    has_lost_others_ = true;
-    throw;
-  }
+  });
 }
 
 }  // namespace infeed::detail

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <infeed/communicator.h>
+#include <infeed/device/variable_state.h>
 #include <infeed/error.h>
 
 #include "train/ranks/rank_reduce.h"
@@ -24,13 +26,14 @@ enum class StepStart : std::uint8_t {
   ended,        ///< a callback of the chief ended the training
 };
 
-/// The state of one rank before a step. The chief's rate and reason become those of all.
+/// The state of one rank before a step. The chief's rate, reason and callbacks become those of all.
 struct StepIntent {
   StepStart start = StepStart::step;
   std::int64_t step = 0;         ///< steps so far
   std::uint64_t order_hash = 0;  ///< hash of all batches up to this step's; 0: unknown
   double rate_factor = 1;
   std::string stop_reason = {};
+  std::vector<NamedBytes> callbacks = {};  ///< the states of the chief's
 };
 
 /// Why: the ranks of a job train as one. Before each step they agree that all begin it, and after
@@ -51,6 +54,8 @@ class TrainingRanks {
 
   World world() const { return ranks_.world(); }
   bool is_chief() const { return world().rank == 0; }
+  /// True for the rank that saves if the chief is lost.
+  bool is_deputy() const { return world().rank == 1; }
   std::mutex& working() { return working_; }
   /// Returns the replicas of this rank.
   const ReplicaRange& own() const { return own_; }
@@ -61,6 +66,11 @@ class TrainingRanks {
   /// rate and reason. Throws failed_precondition, with the rank, if ranks have other batches, or
   /// if only some have a batch.
   StepIntent agree(const StepIntent& own);
+  /// Returns the states of the chief's callbacks as it told them last, at another rank; null: unknown.
+  const std::vector<NamedBytes>* callbacks_of_chief() const {
+    return callbacks_of_chief_ ? &*callbacks_of_chief_ : nullptr;
+  }
+  void forget_callbacks_of_chief() { callbacks_of_chief_.reset(); }
   /// Takes the outcomes of all ranks' replicas, one a replica, of which only this rank's are there,
   /// and adds the metrics and updates of the others. Returns the sums of the gradients.
   Gradients share(std::span<ReplicaOutcome> replicas, std::int64_t step);
@@ -71,10 +81,14 @@ class TrainingRanks {
   void tell_failure(const Error& error) noexcept;
   /// True if the training ends because another rank failed, or was lost.
   bool has_lost_others() const { return has_lost_others_; }
+  bool has_lost_chief() const { return has_lost_chief_; }
 
  private:
   /// Returns every rank's bytes. Throws if a rank told that it fails.
   std::vector<std::string> gather(std::string_view purpose, std::string_view bytes);
+  /// Calls `exchange` while others may have working(). Notes whether it loses a rank.
+  template <class Exchange>
+  auto together(const Exchange& exchange);
   std::string outcomes_of_own(std::span<const ReplicaOutcome> replicas) const;
   /// Reads the outcomes of one rank's replicas, and which gradients they have.
   void read_outcomes(std::string_view bytes, const ReplicaRange& range,
@@ -89,6 +103,8 @@ class TrainingRanks {
   std::mutex working_;
   bool is_over_ = false;  ///< all ranks know that the training failed
   bool has_lost_others_ = false;
+  bool has_lost_chief_ = false;
+  std::optional<std::vector<NamedBytes>> callbacks_of_chief_;
 };
 
 }  // namespace infeed::detail

@@ -104,6 +104,8 @@ class Callback {
   virtual void on_epoch_end(FitControl&, const EpochLogs&) {}
   /// Called when FitOptions::stop cancels the run, between two steps or before a validation.
   virtual void on_cancelled(FitControl&) {}
+  /// Called at rank 1 if the chief is lost, or may be: saves in its place. fit.state() is the chief's.
+  virtual void on_chief_lost(FitControl&) {}
   /// Returns text that a resumed fit() passes to restore(), before on_begin().
   virtual std::string state() const { return {}; }
   virtual void restore(std::string_view) {}
@@ -124,6 +126,7 @@ class SaveCheckpoints : public Callback {
   void on_execution_end(FitControl& fit, const StepLogs& logs) override;
   void on_epoch_end(FitControl& fit, const EpochLogs&) override { save(fit); }
   void on_cancelled(FitControl& fit) override { save(fit); }
+  void on_chief_lost(FitControl& fit) override;
   /// Folder of the newest checkpoint; empty before the first.
   const std::string& newest() const { return newest_; }
 
@@ -134,8 +137,7 @@ class SaveCheckpoints : public Callback {
   std::string newest_;
 };
 
-/// Keeps the epoch with the least loss so far (of the validation, or of the training if there is
-/// none), in a separate folder.
+/// Keeps the epoch with the least loss so far, as EarlyStopping sees it, in a separate folder.
 class SaveBest : public Callback {
  public:
   explicit SaveBest(std::string folder, SaveOptions save = {.keep = 1})
@@ -230,8 +232,7 @@ class EpochRate : public Callback {
   std::int64_t epoch_ = 0;
 };
 
-/// Prints a line an epoch, and one each `every_steps`: "epoch 1: 100 steps, loss 0.6931, accuracy
-/// 0.5312".
+/// Prints a line an epoch, and one each `every_steps`: "epoch 1: 100 steps, loss 0.6931, ...".
 class Progress : public Callback {
  public:
   explicit Progress(std::function<void(const std::string& line)> print,

@@ -70,8 +70,9 @@ struct Worker {
   /// fit() with the same arguments and the same data. A rank runs its part of the replicas on its
   /// rows of each batch, and all get the weights of one process, bit for bit. A checkpoint doesn't
   /// hold the number of ranks. All stop behind the same step: when one is asked to stop, fails, or
-  /// is lost. In the last two cases the chief's on_cancelled() saves the last whole step, and fit()
-  /// throws with the number of that rank. Synchronised replicas are refused.
+  /// is lost. In the last two cases the chief's on_cancelled() saves the last whole step, or rank 1's
+  /// on_chief_lost() if it is the chief that is lost (RankLost), and fit() throws with the number of
+  /// that rank. Synchronised replicas are refused.
   Communicator* communicator = nullptr;
   bool is_chief() const { return index == 0; }
 };
