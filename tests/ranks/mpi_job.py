@@ -1,0 +1,97 @@
+"""A job of `mpirun`, whose ranks a test may kill and stop."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+SECONDS_MAX = 60
+
+
+def environment(plugin, more=()):
+    return os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                         "INFEED_MPI_PLUGIN": str(plugin), "LC_ALL": "C"} | dict(more)
+
+
+def mpirun(*parts):
+    """The command for (ranks, command) pairs, on any number of cores."""
+    command = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    for ranks, part in parts:
+        command += ["-n", str(ranks), *map(str, part), ":"]
+    return command[:-1]
+
+
+class Job:
+    count = 0
+
+    def __init__(self, command, env):
+        Job.count += 1
+        self.mark = f"INFEED_TEST_JOB={os.getpid()}-{Job.count}"
+        env = env | dict([self.mark.split("=")])
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env,
+                                        start_new_session=True)
+        self.begun = time.monotonic()
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def pids(self):
+        """The process of each rank."""
+        found = {}
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                parent = int(re.search(r"^PPid:\s*(\d+)", (folder / "status").read_text(), re.M)[1])
+                if parent != self.process.pid:
+                    continue
+                variables = (folder / "environ").read_bytes().split(b"\0")
+            except (OSError, TypeError):
+                continue
+            for variable in variables:
+                name, _, value = variable.partition(b"=")
+                if name == b"OMPI_COMM_WORLD_RANK":
+                    found[int(value)] = int(folder.name)
+        return found
+
+    def send(self, rank, number):
+        """Sends a signal to a rank; waits until mpirun has started it. Returns its process, or None if there is none
+        any more."""
+        while self.is_running():
+            pid = self.pids().get(rank)
+            if pid is not None:
+                try:
+                    os.kill(pid, number)
+                    return pid
+                except ProcessLookupError:
+                    return None
+            if time.monotonic() - self.begun > 1:
+                return None
+            time.sleep(0.002)
+        return None
+
+    def end(self, seconds_max=SECONDS_MAX):
+        """The exit status and all that was said. Ends what hangs, and raises AssertionError then."""
+        try:
+            said, _ = self.process.communicate(timeout=seconds_max)
+        except subprocess.TimeoutExpired:
+            ranks = self.pids()
+            for pid in ranks.values():
+                os.kill(pid, signal.SIGKILL)
+            os.killpg(self.process.pid, signal.SIGKILL)
+            said, _ = self.process.communicate()
+            raise AssertionError(f"it hangs, with the ranks {sorted(ranks)}; it said:\n{said}") from None
+        self.expect_none_left()
+        return self.process.returncode, said
+
+    def expect_none_left(self):
+        until = time.monotonic() + 5
+        while left := [str(folder) for folder in pathlib.Path("/proc").glob("[0-9]*") if self.is_ours(folder)]:
+            assert time.monotonic() < until, f"processes are left: {left}"
+            time.sleep(0.05)
+
+    def is_ours(self, folder):
+        try:
+            return self.mark.encode() in (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            return False
