@@ -2,7 +2,8 @@
 """Kills and stops (SIGSTOP) drawn ranks at drawn moments, from the start of a job to its end, in training, conversion
 and feeding: the rank is named, and nothing is lost, doubled or left behind.
 
-    campaign.py INFEED PLUGIN [--rounds N] [--seed S] [--kinds train,convert,feed] [--signals killed,stopped]
+    campaign.py INFEED PLUGIN [--rounds N] [--seed S] [--seconds T] [--kinds train,convert,feed]
+        [--signals killed,stopped]
 
 Prints a line for each kind and signal. A failure prints its seed (also: INFEED_TEST_SEED) and what was said.
 """
@@ -173,11 +174,11 @@ class Campaign:
         self.job.check_end(said)
         return self.job.outcome(said), seconds
 
-    def rounds(self, name, number, count):
+    def rounds(self, name, number, count, until):
         """Returns the line that says what happened."""
         seconds, whole, released, redone = [], 0, 0, 0
         done = 0
-        while done < count:
+        while done < count and time.monotonic() < until:
             rank, moment = self.drawn.randrange(self.job.ranks), self.drawn.uniform(0, self.seconds)
             place = f"{self.kind}, round {done}: rank {rank} {name} after {moment:.2f} s"
             try:
@@ -193,8 +194,8 @@ class Campaign:
             released += result["released"]
             seconds.append(result["seconds"])
         late = f"; {released} were stopped behind the end of MPI, where mpirun waits for them" if released else ""
-        return (f"{self.kind}: {count} times a rank {name}, {whole} jobs were whole before{late}; the others ended "
-                f"within {max(seconds):.1f} s{self.job.note()}")
+        return (f"{self.kind}: {done} times a rank was {name}: {whole} jobs were whole{late}; the others ended within "
+                f"{max(seconds, default=0):.1f} s{self.job.note()}")
 
     def round(self, rank, moment, number):
         self.job.clear()
@@ -238,20 +239,26 @@ def main():
     parser.add_argument("infeed", type=lambda file: pathlib.Path(file).resolve())
     parser.add_argument("plugin", type=lambda file: pathlib.Path(file).resolve())
     parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="ends earlier, with fewer rounds")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("INFEED_TEST_SEED", "20261128")))
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--signals", default="killed,stopped")
     given = parser.parse_args()
     # A job on this machine begins within a second; the usual limit is for large ones.
-    env = environment(given.plugin, {"INFEED_MPI_START_SECONDS": "5"})
-    for kind in given.kinds.split(","):
+    env = environment(given.plugin, {"INFEED_MPI_START_SECONDS": os.environ.get("INFEED_MPI_START_SECONDS", "5")})
+    signals = {name: {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP}[name] for name in given.signals.split(",")}
+    begun = time.monotonic()
+    kinds = given.kinds.split(",")
+    parts = parts_left = len(kinds) * len(signals)
+    for kind in kinds:
         with tempfile.TemporaryDirectory(prefix=f"infeed-{kind}-", ignore_cleanup_errors=True) as folder:
             drawn = random.Random(f"{given.seed} {kind}")
             campaign = Campaign(kind, KINDS[kind](given.infeed, pathlib.Path(folder)), env, drawn)
-            for name in given.signals.split(","):
-                number = {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP}[name]
+            for name, number in signals.items():
+                parts_left -= 1
+                until = begun + given.seconds * (parts - parts_left) / parts
                 try:
-                    print(campaign.rounds(name, number, given.rounds), flush=True)
+                    print(campaign.rounds(name, number, given.rounds, until), flush=True)
                 except AssertionError as failure:
                     sys.exit(f"FAILED with seed {given.seed}: {failure}")
 
