@@ -214,7 +214,7 @@ class Campaign:
             if released:
                 time.sleep(1)
                 released = set(job.pids()) == {rank} and job.send(rank, signal.SIGCONT) is not None
-            time.sleep(0.02)
+            time.sleep(0.1)
             if time.monotonic() - sent > SECONDS_MAX:
                 break
         status, said = job.end(SECONDS_MAX)
