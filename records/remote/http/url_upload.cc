@@ -87,13 +87,16 @@ class Object {
  private:
   void prepare(detail::CurlRequest& curl, const HttpAsk& wanted, std::string_view body,
                std::string& text) const {
-    const detail::HttpRequest request = target_.request(wanted);
+    HttpAsk ask = wanted;
+    // It must be signed where it is sent.
+    if (ask.method != "DELETE")
+      ask.headers.emplace_back("content-type", "application/octet-stream");
+    const detail::HttpRequest request = target_.request(ask);
     for (const std::string& header : request.headers) curl.add_header(header);
     curl.set(CURLOPT_URL, request.url.c_str());
     curl.set(CURLOPT_PATH_AS_IS, 1L);
     curl.set(CURLOPT_CUSTOMREQUEST, std::string(wanted.method).c_str());
     if (wanted.method != "DELETE") {
-      curl.add_header("Content-Type: application/octet-stream");
       curl.add_header("Expect:");  // the body follows at once
       curl.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
       curl.set(CURLOPT_POSTFIELDS, body.data() == nullptr ? "" : body.data());
