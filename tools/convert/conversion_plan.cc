@@ -110,6 +110,7 @@ DatasetNames::DatasetNames(const std::string& prefix)
   plan_file = (path / ("." + name + ".plan.json")).string();
   journal_file = (path / ("." + name + ".journal")).string();
   manifest_file = (path / (name + ".manifest.json")).string();
+  aside_folder = (path / ("." + name + ".aside")).string();
 }
 
 ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& options) {

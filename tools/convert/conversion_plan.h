@@ -20,6 +20,7 @@ struct DatasetNames {
   std::string plan_file;
   std::string journal_file;
   std::string manifest_file;
+  std::string aside_folder;  ///< for shards that a silent process may be writing, too
 };
 
 struct ConversionPlan {

@@ -16,6 +16,7 @@
 #include "convert/conversion_checks.h"
 #include "convert/conversion_plan.h"
 #include "convert/convert_share.h"
+#include "convert/convert_whole.h"
 #include "convert/dataset_store.h"
 #include "convert/inputs/found_dataset.h"
 #include "convert/journal.h"
@@ -62,7 +63,7 @@ void remove_orphans(const std::vector<std::string>& files,
   }
 }
 
-/// Removes partial files of a call that was killed while it rebuilt a shard of a complete dataset.
+/// Removes the partial files among these.
 void remove_partial_files(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     if (!fs::path(file).filename().string().starts_with('.')) continue;
@@ -132,18 +133,18 @@ void require_sound(const ConvertOptions& options) {
 class Conversion {
  public:
   Conversion(const ExampleInput& input, const ConvertOptions& options, const DatasetNames& names,
-             const ConversionPlan& plan)
+             const ConversionPlan& plan, const RunWorkers& run_workers)
       : input_(input),
         options_(options),
         names_(names),
         plan_(plan),
+        run_workers_(run_workers),
         store_(options),
         journal_(names.journal_file, options.durability),
         parts_(lock_parts()) {}
 
   ConvertResult run() try {
     if (auto there = find_stored_manifest(store_, names_, plan_)) {
-      remove_partial_files(list_dataset_files(names_));
       clean_up();
       return result(std::move(*there), 0, true);
     }
@@ -153,7 +154,6 @@ class Conversion {
     if (options_.finish_only) require_begun(found);
     has_permission_ = true;
     if (is_done(found, options_)) {
-      remove_partial_files(found.files);
       clean_up();
       return result(std::move(found.manifest), 0, true);
     }
@@ -170,8 +170,8 @@ class Conversion {
     } else {
       begin_anew(found);
     }
-    ShardWorkers workers(input_, options_, plan_.shards, journal_, std::move(task));
-    workers.run();
+    ShardWorkers workers(input_, options_, plan_, journal_, std::move(task));
+    run_workers_(workers);
     Manifest manifest = make_manifest(plan_.text, plan_.id, workers.take_entries());
     manifest.statistics = workers.take_statistics();
     manifest.shapes = input_.shapes();
@@ -217,17 +217,16 @@ class Conversion {
   void prepare_to_finish(ShardWorkers::Task& task) const {
     parts_.require_plan(plan_);
     require_all_made(plan_, task.committed, parts_);
-    task.makes_shards = false;
-    task.check = options_.check_content ? FileCheck::content : FileCheck::size;
+    task.rules.makes_shards = false;
+    task.rules.check = options_.check_content ? FileCheck::content : FileCheck::size;
   }
 
   /// Makes the wrong shards anew. The manifest stays: it says what the result must be.
   ConvertResult rebuild(FoundDataset found) {
-    remove_partial_files(found.files);
     ShardWorkers::Task task{.shards = {}};
     for (const WrongShard& wrong : found.wrong) task.shards.push_back(wrong.shard);
-    ShardWorkers workers(input_, options_, plan_.shards, journal_, std::move(task));
-    workers.run();
+    ShardWorkers workers(input_, options_, plan_, journal_, std::move(task));
+    run_workers_(workers);
     for (const ShardEntry& made : workers.take_entries()) {
       require_the_same(made, found.manifest.shards[made.shard], plan_.shards[made.shard]);
     }
@@ -245,12 +244,16 @@ class Conversion {
     replace_file(names_.plan_file, plan_.text, options_.durability);
   }
 
-  /// Removes the plan first: a journal without a plan is nobody's and is made anew.
+  /// Removes the plan first: a journal without a plan is nobody's and is made anew. Processes that
+  /// were killed, or are silent, leave partial files.
   void clean_up() {
+    remove_partial_files(list_dataset_files(names_));
     std::error_code error;
     if (fs::remove(names_.plan_file, error); error) {
       throw system_error("remove", names_.plan_file, error.value());
     }
+    fs::remove_all(names_.aside_folder, error);
+    if (error) throw system_error("remove", names_.aside_folder, error.value());
     store_.remove_journals(names_);
     parts_.remove();
     has_lock_ = false;
@@ -270,6 +273,7 @@ class Conversion {
   const ConvertOptions& options_;
   const DatasetNames& names_;
   const ConversionPlan& plan_;
+  const RunWorkers& run_workers_;
   const DatasetStore store_;
   bool has_permission_ = false;  ///< to change what is there
   bool has_lock_ = true;
@@ -287,11 +291,19 @@ ConvertResult convert(const ExampleInput& input, const ConvertOptions& options) 
   const bool is_here = options.store_url.empty();
   if (options.finish_only && is_here && !fs::exists(names.folder)) throw nothing_begun(options);
   make_folder(names.folder);
-  if (!options.share) DatasetStore(options).fetch_journals(names, plan);
-  ConvertResult result = options.share ? convert_share(input, options, names, plan)
-                                       : Conversion(input, options, names, plan).run();
+  ConvertResult result = options.share
+                             ? convert_share(input, options, names, plan)
+                             : convert_whole(input, options, names, plan,
+                                             [](ShardWorkers& workers) { workers.run(); });
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
+}
+
+ConvertResult convert_whole(const ExampleInput& input, const ConvertOptions& options,
+                            const DatasetNames& names, const ConversionPlan& plan,
+                            const RunWorkers& run_workers) {
+  DatasetStore(options).fetch_journals(names, plan);
+  return Conversion(input, options, names, plan, run_workers).run();
 }
 
 ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOptions& options) {
@@ -314,7 +326,7 @@ ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOpti
   estimate.first_bad = sample.first_bad;
   if (found.kind == Kind::unfinished) {
     auto committed = committed_shards(read_journal(names.journal_file));
-    for (const PartName& part : list_parts(names)) committed.merge(read_part(names, part, plan));
+    for (const Shard& part : list_parts(names)) committed.merge(read_part(names, part, plan));
     estimate.shards_found = static_cast<std::uint32_t>(committed.size());
   }
   return estimate;

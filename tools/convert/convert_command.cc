@@ -43,8 +43,10 @@ class ConvertRun {
     compression_of(options_.to.compression);  // so that a wrong level is said at once
     require_work_folder();
     if (!options_.is_dry_run) ranks_ = join_job(options_.together);
+    if (ranks_) together_.emplace(*ranks_, notes_of_ranks());
     try {
       convert_all();
+      end_lost_ranks();
     } catch (const std::exception& error) {
       if (ranks_) ranks_->abort(error.what());  // the others would wait for this rank
       throw;
@@ -90,6 +92,20 @@ class ConvertRun {
     replace_file(options_.json_file, json_text(json));
   }
 
+  ConvertRanksOptions notes_of_ranks() {
+    return {.on_note = [this](const std::string& note) {
+      terminal_.line(terminal_.paint(Paint::warning, note));
+    }};
+  }
+
+  /// Ends the job if a rank is lost, for which the end of MPI would wait for ever.
+  void end_lost_ranks() {
+    if (!together_ || together_->lost().empty()) return;
+    std::fflush(stdout);
+    ranks_->abort(fmt::format("the dataset is complete, but rank {} is silent, so it must be ended",
+                              *together_->lost().begin()));
+  }
+
   /// True for the one rank that reports.
   bool is_chief() const { return !ranks_ || ranks_->world().rank == 0; }
 
@@ -119,7 +135,7 @@ class ConvertRun {
     ProgressLine line(terminal_, set.name);
     options.on_progress = [&](const ConvertProgress& progress) { line.show(progress); };
     const ConvertResult result =
-        ranks_ ? convert_together(input, options, *ranks_) : convert(input, options);
+        together_ ? together_->convert(input, options) : convert(input, options);
     if (!is_chief()) return;
     print_result(terminal_, set.name, input, result);
     sets_.push_back(tools::describe(set.name, input, result));
@@ -151,6 +167,7 @@ class ConvertRun {
   const std::stop_token stop_;
   Terminal terminal_;
   std::unique_ptr<Communicator> ranks_;  // empty in one process
+  std::optional<ConvertRanks> together_;
   nlohmann::json sets_ = nlohmann::json::array();
   nlohmann::json notes_ = nlohmann::json::array();
 };

@@ -57,13 +57,13 @@ void publish(const DatasetNames& names, const ConversionPlan& plan, Durability d
 
 ConversionPart::ConversionPart(const ExampleInput& input, const ConvertOptions& options,
                                const DatasetNames& names, const ConversionPlan& plan,
-                               const PartName& name)
+                               const Shard& share)
     : names_(names),
       plan_(plan),
-      name_(name),
+      share_(share),
       durability_(options.durability),
       store_(options),
-      journal_(fetched_journal(), options.durability, "making " + to_text(name)) {
+      journal_(fetched_journal(), options.durability, "making " + part_name(share)) {
   try {
     begin(input, options);
   } catch (const Error&) {
@@ -105,14 +105,14 @@ void ConversionPart::begin(const ExampleInput& input, const ConvertOptions& opti
 }
 
 std::string ConversionPart::fetched_journal() const {
-  const std::string file = part_journal_file(names_, name_);
+  const std::string file = part_journal_file(names_, share_);
   store_.fetch_journal(file);
   return file;
 }
 
 void ConversionPart::end(const std::vector<ShardEntry>& shards) const {
   if (store_.is_remote()) {
-    store_.put_journal(part_journal_file(names_, name_));
+    store_.put_journal(part_journal_file(names_, share_));
   } else if (durability_ == Durability::synced) {
     sync_side_files(names_, shards);
   }
@@ -121,32 +121,18 @@ void ConversionPart::end(const std::vector<ShardEntry>& shards) const {
 std::map<std::uint32_t, ShardEntry> ConversionPart::committed() const {
   std::map<std::uint32_t, ShardEntry> committed = committed_shards(journal_.lines());
   committed.merge(committed_shards(read_journal(names_.journal_file)));
-  for (const PartName& other : list_parts(names_)) {
+  for (const Shard& other : list_parts(names_)) {
     // The other shares of the same number make other shards: a thousand need not read a thousand.
-    const bool makes_others = other.kind == PartName::Kind::share && other.kind == name_.kind &&
-                              other.number.count == name_.number.count;
-    if (makes_others) continue;
+    if (other.count == share_.count) continue;
     committed.merge(read_part(names_, other, plan_));
   }
   return committed;
 }
 
-void remove_whole_dataset(const ExampleInput& input, const ConvertOptions& options,
-                          const DatasetNames& names) {
-  Journal journal(names.journal_file, options.durability);
-  LockedParts parts(names, options.durability);
-  FoundDataset found;
-  found.files = list_dataset_files(names);
-  require_other_files(found, input);
-  parts.remove();
-  remove_dataset(names, found.files);
-  journal.remove();
-}
-
 ConvertResult convert_share(const ExampleInput& input, const ConvertOptions& options,
                             const DatasetNames& names, const ConversionPlan& plan) {
   const Shard share = *options.share;
-  ConversionPart part(input, options, names, plan, {PartName::Kind::share, share});
+  ConversionPart part(input, options, names, plan, share);
   if (part.was_complete()) {
     return {.files = part.store().places_of(plan.shards),
             .manifest = part.take_complete(),
@@ -161,7 +147,7 @@ ConvertResult convert_share(const ExampleInput& input, const ConvertOptions& opt
     task.shards.push_back(shard);
     result.files.push_back(part.store().place_of(plan.shards[shard]));
   }
-  ShardWorkers workers(input, options, plan.shards, part.journal(), std::move(task));
+  ShardWorkers workers(input, options, plan, part.journal(), std::move(task));
   workers.run();
   result.manifest = make_manifest(plan.text, plan.id, workers.take_entries());
   result.manifest.statistics = workers.take_statistics();

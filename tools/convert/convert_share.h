@@ -14,7 +14,7 @@ class ConversionPart {
   /// Throws failed_precondition while this part, or a process that makes or finishes the whole
   /// dataset, is running; already_exists for a dataset of another plan.
   ConversionPart(const ExampleInput& input, const ConvertOptions& options,
-                 const DatasetNames& names, const ConversionPlan& plan, const PartName& name);
+                 const DatasetNames& names, const ConversionPlan& plan, const Shard& share);
 
   /// True if the dataset is complete. There is nothing to do then, and no journal.
   bool was_complete() const { return complete_.has_value(); }
@@ -32,17 +32,12 @@ class ConversionPart {
 
   const DatasetNames& names_;
   const ConversionPlan& plan_;
-  const PartName name_;
+  const Shard share_;
   const Durability durability_;
   const DatasetStore store_;
   Journal journal_;
   std::optional<Manifest> complete_;
 };
-
-/// Removes a dataset, finished or not, with all parts' journals. Throws failed_precondition while
-/// somebody converts into it, invalid_argument if an input file has a shard's name.
-void remove_whole_dataset(const ExampleInput& input, const ConvertOptions& options,
-                          const DatasetNames& names);
 
 /// convert() with `share`.
 ConvertResult convert_share(const ExampleInput& input, const ConvertOptions& options,

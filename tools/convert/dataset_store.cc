@@ -121,18 +121,13 @@ void DatasetStore::remove_journals(const DatasetNames& names) const {
 }
 
 std::vector<std::string> DatasetStore::list_journals(const DatasetNames& names) const {
-  std::vector<std::string> urls;
-  if (!has_journals()) return urls;
-  for (const std::string_view kind : {"share", "rank"}) {
-    try {
-      const auto found =
-          match_files(fmt::format("{}/.{}.{}-*-of-*.journal", url_, names.name, kind));
-      urls.insert(urls.end(), found.begin(), found.end());
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::not_found) throw;
-    }
+  if (!has_journals()) return {};
+  try {
+    return match_files(fmt::format("{}/.{}.share-*-of-*.journal", url_, names.name));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    return {};
   }
-  return urls;
 }
 
 }  // namespace infeed::tools

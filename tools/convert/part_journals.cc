@@ -19,15 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kEnd = "journal";
 
-std::string_view word(PartName::Kind kind) {
-  return kind == PartName::Kind::share ? "share" : "rank";
-}
-
-/// Returns the start of the journals' names: ".train.share".
-std::string begin_of(const DatasetNames& names, PartName::Kind kind) {
-  return fmt::format(".{}.{}", names.name, word(kind));
-}
-
 /// Returns the finished shards of a journal with this plan.
 std::map<std::uint32_t, ShardEntry> committed_with(const ConversionPlan& plan,
                                                    const std::vector<std::string>& lines) {
@@ -37,15 +28,13 @@ std::map<std::uint32_t, ShardEntry> committed_with(const ConversionPlan& plan,
 
 }  // namespace
 
-std::string to_text(const PartName& part) {
-  return part.kind == PartName::Kind::share
-             ? fmt::format("--shard {}/{}", part.number.index, part.number.count)
-             : fmt::format("rank {} of {}", part.number.index, part.number.count);
+std::string part_name(const Shard& part) {
+  return fmt::format("--shard {}/{}", part.index, part.count);
 }
 
-std::string part_journal_file(const DatasetNames& names, const PartName& part) {
-  const fs::path begin = fs::path(names.folder) / begin_of(names, part.kind);
-  return shard_name(begin.string(), part.number, kEnd);
+std::string part_journal_file(const DatasetNames& names, const Shard& part) {
+  const fs::path begin = fs::path(names.folder) / fmt::format(".{}.share", names.name);
+  return shard_name(begin.string(), part, kEnd);
 }
 
 std::map<std::uint32_t, ShardEntry> committed_shards(
@@ -68,8 +57,8 @@ std::string plan_line(const ConversionPlan& plan) {
   return nlohmann::json::parse(plan.text).dump();
 }
 
-std::vector<PartName> list_parts(const DatasetNames& names) {
-  std::vector<PartName> parts;
+std::vector<Shard> list_parts(const DatasetNames& names) {
+  std::vector<Shard> parts;
   std::error_code error;
   fs::directory_iterator entries(names.folder, error);
   if (error == std::errc::no_such_file_or_directory) return parts;
@@ -78,27 +67,24 @@ std::vector<PartName> list_parts(const DatasetNames& names) {
     const std::string file = entry.path().string();
     const std::optional<ShardName> found = parse_shard_name(file);
     if (!found) continue;
-    for (const auto kind : {PartName::Kind::share, PartName::Kind::rank}) {
-      const PartName part{kind, found->shard};
-      if (part_journal_file(names, part) == file) parts.push_back(part);
-    }
+    if (part_journal_file(names, found->shard) == file) parts.push_back(found->shard);
   }
-  std::sort(parts.begin(), parts.end(), [&](const PartName& a, const PartName& b) {
+  std::sort(parts.begin(), parts.end(), [&](const Shard& a, const Shard& b) {
     return part_journal_file(names, a) < part_journal_file(names, b);
   });
   return parts;
 }
 
-std::map<std::uint32_t, ShardEntry> read_part(const DatasetNames& names, const PartName& part,
+std::map<std::uint32_t, ShardEntry> read_part(const DatasetNames& names, const Shard& part,
                                               const ConversionPlan& plan) {
   return committed_with(plan, read_journal(part_journal_file(names, part)));
 }
 
 LockedParts::LockedParts(const DatasetNames& names, Durability durability) {
-  for (const PartName& name : list_parts(names)) {
-    const std::string file = part_journal_file(names, name);
-    auto journal = std::make_unique<Journal>(file, durability, "making " + to_text(name));
-    parts_.push_back({name, file, std::move(journal)});
+  for (const Shard& part : list_parts(names)) {
+    const std::string file = part_journal_file(names, part);
+    auto journal = std::make_unique<Journal>(file, durability, "making " + part_name(part));
+    parts_.push_back({part, file, std::move(journal)});
   }
 }
 
@@ -117,7 +103,7 @@ void LockedParts::require_plan(const ConversionPlan& plan) const {
     throw Error(ErrorCode::failed_precondition,
                 fmt::format("{} was made with other arguments or inputs ({}); make it again with "
                             "these, or remove this file if it is of an earlier try",
-                            to_text(part.name), describe_difference(there, plan.text)))
+                            part_name(part.share), describe_difference(there, plan.text)))
         .at_file(part.file);
   }
 }
@@ -125,7 +111,7 @@ void LockedParts::require_plan(const ConversionPlan& plan) const {
 std::string LockedParts::parts_of(const std::vector<std::uint32_t>& shards) const {
   std::set<std::uint32_t> counts;
   for (const Part& part : parts_) {
-    if (part.name.kind == PartName::Kind::share) counts.insert(part.name.number.count);
+    counts.insert(part.share.count);
   }
   if (counts.size() != 1) return {};
   const std::uint32_t count = *counts.begin();
@@ -138,7 +124,7 @@ std::string LockedParts::parts_of(const std::vector<std::uint32_t>& shards) cons
       shown.push_back(fmt::format("{} more", indices.size() - kShownMax));
       break;
     }
-    shown.push_back(to_text(PartName{PartName::Kind::share, {.count = count, .index = index}}));
+    shown.push_back(part_name({.count = count, .index = index}));
   }
   return fmt::format("{}", fmt::join(shown, ", "));
 }

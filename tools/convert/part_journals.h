@@ -16,22 +16,14 @@
 /// Why: several processes, on one machine or on many, convert one dataset. Each has a journal of its
 /// own, so that none waits for another, and whoever finishes knows what all have made:
 ///   .train.share-00001-of-00003.journal   of `--shard 1/3`
-///   .train.rank-00001-of-00008.journal    of rank 1 of an MPI job
 /// The first line is the plan, as one line of JSON; the others are finished shards. A journal is the
 /// lock of its part, as that of one process is (journal.h).
 namespace infeed::tools {
 
-struct PartName {
-  enum class Kind { share, rank };
-  Kind kind = Kind::share;
-  Shard number;
-  bool operator==(const PartName&) const = default;
-};
+/// Returns "--shard 1/3".
+std::string part_name(const Shard& part);
 
-/// Returns "--shard 1/3" or "rank 1 of 8".
-std::string to_text(const PartName& part);
-
-std::string part_journal_file(const DatasetNames& names, const PartName& part);
+std::string part_journal_file(const DatasetNames& names, const Shard& part);
 
 /// Returns the line of a journal that names the plan.
 std::string plan_line(const ConversionPlan& plan);
@@ -40,10 +32,10 @@ std::string plan_line(const ConversionPlan& plan);
 std::map<std::uint32_t, ShardEntry> committed_shards(const std::vector<std::string>& journal_lines);
 
 /// Returns the parts that have a journal, sorted by its name.
-std::vector<PartName> list_parts(const DatasetNames& names);
+std::vector<Shard> list_parts(const DatasetNames& names);
 
 /// Returns what a part, which may be running, has made with this plan; nothing if it has another.
-std::map<std::uint32_t, ShardEntry> read_part(const DatasetNames& names, const PartName& part,
+std::map<std::uint32_t, ShardEntry> read_part(const DatasetNames& names, const Shard& part,
                                               const ConversionPlan& plan);
 
 /// Returns the plan's text that stands in a part's journal; empty if the part was killed before it
@@ -68,7 +60,7 @@ class LockedParts {
 
  private:
   struct Part {
-    PartName name;
+    Shard share;
     std::string file;
     std::unique_ptr<Journal> journal;
   };

@@ -1,42 +1,35 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <infeed/records/file_sum.h>
-
+#include "convert/conversion_plan.h"
 #include "convert/convert.h"
-#include "convert/dataset_store.h"
-#include "convert/example_order.h"
-#include "convert/example_split.h"
 #include "convert/journal.h"
 #include "convert/manifest.h"
+#include "convert/shard_maker.h"
+#include "convert/shard_queue.h"
 
-/// Why: shards don't depend on each other. Threads take one after the other; each shard that a
-/// thread writes is either committed in the journal or made again.
+/// Why: threads take one shard after the other; each that a thread writes is either committed in the
+/// journal or made again. Other ranks of a job may take shards from the same queue.
 namespace infeed::tools {
 
 class ShardWorkers {
  public:
   struct Task {
-    /// Shards that the journal calls finished. They are read and their checksums compared first.
+    /// Shards that a journal calls finished. They are compared first.
     std::map<std::uint32_t, ShardEntry> committed = {};
-    std::vector<std::uint32_t> shards;     ///< shards to be made, unless they are committed
-    FileCheck check = FileCheck::content;  ///< comparison of committed shards
-    bool makes_shards = true;  ///< false: a committed shard that differs is an error, and all are
-                               ///< committed
-    /// Called by each thread for the place of its next shard in `shards`; nothing ends it. Empty: all
-    /// shards are made, in their order. With it there are no statistics.
-    std::function<std::optional<std::size_t>()> next = {};
+    std::vector<std::uint32_t> shards;  ///< to be made unless they are committed; ascending
+    ShardMaker::Rules rules = {};
   };
-  ShardWorkers(const ExampleInput& input, const ConvertOptions& options,
-               const std::vector<std::string>& shards, Journal& journal, Task task);
+  ShardWorkers(const ExampleInput& input, const ConvertOptions& options, const ConversionPlan& plan,
+               Journal& journal, Task task);
 
   /// Returns when the task's shards are committed; throws as convert() does.
   void run();
@@ -47,32 +40,26 @@ class ShardWorkers {
   ColumnStatistics take_statistics() { return std::move(sums_.statistics); }
   std::uint32_t shards_found() const { return shards_found_; }
 
+  // For other ranks, from any thread while run() is under way.
+  ShardQueue& queue() { return queue_; }
+  /// Returns what a journal says of a shard; null if it doesn't have it.
+  const ShardEntry* committed(std::uint32_t shard) const;
+  /// Lets run() return soon, with an error.
+  void end();
+  /// Commits a shard that another rank made, or found, unless somebody else's is committed already.
+  void take(ShardMaker::Made made);
+
  private:
-  bool must_end() const { return options_.stop.stop_requested() || failed_; }
-  int thread_count() const;
-  void make(std::size_t entry, ExampleReader& reader);
-  void make_dealt(ExampleReader& reader);
-  std::optional<std::string> difference(const ShardEntry& entry) const;
+  void work(ExampleReader& reader);
   void sum_up(std::size_t finished);
-  bool write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry);
-  bool read_example(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
-                    std::string& bytes);
-  bool read_wanted(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
-                   std::string& bytes);
-  std::uint64_t first_position(std::uint32_t shard) const;
-  std::uint64_t positions(std::uint32_t shard) const {
-    return first_position(shard + 1) - first_position(shard);
-  }
 
   const ExampleInput& input_;
   const ConvertOptions& options_;
   const std::vector<std::string>& shards_;
-  const std::vector<std::string> columns_;
-  const ExampleOrder order_;
-  const ExampleSplit split_;
-  const DatasetStore store_;
   Journal& journal_;
   const Task task_;
+  ShardMaker maker_;
+  ShardQueue queue_;
   std::vector<ShardEntry> entries_;
   // Statistics are summed up as shards finish. Those of a thousand shards with different columns
   // would not fit into memory, and too many columns are reported at once, not at the end.
@@ -86,12 +73,9 @@ class ShardWorkers {
   std::mutex mutex_;  ///< guards what was summed up
 
   std::uint64_t examples_total_ = 0;
+  std::atomic<std::uint64_t> examples_found_{0};
   std::atomic<std::uint32_t> shards_done_{0};
   std::atomic<std::uint32_t> shards_found_{0};
-  std::atomic<std::uint64_t> examples_done_{0};
-  std::atomic<std::uint64_t> examples_found_{0};
-  std::atomic<std::uint64_t> quarantined_{0};
-  std::atomic<bool> failed_{false};
 };
 
 }  // namespace infeed::tools

@@ -1,17 +1,15 @@
 #include "convert/convert_together.h"
 
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
+#include <condition_variable>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <random>
-#include <thread>
+#include <mutex>
+#include <set>
+#include <span>
 
 #include "convert/conversion_plan.h"
 #include "test_seed.h"
@@ -26,12 +24,22 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using tools::convert_together;
 using tools::ConvertOptions;
+using tools::ConvertRanks;
 using tools::ConvertResult;
+
+/// Converts as the command does, which ends the job after an error.
+void convert_or_end(const ExampleInput& input, const ConvertOptions& options, Communicator& ranks) {
+  try {
+    ConvertRanks(ranks).convert(input, options);
+  } catch (const Error& error) {
+    ranks.abort(error.what());
+  }
+}
 
 class ConvertTogether : public ::testing::Test {
  protected:
@@ -55,10 +63,11 @@ TEST_F(ConvertTogether, AnyNumberOfRanksMakesTheBytesOfOneProcess) {
     SCOPED_TRACE(size);
     LocalWorld world(size);
     const auto errors = world.run([&](Communicator& ranks) {
-      const ConvertResult made = convert_together(*input, options("out"), ranks);
+      ConvertRanks together(ranks);
+      const ConvertResult made = together.convert(*input, options("out"));
       EXPECT_EQ(made.manifest.examples(), ranks.world().rank == 0 ? 5'000U : 0U);
       EXPECT_FALSE(made.was_complete);
-      EXPECT_TRUE(convert_together(*input, options("out"), ranks).was_complete);
+      EXPECT_TRUE(together.convert(*input, options("out")).was_complete);
     });
     EXPECT_THAT(errors, Each(IsEmpty()));
     EXPECT_EQ(differences(), "");
@@ -75,12 +84,12 @@ TEST_F(ConvertTogether, OverwritesWhatIsThere) {
   LocalWorld world(3);
   ConvertOptions replacing = options("out");
   const auto refused =
-      world.run([&](Communicator& ranks) { convert_together(*input, replacing, ranks); });
+      world.run([&](Communicator& ranks) { convert_or_end(*input, replacing, ranks); });
   EXPECT_THAT(refused, Each(HasSubstr("is there already")));
   replacing.existing = tools::ExistingDataset::replace;
   LocalWorld next(3);
   const auto errors =
-      next.run([&](Communicator& ranks) { convert_together(*input, replacing, ranks); });
+      next.run([&](Communicator& ranks) { convert_or_end(*input, replacing, ranks); });
   EXPECT_THAT(errors, Each(IsEmpty()));
   EXPECT_EQ(differences(), "");
 }
@@ -91,7 +100,7 @@ TEST_F(ConvertTogether, RanksWithOtherArgumentsAreNamed) {
   const auto errors = world.run([&](Communicator& ranks) {
     ConvertOptions own = options("out");
     if (ranks.world().rank == 2) own.seed = 3;
-    convert_together(*input, own, ranks);
+    ConvertRanks(ranks).convert(*input, own);
   });
   EXPECT_THAT(errors, Each(AllOf(HasSubstr("rank 2"), HasSubstr("plan of the conversion"))));
   EXPECT_FALSE(fs::exists(folder_.file("out")));
@@ -104,19 +113,14 @@ TEST_F(ConvertTogether, AfterAFailedRankTheNextCallGoesOn) {
   const NumberInput good({}, 1'000'000, stop, 3'000);
   tools::convert(good, options("whole"));
   LocalWorld world(3);
-  const auto errors = world.run([&](Communicator& ranks) {
-    try {
-      convert_together(bad, options("out"), ranks);
-    } catch (const Error& error) {
-      ranks.abort(error.what());
-    }
-  });
+  const auto errors =
+      world.run([&](Communicator& ranks) { convert_or_end(bad, options("out"), ranks); });
   EXPECT_THAT(errors, Each(HasSubstr("number 2000 is bad")));
   EXPECT_FALSE(fs::exists(folder_.file("out/data.manifest.json")));
   LocalWorld next(2);
   std::uint32_t found = 0;
   EXPECT_THAT(next.run([&](Communicator& ranks) {
-    const ConvertResult made = convert_together(good, options("out"), ranks);
+    const ConvertResult made = ConvertRanks(ranks).convert(good, options("out"));
     if (ranks.world().rank == 0) found = made.shards_found;
   }),
               Each(IsEmpty()));
@@ -141,34 +145,157 @@ TEST_F(ConvertTogether, WithoutMpiTheProcessesAreToldWhatToDo) {
   EXPECT_TRUE(fs::exists(folder_.file("out/data.manifest.json")));
 }
 
-/// A rank that takes part in the agreement and is silent from then on.
-TEST_F(ConvertTogether, ASilentRankIsNamed) {
-  const auto input = numbered_input(folder_, 500);
-  for (const int silent : {0, 2}) {
+/// A process that is stopped and woken, as by SIGSTOP and SIGCONT.
+class Pause {
+ public:
+  /// Stops it, but only once.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = !was_stopped_;
+    was_stopped_ = true;
+  }
+  void wake() {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = false;
+    changed_.notify_all();
+  }
+  void pass() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !is_stopped_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_stopped_ = false;
+  bool was_stopped_ = false;
+};
+
+/// A rank's communicator that does nothing during a pause.
+class PausedRank final : public Communicator {
+ public:
+  PausedRank(Communicator& rank, Pause& pause) : rank_(rank), pause_(pause) {}
+  World world() const override { return rank_.world(); }
+  void exchange(std::span<const std::span<const std::byte>> outgoing,
+                std::span<const std::span<std::byte>> incoming, std::string_view purpose) override {
+    rank_.exchange(outgoing, incoming, purpose);
+  }
+  [[noreturn]] void abort(std::string_view reason) override { rank_.abort(reason); }
+  void send(int rank, int tag, std::span<const std::byte> bytes) override {
+    pause_.pass();
+    rank_.send(rank, tag, bytes);
+  }
+  std::optional<Message> receive_any(std::chrono::nanoseconds limit) override {
+    auto message = rank_.receive_any(limit);
+    pause_.pass();
+    return message;
+  }
+
+ private:
+  Communicator& rank_;
+  Pause& pause_;
+};
+
+/// Numbers whose reader, at one rank, pauses in the middle of a shard.
+class PausingInput final : public ExampleInput {
+ public:
+  PausingInput(const ExampleInput& input, Pause& pause) : input_(input), pause_(pause) {}
+  std::uint64_t size() const override { return input_.size(); }
+  std::unique_ptr<ExampleReader> open_reader() const override {
+    return std::make_unique<Reader>(input_.open_reader(), pause_);
+  }
+  std::vector<std::string> columns() const override { return input_.columns(); }
+  std::string describe() const override { return input_.describe(); }
+  std::string name_of(std::uint64_t index) const override { return input_.name_of(index); }
+  std::vector<InputFile> files() const override { return input_.files(); }
+
+ private:
+  class Reader final : public ExampleReader {
+   public:
+    Reader(std::unique_ptr<ExampleReader> reader, Pause& pause)
+        : reader_(std::move(reader)), pause_(pause) {}
+    void read(std::uint64_t index, std::string& out) override {
+      if (++examples_ == 3) pause_.stop();
+      pause_.pass();
+      reader_->read(index, out);
+    }
+
+   private:
+    const std::unique_ptr<ExampleReader> reader_;
+    Pause& pause_;
+    int examples_ = 0;
+  };
+
+  const ExampleInput& input_;
+  Pause& pause_;
+};
+
+/// A rank is stopped in the middle of shards, whose files it holds. The others make them. It may wake
+/// up before the end or behind it.
+TEST_F(ConvertTogether, OthersMakeTheShardsOfAStoppedRank) {
+  std::stop_source stop;
+  const NumberInput input({}, 1'000'000, stop, 3'000);
+  tools::convert(input, options("whole"));
+  for (const bool wakes_before_the_end : {false, true}) {
+    SCOPED_TRACE(wakes_before_the_end);
+    Pause pause;
+    const PausingInput pausing(input, pause);
+    std::atomic<bool> is_made{false};
+    std::set<int> lost;
+    std::vector<std::string> notes;
     LocalWorld world(3);
-    std::atomic<int> named{0};
-    world.run([&](Communicator& ranks) {
-      try {
-        if (ranks.world().rank == silent) {
-          require_equal(ranks, "plan of the conversion",
-                        tools::make_plan(*input, options("out")).text);
-          barrier(ranks, "begin of the conversion");
-          barrier(ranks, "begin of the shards");
-          for (int seen = named; seen < 2; seen = named) named.wait(seen);
-          return;
-        }
-        convert_together(*input, options("out"), ranks, std::chrono::seconds(1));
-      } catch (const Error& error) {
-        if (error.message().find(fmt::format("rank {} has given no sign of life", silent)) !=
-            std::string::npos) {
-          ++named;
-          named.notify_all();
-        }
-        if (ranks.world().rank == 0) ranks.abort(error.what());
+    const auto errors = world.run([&](Communicator& ranks) {
+      const int rank = ranks.world().rank;
+      if (rank == 2) {
+        PausedRank paused(ranks, pause);
+        convert_or_end(pausing, options("out"), paused);
+        return;
       }
+      ConvertRanks together(ranks, {.silence_max = std::chrono::milliseconds(300),
+                                    .on_note = [&](const std::string& note) {
+                                      notes.push_back(note);
+                                      if (wakes_before_the_end) pause.wake();
+                                    }});
+      together.convert(input, options("out"));
+      if (rank == 1) return;
+      lost = together.lost();
+      EXPECT_EQ(differences(), "");
+      pause.wake();
+      ranks.abort("it is complete");
     });
-    EXPECT_EQ(named, 2) << "the others know it, by themselves or from rank 0";
+    ASSERT_FALSE(notes.empty());
+    EXPECT_THAT(notes[0], AllOf(HasSubstr("rank 2 has given no sign of life for 0.3 s"),
+                                HasSubstr("others make the")));
+    if (!wakes_before_the_end) {
+      EXPECT_THAT(lost, Contains(2));
+    }
+    EXPECT_EQ(differences(), "") << "what the rank did when it woke up";
     fs::remove_all(folder_.file("out"));
+  }
+}
+
+/// Rank 0 takes part in the agreement and is silent from then on.
+TEST_F(ConvertTogether, ASilentChiefIsNamed) {
+  const auto input = numbered_input(folder_, 500);
+  LocalWorld world(3);
+  std::atomic<int> named{0};
+  const auto errors = world.run([&](Communicator& ranks) {
+    try {
+      if (ranks.world().rank == 0) {
+        require_equal(ranks, "plan of the conversion",
+                      tools::make_plan(*input, options("out")).text);
+        for (int seen = named; seen < 2; seen = named) named.wait(seen);
+        return;
+      }
+      ConvertRanks(ranks, {.silence_max = std::chrono::seconds(1)}).convert(*input, options("out"));
+    } catch (const Error&) {
+      ++named;
+      named.notify_all();
+      throw;
+    }
+  });
+  for (const int rank : {1, 2}) {
+    EXPECT_THAT(errors[rank], HasSubstr("rank 0 has given no sign of life"));
   }
 }
 

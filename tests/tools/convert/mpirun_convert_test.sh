@@ -1,12 +1,14 @@
 #!/bin/bash
-# mpirun_convert_test.sh INFEED PLUGIN: ranks of mpirun convert one dataset to the bytes of one process, also after
-# ranks were killed or stopped at drawn moments. INFEED_TEST_SEED draws others, INFEED_TEST_KILLS more.
+# mpirun_convert_test.sh INFEED PLUGIN: ranks of mpirun convert one dataset to the bytes of one process, also when
+# ranks are killed or stopped at drawn moments. INFEED_TEST_SEED draws others; with INFEED_TEST_KILLS=50 so many are
+# killed, and as many stopped, which takes 6 s each.
 set -u -o pipefail
 infeed=$1
 export INFEED_MPI_PLUGIN=$2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 seed=${INFEED_TEST_SEED:-20261128}
 kills=${INFEED_TEST_KILLS:-5}
+stops=${INFEED_TEST_KILLS:-1}
 RANDOM=$seed
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -40,25 +42,31 @@ done
 ranks 2 || die "complete already"
 grep -q 'complete already' log || die "it is complete"
 
-# Prints the ranks' processes of the job $1 in the background: it runs timeout, that mpirun, and that the ranks.
-rank_pids() {
-  local launcher
+# Prints the process of rank $2 of the job $1 in the background: it runs timeout, that mpirun, and that the ranks.
+rank_pid() {
+  local launcher pid
   launcher=$(pgrep -P "$(pgrep -P "$1" -x timeout)" -x mpirun) || return 0
-  pgrep -P "$launcher" -f "$infeed convert" || true
+  for pid in $(pgrep -P "$launcher" -f "$infeed convert"); do
+    if grep -qzxF "OMPI_COMM_WORLD_RANK=$2" "/proc/$pid/environ" 2>/dev/null; then echo "$pid"; fi
+  done
+}
+
+# strike SIGNAL JOB RANK: sends the signal; false if there is no such process (any more).
+strike() {
+  local pid
+  pid=$(rank_pid "$2" "$3")
+  [[ -n $pid ]] && kill "-$1" "$pid" 2>/dev/null
 }
 
 rm -rf out
 round=0
 while ((kills > 0)); do
-  ((++round < 60)) || die "no kill met a running job"
+  ((++round < 60 + 4 * kills)) || die "no kill met a running job"
   count=$((2 + RANDOM % 2))
   ranks "$count" &
   job=$!
   sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
-  mapfile -t pids < <(rank_pids "$job")
-  if ((${#pids[@]} > 0)); then
-    kill -KILL "${pids[RANDOM % ${#pids[@]}]}" 2>/dev/null && kills=$((kills - 1))
-  fi
+  strike KILL "$job" "$((RANDOM % count))" && kills=$((kills - 1))
   if wait "$job"; then  # it was over before, or the job could do without
     same
     rm -rf out
@@ -67,25 +75,44 @@ done
 ranks 3 || die "the next call after a kill"
 same
 
-stopped=false
-for ((round = 0; round < 20; ++round)); do
+# Stops rank 1 or 2 in the middle of its shards: the others make them.
+for ((round = 0; stops > 0; ++round)); do
+  ((round < 20 + 4 * stops)) || die "no stop met a running job"
   rm -rf out
+  rank=$((1 + RANDOM % 2))
   ranks 3 &
   job=$!
   for ((i = 0; i < 500; ++i)); do
-    [[ -f out/data-00001-of-00024.tfrecord.gz ]] && break
+    compgen -G 'out/data-*.tfrecord.gz' >/dev/null && break
     sleep 0.01
   done
-  mapfile -t pids < <(rank_pids "$job")
-  ((${#pids[@]} == 3)) && kill -STOP "${pids[1]}" 2>/dev/null
-  if ! wait "$job"; then
-    stopped=true
-    break
+  sleep "0.0$((RANDOM % 10))"
+  strike STOP "$job" "$rank"
+  wait "$job"
+  if grep -q "rank $rank is silent, so it must be ended" log; then
+    grep -q "rank $rank has given no sign of life" log || die "the silent rank isn't named"
+    stops=$((stops - 1))
+  elif grep -q "rank $rank has not answered" log; then # before the first shard, or when all were made
+    ranks 2 || die "the next call after a stop"
   fi
-  same # it was over before
+  same
 done
-$stopped || die "no stop met a running job"
-grep -Eq 'rank 1 has (given no sign of life|not answered)' log || die "the silent rank isn't named"
-ranks 2 || die "the next call after a stop"
-same
+
+# Rank 0 hands out the shards: without it the job ends, and the next call goes on.
+if ((${INFEED_TEST_KILLS:-0} > 0)); then
+  rm -rf out
+  ranks 2 &
+  job=$!
+  for ((i = 0; i < 500; ++i)); do
+    compgen -G 'out/data-*.tfrecord.gz' >/dev/null && break
+    sleep 0.01
+  done
+  strike STOP "$job" 0
+  if ! wait "$job"; then
+    grep -Eq 'rank 0 has (given no sign of life|not answered)' log || die "the silent rank 0 isn't named"
+    ranks 2 || die "the next call after a stop of rank 0"
+  fi
+  same
+fi
+[[ -z $(pgrep -f "^$infeed convert") ]] || die "processes are left: $(pgrep -af "^$infeed convert")"
 echo "passed"
