@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a Python environment, once, and prints the path of its python.
 #
-#   python="$(benchmarks/venv.sh)"            with the peers: TensorFlow, mlx-data, Grain, DALI, JAX
+#   python="$(benchmarks/venv.sh)"            with the peers: TensorFlow, mlx-data, Grain, DALI, SPDL, JAX
 #   python="$(benchmarks/venv.sh --small)"    what builds and tests the Python package: nanobind, NumPy, pyarrow
 #
 # They lie in build/venv and build/python-venv, and are made anew when their requirements change; about 1 GB

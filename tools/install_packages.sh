@@ -46,6 +46,7 @@ other_packages=(
 )
 peer_packages=(
   python3-torch python3-torchvision  # compute on the CPU alone; the wheels bring gigabytes of CUDA
+  libavdevice59          # with what it brings, SPDL decodes images
 )
 
 list_only=false

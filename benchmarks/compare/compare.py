@@ -61,11 +61,16 @@ def python_with_torch():
 
 def measure_row(row, peers, options):
     """The JSON object of a row. One turn: ours, then every form of every peer."""
-    forms = {name: peers[name].forms(row) for name in row.peers}
+    forms, missing = {}, {}
+    for name in row.peers:
+        try:
+            forms[name] = peers[name].forms(row)
+        except sides.NotInstalled as error:
+            missing[name] = str(error)
     children = [peer.process.pid for peer in peers.values() if peer.process is not None]
     watch = machine.Watch(children)
     ours, others, failures = [], [], {}
-    theirs = {(name, form): [] for name in row.peers for form in forms[name]}
+    theirs = {(name, form): [] for name in forms for form in forms[name]}
     for _ in range(options.repetitions):
         answer = sides.measure_ours(row, options)
         if row.in_python:
@@ -86,7 +91,8 @@ def measure_row(row, peers, options):
               "peers": {name: best_first(row, {form: figures(theirs[name, form])
                                                for form in forms[name]
                                                if (name, form) not in failures})
-                        for name in row.peers},
+                        for name in forms},
+              "not_installed": missing,
               "failed_forms": {f"{name}, {form}": text
                                for (name, form), text in failures.items()}}
     for name, measured in result["peers"].items():
@@ -94,7 +100,7 @@ def measure_row(row, peers, options):
             raise sides.MeasureError(f"no form of {name} could be measured: "
                                      + "; ".join(failures.values()))
     in_python = (row_tables.INFEED,) if row.in_python else ()
-    result["notes"] = {f"{name}, {form}": notes for name in (*in_python, *row.peers)
+    result["notes"] = {f"{name}, {form}": notes for name in (*in_python, *forms)
                        for (of_row, form), notes in peers[name].notes.items() if of_row == row.name}
     if row.other:
         result["other"] = {"what": row.other, **figures(others)}
@@ -178,6 +184,11 @@ def main():
              row_tables.HUGGING_FACE: sides.Peer(row_tables.HUGGING_FACE, "python_others.py",
                                                  "hugging face"),
              row_tables.WEBDATASET: sides.Peer(row_tables.WEBDATASET, "python_others.py", "webdataset"),
+             row_tables.SPDL: sides.Peer(row_tables.SPDL, "python_spdl.py"),
+             row_tables.PANDAS: sides.Peer(row_tables.PANDAS, "python_csv.py", "pandas"),
+             row_tables.PYARROW_ARRAYS: sides.Peer(row_tables.PYARROW_ARRAYS, "python_csv.py", "pyarrow"),
+             row_tables.TORCH_LINES: sides.Peer(row_tables.TORCH_LINES, "python_torch_csv.py",
+                                                python=python_with_torch()),
              row_tables.PYARROW: sides.Peer(row_tables.PYARROW, "pyarrow_text.py"),
              row_tables.TENSORFLOW: sides.Peer(row_tables.TENSORFLOW, "tensorflow_steps.py"),
              # Debian's packages, which no environment of ours can see.

@@ -78,7 +78,10 @@ void make_data(const fs::path& folder) {
   };
   once("fashion-mnist", make_fashion_mnist);
   once("documents", make_documents);
+  once("documents-json",
+       [&](const fs::path& path) { make_json_documents(path, folder / "documents"); });
   once("table", make_table);
+  once("features", make_features);
   once("table-zstd", [&](const fs::path& path) { make_zstd_table(path, folder / "table"); });
   // About 250 MB of each kind: in the page cache, but in no core's cache, however large its share
   // of the last level. Each of the two plain loops reads half of the files again and again. With 50

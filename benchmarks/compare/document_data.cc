@@ -22,4 +22,17 @@ void make_documents(const std::filesystem::path& folder) {
   }
 }
 
+void make_json_documents(const std::filesystem::path& folder,
+                         const std::filesystem::path& documents) {
+  std::filesystem::create_directories(folder);
+  std::ifstream lengths(documents / "lengths.bin", std::ios::binary);
+  std::ofstream json(folder / "documents.jsonl", std::ios::binary);
+  std::int32_t next = 0;
+  for (std::int32_t length = 0; lengths.read(reinterpret_cast<char*>(&length), sizeof(length));) {
+    json << "{\"tokens\": [" << next++ % 50'000;
+    for (std::int32_t i = 1; i < length; ++i) json << ", " << next++ % 50'000;
+    json << "]}\n";
+  }
+}
+
 }  // namespace infeed::compare

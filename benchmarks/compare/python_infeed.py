@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow
 
 import peer
-from python_loop import images_a_second, of_both_sizes
+from python_loop import (
+    FEATURES, FEATURES_ROWS, PACKED_ROW, features_file, images_a_second, of_both_sizes, of_features)
 
 _TABLE = {**{name: "int64" for name in ("id", "user", "count", "year")},
           **{name: "float64" for name in ("price", "score", "x", "y")}, "name": "bytes", "comment": "bytes"}
@@ -66,8 +67,21 @@ def _packed(request):
     return passes * len(lengths) / elapsed
 
 
+def _features(request):
+    return (infeed.csv(features_file(request), columns=FEATURES).batch(FEATURES_ROWS, drop_remainder=True)
+            .repeat().prefetch().numpy())
+
+
+def _packed_lines(request):
+    path = os.path.join(request.data, "documents-json", "documents.jsonl")
+    return images_a_second(
+        lambda: (infeed.json_lines(path, columns={"tokens": infeed.ragged("int32")}).batch(256).repeat()
+                 .pack(8, 2048, window=64).prefetch().numpy()),
+        lambda batch: len(batch["tokens"]), request)
+
+
 def main():
-    peer.serve({**of_both_sizes(_shuffled),
+    peer.serve({**of_both_sizes(_shuffled), **of_features({"as written": _features}), PACKED_ROW: _packed_lines,
                 "decode, random resized crop, flip, normalise: batches of 128": _photographs,
                 "documents packed into rows of 2048": _packed,
                 "csv to batches": _text("table.csv", infeed.csv),

@@ -27,8 +27,9 @@ def _children(pid):
 
 
 def images_a_second(make, rows, request):
-    """Rows a second of an endless loader: make() -> iterable whose items have `rows` rows. Besides, how long
-    the first batch took and how much memory came with it."""
+    """Rows a second of an endless loader: make() -> iterable whose items have `rows` rows, a number or a
+    function of the item. Besides, how long the first batch took and how much memory came with it."""
+    rows_in = rows if callable(rows) else lambda _: rows
     memory = resident_mb()
     start = time.perf_counter()
     iterator = iter(make())
@@ -36,12 +37,11 @@ def images_a_second(make, rows, request):
     first = time.perf_counter() - start
 
     def run_for(seconds):
-        batches = 0
+        count = 0
         start = time.perf_counter()
         while (elapsed := time.perf_counter() - start) < seconds:
-            next(iterator)
-            batches += 1
-        return batches * rows / elapsed
+            count += rows_in(next(iterator))
+        return count / elapsed
 
     run_for(request.seconds / 2)
     value = run_for(2 * request.seconds)
@@ -59,6 +59,21 @@ def image_arrays(request):
     """All images and labels in memory, as python_files.py left them."""
     folder = os.path.join(request.data, "python")
     return np.load(os.path.join(folder, "images.npy")), np.load(os.path.join(folder, "labels.npy"))
+
+
+FEATURES = {**{f"i{i:02}": "int64" for i in range(26)}, **{f"f{i:02}": "float32" for i in range(14)}}
+FEATURES_ROW, FEATURES_ROWS = "csv of 40 features to batches of 1024", 1024
+PACKED_ROW = "json lines of tokens to rows of 2048"
+
+
+def features_file(request):
+    return os.path.join(request.data, "features", "features.csv")
+
+
+def of_features(ways):
+    """Forms of the row of CSV: of functions from the request to an endless iterable of batches of 1,024 rows."""
+    return {FEATURES_ROW: {name: (lambda request, way=way: images_a_second(
+        lambda: way(request), FEATURES_ROWS, request)) for name, way in ways.items()}}
 
 
 def of_both_sizes(measure):

@@ -5,7 +5,8 @@ import os
 
 import tensorflow as tf
 
-from python_loop import image_arrays, images_a_second, of_both_sizes
+from python_loop import (
+    FEATURES, FEATURES_ROWS, features_file, image_arrays, images_a_second, of_both_sizes, of_features)
 
 _FEATURES = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
 
@@ -34,5 +35,26 @@ def _forms(rows):
             for name, way in ways.items()}
 
 
+_DEFAULTS = [tf.constant([], dtype=dtype) for dtype in FEATURES.values()]
+
+
+def _csv_dataset(request, **more):
+    return tf.data.experimental.make_csv_dataset(
+        features_file(request), FEATURES_ROWS, column_defaults=_DEFAULTS, num_epochs=None,
+        prefetch_buffer_size=tf.data.AUTOTUNE, **more).as_numpy_iterator()
+
+
+def _decoded(request):
+    lines = tf.data.TextLineDataset(features_file(request), buffer_size=8 << 20).skip(1).repeat()
+    return lines.batch(FEATURES_ROWS, drop_remainder=True).map(
+        lambda texts: dict(zip(FEATURES, tf.io.decode_csv(texts, _DEFAULTS))), tf.data.AUTOTUNE).prefetch(
+            tf.data.AUTOTUNE).as_numpy_iterator()
+
+
+_CSV = {"make_csv_dataset": _csv_dataset,
+        "make_csv_dataset, not shuffled": lambda request: _csv_dataset(request, shuffle=False),
+        "TextLineDataset, batch, decode_csv": _decoded}
+
+
 def measurements():
-    return of_both_sizes(_forms)
+    return {**of_both_sizes(_forms), **of_features(_CSV)}

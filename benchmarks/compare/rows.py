@@ -22,6 +22,10 @@ INDEX_LOADER = "torch indices"
 ITEM_LOADER = "torch transform"
 HUGGING_FACE = "HF datasets"
 WEBDATASET = "WebDataset"
+SPDL = "SPDL"
+PANDAS = "pandas"
+PYARROW_ARRAYS = "pyarrow to NumPy"
+TORCH_LINES = "torch lines"
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,11 @@ class Row:
         if self.other:
             ratios[self.other] = share
         first = next(iter(ratios.values()), None)
-        if self.best_peer:
+        if self.best_peer and result["peers"]:
             first = min(ratios[name] for name in result["peers"])
         met, texts = True, []
-        if self.ratio_min is not None:
+        has_first = self.best_peer or not self.peers or self.peers[0] in result["peers"]
+        if self.ratio_min is not None and has_first:
             texts.append(f">= {self.ratio_min:g} x")
             met = first >= self.ratio_min
         if self.ceiling_share_min is not None:
@@ -74,6 +79,8 @@ class Row:
             texts.append(f">= {self.limit_share_min:g} of the limit")
             met = met and share >= self.limit_share_min
         for name, least in self.ratios_min:
+            if name not in ratios:  # not installed
+                continue
             texts.append(f">= {least:g} x {name}")
             met = met and ratios[name] >= least
         bar = ("met     " if met else "MISSED  ") + ", ".join(texts) if texts else ""
@@ -251,14 +258,16 @@ def _python(name, unit, peers, ratios_min=(), **more):
                ratios_min=ratios_min, in_python=True, **more)
 
 
-_LOADERS = (TENSOR_LOADER, INDEX_LOADER, ITEM_LOADER, GRAIN, TFDATA, HUGGING_FACE, WEBDATASET)
+_LOADERS = (TENSOR_LOADER, INDEX_LOADER, ITEM_LOADER, GRAIN, TFDATA, HUGGING_FACE, WEBDATASET, SPDL)
 _LOADER_BARS = ((TENSOR_LOADER, 6), (ITEM_LOADER, 50), (GRAIN, 10), (TFDATA, 10))
 PYTHON = [
     _python("shuffled images of records, batches of 128", "images/s", _LOADERS, _LOADER_BARS),
     _python("shuffled images of records, batches of 1024", "images/s", _LOADERS, _LOADER_BARS),
     _python("decode, random resized crop, flip, normalise: batches of 128", "images/s",
-            (TFDATA, DALI, MLX, TORCHVISION), ratio_min=1.8, best_peer=True),
+            (TFDATA, DALI, MLX, TORCHVISION, SPDL), ratio_min=1.8, best_peer=True),
     _python("documents packed into rows of 2048", "documents/s", (GRAIN,), ratio_min=20),
+    _python("json lines of tokens to rows of 2048", "rows/s", (GRAIN,)),
+    _python("csv of 40 features to batches of 1024", "rows/s", (TFDATA, PYARROW_ARRAYS, PANDAS, TORCH_LINES)),
     _python("csv to batches", "MB/s", (PYARROW,)),
     _python("json lines to batches", "MB/s", (PYARROW,)),
 ]

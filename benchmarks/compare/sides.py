@@ -19,6 +19,10 @@ class MeasureError(Exception):
     pass
 
 
+class NotInstalled(MeasureError):
+    """A peer's package isn't here: its line says so, and the others are measured."""
+
+
 def resident_bytes(pid):
     try:
         with open(f"/proc/{pid}/statm") as statm:
@@ -54,6 +58,8 @@ class Peer:
                     self.log.seek(0)
                     last_words = self.log.read().decode(errors="replace").strip().splitlines()[-3:]
                     self.stop()
+                    if last_words and last_words[-1].startswith("ModuleNotFoundError: "):
+                        raise NotInstalled(last_words[-1])
                     raise MeasureError(f"{self.name} ended: " + " / ".join(last_words))
                 self.pending += data
             if time.monotonic() > deadline:

@@ -37,6 +37,8 @@ def row_lines(result):
             f" {figure(figures.get('median')):>10} {spread(figures):>9} {result['unit']:<11}"
             f" {figure(result['ratios'].get(name)):>8}  {name:<17}"
             f"{result['bar'] if index == 0 else ''}".rstrip())
+    lines += [f"{result['name']:<54} {'-':>10} {'-':>9} {'-':>10} {'-':>9} {result['unit']:<11} {'-':>8}"
+              f"  {name:<17}not installed" for name in result.get("not_installed", ())]
     if result["disturbed"]:
         lines.append(f"    disturbed machine: {result['disturbed']}")
     return lines

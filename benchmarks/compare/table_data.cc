@@ -53,6 +53,25 @@ void make_table(const std::filesystem::path& folder) {
   }
 }
 
+void make_features(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  std::ofstream csv(folder / "features.csv", std::ios::binary);
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  constexpr int kIntegers = 26;
+  constexpr int kFloats = 14;
+  constexpr int kFeatureRows = 200'000;
+  for (int i = 0; i < kIntegers; ++i) csv << fmt::format("i{:02},", i);
+  for (int i = 0; i < kFloats; ++i) csv << fmt::format("f{:02}{}", i, i + 1 < kFloats ? ',' : '\n');
+  for (int row = 0; row < kFeatureRows; ++row) {
+    csv << random() % 2;
+    // Codes of categories, from few to many.
+    for (int i = 1; i < kIntegers; ++i) csv << ',' << random() % (std::uint64_t{1} << i);
+    for (int i = 0; i < kFloats; ++i) csv << fmt::format(",{:.4f}", normal(random));
+    csv << '\n';
+  }
+}
+
 void make_zstd_table(const std::filesystem::path& folder, const std::filesystem::path& table) {
   std::filesystem::create_directories(folder);
   for (const std::string name : {"table.csv", "table.jsonl"}) {

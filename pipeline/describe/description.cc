@@ -75,6 +75,14 @@ bool has_object(const Json& json) {
   return json.is_structured() && std::any_of(json.begin(), json.end(), has_object);
 }
 
+/// Returns true if a stage, one of "each" or one of "inputs" keeps the rows of bad records.
+bool keeps_rows(const Json& json) {
+  if (json.is_object() && json.value("stage", "") == "parse" && json.value("keep_rows", false)) {
+    return true;
+  }
+  return json.is_structured() && std::any_of(json.begin(), json.end(), keeps_rows);
+}
+
 std::string text_of_stages(const Json& stages) {
   std::string text;
   for (const Json& stage : stages) {
@@ -234,6 +242,10 @@ std::string Description::text() const { return is_empty() ? "" : text_of_stages(
 bool Description::operator==(const Description& other) const {
   if (is_empty() || other.is_empty()) return is_empty() == other.is_empty();
   return stages_->list == other.stages_->list;
+}
+
+std::shared_ptr<const BadRowLedger> Description::bad_rows() const {
+  return !is_empty() && keeps_rows(stages_->list) ? table_->bad_rows() : nullptr;
 }
 
 std::uint64_t Description::fingerprint() const { return fingerprint_of(*elements().node()); }

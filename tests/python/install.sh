@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Python package as people do, and looks at what they get: from the committed sources alone, a source
 # distribution, from that a wheel in a fresh environment, the same wheel under every Python that is here, the
-# `infeed` command, URLs with and without libcurl, and nothing left after uninstalling.
+# `infeed` command, URLs with and without libcurl, nothing left after uninstalling, and the wheel with its libraries.
 #
 #   tests/python/install.sh [--wheel FILE]
 #
@@ -14,6 +14,7 @@ help_if_asked "$@"
 
 seconds_max=360
 wheel_bytes_max=4000000
+portable_bytes_max=7000000
 wheel=''
 [[ ${1:-} == --wheel ]] && wheel="$(realpath "$2")"
 
@@ -46,6 +47,28 @@ printf '    %s: %d bytes\n' "$(basename "$wheel")" "$bytes"
 ((bytes < wheel_bytes_max)) || die "the wheel has $bytes bytes; it must have less than $wheel_bytes_max"
 [[ $wheel == *-cp310-abi3-* ]] || die "the wheel is not one for all Pythons from 3.10 on"
 
+# needed FILE...: the libraries that ELF files ask for, but those that every Linux has, a name a line.
+needed() {
+  readelf -d "$@" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+    grep -vE '^(lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+)\.so\.[0-9]+|ld-linux-.*)$' | sort -u
+}
+
+say "its libraries"
+# Debian 12's names, so that a library more is seen: each is a package that a plain wheel needs where it is used.
+known='libfmt libisal libjpeg liblz4 libpng16 libprotobuf libtbb libutf8proc libz libzstd'
+python3 -m zipfile -e "$wheel" "$work/plain"
+for library in $(needed "$work"/plain/infeed/_core*.so); do
+  [[ " $known " == *" ${library%%.*} "* ]] || die "the module needs $library, too: put it into the list if that must be"
+done
+portable="$("$infeed_root/tools/python/portable_wheel.py" "$wheel" "$work")"
+bytes="$(stat -c %s "$portable")"
+printf '    %s: %d bytes\n' "$(basename "$portable")" "$bytes"
+((bytes < portable_bytes_max)) || die "the portable wheel has $bytes bytes; it must have less than $portable_bytes_max"
+python3 -m zipfile -e "$portable" "$work/portable"
+for library in $(needed "$work"/portable/infeed/_core*.so "$work"/portable/infeed/lib/*); do
+  [[ -f $work/portable/infeed/lib/$library ]] || die "the portable wheel lacks $library"
+done
+
 cat >"$work/program.py" <<'PROGRAM'
 import importlib.metadata, json, infeed
 assert importlib.metadata.version("infeed") == infeed.__version__
@@ -74,6 +97,20 @@ for python in /usr/bin/python3 "$HOME"/.pyenv/versions/3.{10,11,12,13,14}*/bin/p
   diff "$work/before" "$work/after" || die "uninstalling left the files above"
   last="$here"
 done
+
+say "the portable wheel takes its own libraries"
+here="$(environment portable-environment /usr/bin/python3)"
+"$here/bin/pip" install -q "$portable"
+(cd "$work" && "$here/bin/python" program.py)
+(cd "$work" && "$here/bin/python" -c "
+import re
+before = set(re.findall(r'/\S+[.]so[.\d]*', open('/proc/self/maps').read()))
+import infeed
+ours = set(re.findall(r'/\S+[.]so[.\d]*', open('/proc/self/maps').read())) - before
+foreign = [file for file in ours if re.search('lib(fmt|isal|jpeg|lz4|png|protobuf|tbb|utf8proc|zstd)', file) and '/infeed/lib/' not in file]
+assert not foreign, foreign")
+"$here/bin/pip" uninstall -q -y infeed nanobind-backend numpy
+[[ -z $(find "$here" -path '*/infeed/*' -not -path '*/__pycache__*') ]] || die "uninstalling the portable wheel left files"
 
 say "URLs, with libcurl and without"
 "$last/bin/pip" install -q "$wheel"

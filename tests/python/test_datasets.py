@@ -30,6 +30,10 @@ def failing(batch):
     return {"x": batch["value"].numpy()}
 
 
+def failing_with_cpp(batch):
+    raise ValueError("std::{.x = infeed::y}")
+
+
 def same(batch):
     return batch
 
@@ -125,6 +129,25 @@ class Errors(unittest.TestCase):
             self.assertIsNone(next(iterator, None), "the iteration goes on behind an error")
             copy = pickle.loads(pickle.dumps(error))
             self.assertEqual((copy.code, copy.record, str(copy)), (error.code, error.record, str(error)))
+
+    def test_advise_in_words_of_python(self):
+        with tempfile.TemporaryDirectory() as folder:
+            data.make(folder)
+            table = os.path.join(folder, "bad.csv")
+            with open(table, "w", encoding="utf-8") as file:
+                file.write("id\n1\nx::y\n3\n")
+            advised = [
+                (lambda: next(iter(infeed.csv(table, columns={"id": "int64"}).batch(3))), "bad_rows='leave_out' loses"),
+                (lambda: infeed.indexed_records(os.path.join(folder, "images.tfrecord-*")), "without_index='scan'"),
+                (lambda: infeed.reshard(infeed.range(9).iterate().state_dict(), infeed.range(9)),
+                 r"shard\(count=1, index=0\)"),
+                # A user's own text stays as it is.
+                (lambda: next(iter(infeed.range(4).batch(1).map_batches(failing_with_cpp, where="thread"))),
+                 r"std::\{\.x = infeed::y\}"),
+            ]
+            for call, text in advised:
+                with self.subTest(text=text), self.assertRaisesRegex(infeed.Error, text):
+                    call()
 
     def test_rows_without_batch_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -15,6 +15,7 @@ from unittest import mock
 
 import numpy as np
 
+import data
 import infeed
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
@@ -197,6 +198,105 @@ class Agreement(unittest.TestCase):
             infeed.agree(numbers(), infeed.World(0, 2), group=3)
         communicator = mock.Mock(allgather=lambda own: [own])
         infeed.agree(numbers(), infeed.World(0, 1), group=communicator)
+
+
+class BadRecords(unittest.TestCase):
+    """1 % of the records are damaged, or don't parse: their rows stay."""
+
+    RECORDS, GLOBAL_BATCH, PASSES = 450, 12, 2
+    DAMAGED, UNPARSED = (80, 333), (17, 217, 417)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.file = os.path.join(cls.folder.name, "rows.tfrecord")
+        examples = [data.example({"id": [b"no number"] if i in cls.UNPARSED else [i]}) for i in range(cls.RECORDS)]
+        data.write_records(cls.file, examples)
+        with open(cls.file, "r+b") as file:
+            for record in cls.DAMAGED:
+                at = sum(len(example) + 16 for example in examples[:record]) + 14
+                file.seek(at)
+                flipped = bytes([file.read(1)[0] ^ 1])
+                file.seek(at)
+                file.write(flipped)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def host(self, rank, size):
+        world = infeed.World(rank, size)
+        return (infeed.indexed_records(self.file, without_index="scan").global_shuffle(seed=5).repeat(self.PASSES)
+                .shard(world).parse({"id": "int64"}, keep_rows=True).batch(self.GLOBAL_BATCH // size).prefetch())
+
+    @staticmethod
+    def ids(batch):
+        return [int(i) if ok else -1 for i, ok in zip(batch["id"].numpy(), batch["valid"].numpy())]
+
+    def run_hosts(self, size, states=None, steps=None):
+        """Returns the rows of all hosts in the order of their stream, a host's place, and the merged bad rows."""
+        rows, place, bad = [[] for _ in range(size)], None, [[] for _ in range(size)]
+        for rank in range(size):
+            dataset = self.host(rank, size)
+            resume = None if states is None else infeed.reshard(states, dataset)
+            with dataset.iterate(epoch=None if resume else 0, resume=resume) as batches:
+                for step, batch in enumerate(batches):
+                    rows[rank] += self.ids(batch)
+                    if step + 1 == steps:
+                        break
+                place, bad[rank] = batches.state_dict(), batches.bad_rows
+        merged = Group(size)
+        lists = [None] * size
+
+        def call(i, all_gather):
+            lists[i] = infeed.merge_bad_rows(bad[i], group=all_gather)
+
+        self.assertEqual(merged.run(call), [None] * size)
+        self.assertEqual(lists, [lists[0]] * size)
+        return [row for step in zip(*rows) for row in step], place, lists[0]
+
+    def test_any_number_of_hosts_has_the_rows_of_one(self):
+        whole, _, bad = self.run_hosts(1)
+        self.assertEqual(len(whole), self.RECORDS * self.PASSES)
+        self.assertEqual(whole.count(-1), self.PASSES * len(self.DAMAGED + self.UNPARSED))
+        self.assertEqual([row.record for row in bad], sorted(self.DAMAGED + self.UNPARSED))
+        self.assertEqual({row.file for row in bad}, {self.file})
+        self.assertIn("data_loss", bad[1].reason)
+        self.assertIn("'id'", bad[0].reason)
+        for size in (2, 3, 4):
+            rows, _, theirs = self.run_hosts(size)
+            self.assertEqual((rows, theirs), (whole, bad), size)
+        # Stopped, and gone on with another number of hosts.
+        for before, after, steps in ((4, 3, 31), (3, 2, 1), (2, 4, 74)):
+            first, place, bad_before = self.run_hosts(before, steps=steps)
+            rest, _, bad_after = self.run_hosts(after, states=place)
+            self.assertEqual(first + rest, whole)
+            self.assertEqual(infeed.merge_bad_rows(bad_before + bad_after), bad)
+
+    def test_batches_do_not_depend_on_threads_and_processes(self):
+        dataset = self.host(0, 1)
+        with dataset.iterate(epoch=0, order_hash=True) as batches, dataset.iterate(epoch=0, order_hash=True) as others:
+            self.assertEqual(sum(1 for _ in batches), sum(1 for _ in others))
+            self.assertEqual(batches.order_hash, others.order_hash)
+            bad = batches.bad_rows
+            state = batches.state_dict()
+            batches.load_state_dict(state)
+            self.assertEqual(batches.bad_rows, [])
+        with dataset.in_process().iterate(epoch=0) as batches:
+            self.assertEqual(sum(1 for _ in batches), 75)
+            self.assertEqual(batches.bad_rows, bad)
+
+    def test_which_rows_can_be_kept(self):
+        records = infeed.records(self.file)
+        with self.assertRaisesRegex(infeed.Error, "valid"):
+            records.parse({"valid": "int64"}, keep_rows=True)
+        self.assertEqual(set(records.parse({"id": "int64"}, keep_rows=True).batch(2).element_spec),
+                         {"id", "valid", "bad_row"})
+        with infeed.range(3).batch(3).iterate() as batches:
+            next(batches)
+            self.assertEqual(batches.bad_rows, [])
+        with variables(RANK="0", WORLD_SIZE="2"), self.assertRaisesRegex(infeed.Error, "merge_bad_rows: this is rank 0"):
+            infeed.merge_bad_rows([])
 
 
 PROGRAM = """

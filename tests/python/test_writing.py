@@ -176,7 +176,7 @@ class Conversions(unittest.TestCase):
         for name, bad, text in [("a", some_bad, "feature 'x'"),
                                 ("b", Raising(), "raised ValueError: no such picture")]:
             # Two shards are made at once: whose bad row is met first depends on the threads.
-            with self.assertRaisesRegex(infeed.Error, rf"{text}.*row (7|27|47) is bad"):
+            with self.assertRaisesRegex(infeed.Error, rf"{text}.*row (7|27|47) is bad.* with quarantine_max=N"):
                 infeed.convert(bad, self.folder / name, size=50, shard_count=2)
             made = infeed.convert(bad, self.folder / name, size=50, shard_count=2, quarantine_max=3)
             self.assertEqual([row for row, _ in made.quarantined], ["row 7", "row 27", "row 47"])
@@ -194,6 +194,11 @@ class Conversions(unittest.TestCase):
             infeed.convert(rows, self.folder / "x", size=400, shard_count=2, version="other")
         with self.assertRaisesRegex(infeed.Error, "no-such-file"):
             infeed.convert(rows, self.folder / "y", size=400, files=["no-such-file"])
+        with self.assertRaisesRegex(infeed.Error, "split_column names a column 'z'"):
+            infeed.convert(rows, self.folder / "y", size=400, part="train", validation_share=0.1, split_column="z")
+        infeed.convert(rows, self.folder / "z", size=400, shard_count=2)
+        with self.assertRaisesRegex(infeed.Error, "use existing='replace' to replace it"):
+            infeed.convert(rows, self.folder / "z", size=400, shard_count=4)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <set>
 
 #include <infeed/agree.h>
 #include <infeed/keep_rows.h>
@@ -117,6 +118,9 @@ TEST(KeptRowsTest, ManyKindsOfColumnsHaveARowForABadRecord) {
               testing::ElementsAre(7, 0, 7, 0, 0, 0));
   EXPECT_EQ(batch->column("text").bytes(2), "hello");
   EXPECT_EQ(batch->column("text").bytes(3), "");
+  // A number says what is bad, so it doesn't depend on threads.
+  const auto numbers = batch->column("bad_row").values<std::int64_t>();
+  EXPECT_EQ(std::set(numbers.begin(), numbers.end()).size(), 3) << "good, cut, gone";
   EXPECT_EQ(kept->take(*batch), 4);
   EXPECT_THAT(kept->taken(), testing::Contains(testing::Field(&BadRow::reason, HasSubstr("gone"))));
   EXPECT_FALSE(iterator.next());
@@ -144,6 +148,19 @@ TEST(KeptRowsTest, RefusesASchemaThatNoRecordFits) {
   const Error lists =
       error_of([] { KeptRows(ColumnSchema().ragged("frames", DType::int64).from_feature_list()); });
   EXPECT_THAT(lists.message(), HasSubstr("default"));
+}
+
+TEST(KeptRowsTest, ALedgerNumbersWhatIsBadWhereverItIsRead) {
+  BadRowLedger here;
+  BadRowLedger there;
+  const BadRow row{"/a/rows.tfrecord", 7, 90, "data_loss: cut"};
+  const BadRow copy{"/b/rows.tfrecord", 7, 90, "data_loss: cut"};
+  const std::int64_t number = here.note(row);
+  EXPECT_GT(number, 0);
+  EXPECT_EQ(there.note(copy), number);
+  EXPECT_NE(here.note({"/a/rows.tfrecord", 8, 90, "data_loss: cut"}), number);
+  EXPECT_EQ(here.row(number), row);
+  EXPECT_THAT(BadRowLedger().row(number).reason, HasSubstr("another process"));
 }
 
 TEST(KeptRowsTest, ListsOfBadRowsAreText) {

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 /// Returns what to do about files of another plan.
 std::string advice_for(const ConvertOptions& options) {
   if (!options.share && !options.finish_only) {
-    return "use --overwrite to replace it, or choose another folder";
+    return fmt::format("use {} to replace it, or choose another folder", options.words.replace);
   }
   return "all parts and --finish must have the same arguments and see the same input files; "
          "repeat those, or choose another folder";
@@ -47,7 +47,8 @@ void require_permission(const FoundDataset& found, const ConvertOptions& options
                           found.description, advice_for(options)));
 }
 
-void require_other_files(const FoundDataset& found, const ExampleInput& input) {
+void require_other_files(const FoundDataset& found, const ExampleInput& input,
+                         const ConvertOptions& options) {
   if (found.files.empty()) return;
   std::unordered_set<std::string> paths;
   for (const std::string& file : found.files) {
@@ -56,8 +57,9 @@ void require_other_files(const FoundDataset& found, const ExampleInput& input) {
   for (const InputFile& read : input.files()) {
     if (!paths.contains(read.path)) continue;
     throw Error(ErrorCode::invalid_argument,
-                "this input has the name of a shard that would be written; choose another folder "
-                "or --name")
+                fmt::format("this input has the name of a shard that would be written; choose "
+                            "another folder or {}",
+                            options.words.name))
         .at_file(read.path);
   }
 }

@@ -19,7 +19,8 @@ ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& opti
 void require_permission(const FoundDataset& found, const ConvertOptions& options);
 
 /// Throws invalid_argument if overwriting would remove an input file.
-void require_other_files(const FoundDataset& found, const ExampleInput& input);
+void require_other_files(const FoundDataset& found, const ExampleInput& input,
+                         const ConvertOptions& options);
 
 /// Returns the manifest in the store; nothing if there is none. Throws already_exists if it is of
 /// another plan.

@@ -31,15 +31,17 @@ using Kind = FoundDataset::Kind;
 
 /// Throws unless a rebuilt shard is the same as in the manifest, to the byte. The file is removed
 /// then, so that nobody takes it for the promised one.
-void require_the_same(const ShardEntry& made, const ShardEntry& promised, const std::string& file) {
+void require_the_same(const ShardEntry& made, const ShardEntry& promised, const std::string& file,
+                      const ConvertWords& words) {
   if (made.sum == promised.sum && made.side_file == promised.side_file) return;
   std::error_code ignored;
   fs::remove(file, ignored);
   if (made.side_file) fs::remove(file + made.side_file->ending, ignored);
   throw Error(ErrorCode::failed_precondition,
-              "this shard was made anew, but not to the bytes that the manifest names, and was "
-              "removed: the input has other content than then, with the same size and time; make "
-              "the dataset anew with --overwrite")
+              fmt::format("this shard was made anew, but not to the bytes that the manifest names, "
+                          "and was removed: the input has other content than then, with the same "
+                          "size and time; make the dataset anew with {}",
+                          words.replace))
       .at_file(file);
 }
 
@@ -100,11 +102,12 @@ void require_all_made(const ConversionPlan& plan,
 /// Throws if all parts together left out more examples than each of them may.
 void require_few_bad(const Manifest& manifest, const ConvertOptions& options) {
   if (manifest.quarantined.size() <= options.quarantine_max) return;
-  throw Error(ErrorCode::failed_precondition,
-              fmt::format("{} bad examples were left out by all parts together, but at most {} "
-                          "may be (--quarantine-max); the first is {}: {}",
-                          manifest.quarantined.size(), options.quarantine_max,
-                          manifest.quarantined.front().input, manifest.quarantined.front().error));
+  throw Error(
+      ErrorCode::failed_precondition,
+      fmt::format("{} bad examples were left out by all parts together, but at most {} "
+                  "may be ({}); the first is {}: {}",
+                  manifest.quarantined.size(), options.quarantine_max, options.words.quarantine_max,
+                  manifest.quarantined.front().input, manifest.quarantined.front().error));
 }
 
 void require_sound(const ConvertOptions& options) {
@@ -149,7 +152,7 @@ class Conversion {
       return result(std::move(*there), 0, true);
     }
     FoundDataset found = find_dataset(names_, plan_, options_);
-    require_other_files(found, input_);
+    require_other_files(found, input_, options_);
     require_permission(found, options_);
     if (options_.finish_only) require_begun(found);
     has_permission_ = true;
@@ -228,7 +231,8 @@ class Conversion {
     ShardWorkers workers(input_, options_, plan_, journal_, std::move(task));
     run_workers_(workers);
     for (const ShardEntry& made : workers.take_entries()) {
-      require_the_same(made, found.manifest.shards[made.shard], plan_.shards[made.shard]);
+      require_the_same(made, found.manifest.shards[made.shard], plan_.shards[made.shard],
+                       options_.words);
     }
     if (options_.durability == Durability::synced) sync_side_files(names_, found.manifest.shards);
     clean_up();
@@ -310,7 +314,7 @@ ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOpti
   const DatasetNames names(options.prefix);
   const ConversionPlan plan = choose_plan(input, options, names);
   const FoundDataset found = find_dataset(names, plan, options);
-  require_other_files(found, input);
+  require_other_files(found, input, options);
   require_permission(found, options);
   const SampledSize sample = sample_size(input);
   const int threads = options.threads > 0 ? options.threads : usable_cores();

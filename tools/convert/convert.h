@@ -52,6 +52,15 @@ struct ConvertProgress {
   std::uint64_t total = 0;  ///< without those of shards that existed before
 };
 
+/// The caller's words for options that messages advise: the command's, unless a caller sets others.
+struct ConvertWords {
+  std::string quarantine_max = "--quarantine-max";
+  std::string quarantine_max_n = "--quarantine-max N";
+  std::string replace = "--overwrite";
+  std::string name = "--name";
+  std::string split_column = "--split-by";
+};
+
 struct ConvertOptions {
   std::string prefix;  ///< folder (created if missing) and start of the names
   /// 0: about 128 MiB a shard, at least one and at most 4096. If a conversion of the same plan was
@@ -81,6 +90,7 @@ struct ConvertOptions {
   /// Makes no shard: checks that all are made, of this plan and whole (check_content: reads them),
   /// and writes the manifest.
   bool finish_only = false;
+  ConvertWords words = {};
   std::stop_token stop = {};
   /// Called from the calling thread, about ten times a second.
   std::function<void(const ConvertProgress&)> on_progress = {};

@@ -80,7 +80,7 @@ void ConversionPart::begin(const ExampleInput& input, const ConvertOptions& opti
     return;
   }
   FoundDataset found = find_dataset(names_, plan_, options);
-  require_other_files(found, input);
+  require_other_files(found, input, options);
   require_permission(found, options);
   if (found.kind == Kind::nothing) {
     publish(names_, plan_, options.durability);
@@ -127,6 +127,18 @@ std::map<std::uint32_t, ShardEntry> ConversionPart::committed() const {
     committed.merge(read_part(names_, other, plan_));
   }
   return committed;
+}
+
+void remove_whole_dataset(const ExampleInput& input, const ConvertOptions& options,
+                          const DatasetNames& names) {
+  Journal journal(names.journal_file, options.durability);
+  LockedParts parts(names, options.durability);
+  FoundDataset found;
+  found.files = list_dataset_files(names);
+  require_other_files(found, input, options);
+  parts.remove();
+  remove_dataset(names, found.files);
+  journal.remove();
 }
 
 ConvertResult convert_share(const ExampleInput& input, const ConvertOptions& options,

@@ -75,8 +75,8 @@ void require_split_column(const ExampleInput& input, const ConvertOptions& optio
   const std::vector<std::string> columns = known_columns(input, {options.split_column});
   if (std::find(columns.begin(), columns.end(), options.split_column) != columns.end()) return;
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("--split-by names a column '{}', but there are {}", options.split_column,
-                          fmt::join(columns, ", ")));
+              fmt::format("{} names a column '{}', but there are {}", options.words.split_column,
+                          options.split_column, fmt::join(columns, ", ")));
 }
 
 }  // namespace infeed::tools

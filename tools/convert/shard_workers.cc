@@ -109,4 +109,98 @@ void ShardWorkers::sum_up(std::size_t finished) {
   }
 }
 
+/// Compares a committed shard and its side file with what the journal says of them.
+std::optional<std::string> ShardWorkers::difference(const ShardEntry& entry) const try {
+  const std::string& file = shards_[entry.shard];
+  if (std::filesystem::path(file).filename().string() != entry.file) return "it has another name";
+  const auto text = [](const std::string& name, const FileDifference& found) {
+    return fmt::format("'{}' {}", std::filesystem::path(name).filename().string(), found.text);
+  };
+  if (const auto found = store_.compare(file, entry.sum, task_.check)) {
+    return text(file, *found);
+  }
+  if (!entry.side_file) return std::nullopt;
+  const std::string side_file = file + entry.side_file->ending;
+  const auto found = store_.compare(side_file, entry.side_file->sum, task_.check);
+  return found ? std::optional(text(side_file, *found)) : std::nullopt;
+} catch (const Error& error) {
+  if (error.code() == ErrorCode::cancelled) throw;
+  return error.message();  // whatever it is, making the shard again mends or reports it
+}
+
+/// Returns false if the example is quarantined.
+bool ShardWorkers::read_example(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
+                                std::string& bytes) {
+  try {
+    reader.read(index, bytes);
+    return true;
+  } catch (const Error& error) {
+    if (!is_of_one_example(error.code())) throw;
+    // Splitting by value reads bad examples of the other part, too. The other part reports them.
+    if (split_.is_by_column() && !split_.takes_name(input_.name_of(index))) return false;
+    const std::string location = input_.location_of(index);
+    if (++quarantined_ > options_.quarantine_max) {
+      throw with_advice(
+          error,
+          options_.quarantine_max == 0
+              ? fmt::format("; example {} is bad: mend it, or leave out up to N such "
+                            "examples with {}",
+                            location, options_.words.quarantine_max_n)
+              : fmt::format("; example {} is bad, and more than {} are ({}); "
+                            "is this the right input?",
+                            location, options_.quarantine_max, options_.words.quarantine_max));
+    }
+    entry.quarantined.push_back({location, error.what()});
+    return false;
+  }
+}
+
+/// Returns false if it is of another part, or quarantined.
+bool ShardWorkers::read_wanted(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
+                               std::string& bytes) {
+  if (split_.takes_all()) return read_example(index, reader, entry, bytes);
+  const std::string name = input_.name_of(index);
+  if (split_.is_by_column()) {
+    return read_example(index, reader, entry, bytes) && split_.takes_example(name, bytes);
+  }
+  return split_.takes_name(name) && read_example(index, reader, entry, bytes);
+}
+
+/// Returns false if stopped before the shard's end: the writer then removes the file.
+bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry) {
+  const std::string& file = shards_[shard];
+  RecordWriterOptions writer_options =
+      shard_options(options_.compression, ExistingFile::replace, options_.durability);
+  writer_options.compression_level = options_.compression_level;
+  RecordWriter writer(file, writer_options);
+  entry.shard = shard;
+  entry.file = std::filesystem::path(file).filename().string();
+  entry.statistics = ColumnStatistics(columns_);
+  entry.statistics.declare(input_.kinds());
+  reader.take_counts();  // drops those of an abandoned shard
+  std::string bytes;
+  const std::uint64_t end = first_position(shard + 1);
+  for (std::uint64_t position = first_position(shard); position < end; ++position) {
+    if (must_end()) return false;
+    if (read_wanted(order_.example_at(position), reader, entry, bytes)) {
+      writer.write(bytes);
+      entry.statistics.add(bytes);
+      ++entry.examples;
+    }
+    examples_done_.fetch_add(1, std::memory_order_relaxed);
+  }
+  writer.close();
+  entry.statistics.add_counts(reader.take_counts());
+  entry.sum = writer.file_sum();
+  // Side files are synced with all others, before the manifest. After a power cut a shard without
+  // its index is made again; waiting for the disk here would cost more.
+  write_side_file(writer, options_.compression, Durability::leave_to_system);
+  if (const std::string ending(side_file_ending(options_.compression)); !ending.empty()) {
+    entry.side_file = SideFile{ending, sum_file(file + ending)};
+    store_.take(file + ending);
+  }
+  store_.take(file);
+  return true;
+}
+
 }  // namespace infeed::tools

@@ -126,6 +126,11 @@ tools::ConvertOptions options_of(const nb::dict& given) {
   options.check_content = nb::cast<bool>(given["check_content"]);
   options.durability = named_value<Durability>("durability", text("durability"));
   options.threads = nb::cast<int>(given["threads"]);
+  options.words = {.quarantine_max = "quarantine_max",
+                   .quarantine_max_n = "quarantine_max=N",
+                   .replace = "existing='replace'",
+                   .name = "prefix",
+                   .split_column = "split_column"};
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "python/python_object.h"
+#include "python/python_words.h"
 
 namespace infeed::python {
 namespace {
@@ -22,7 +23,11 @@ nb::object cause_of(const Error& error) {
 
 void set_python_error(const Error& error) {
   const nb::object type = nb::module_::import_("infeed._errors").attr("Error");
-  const nb::object value = type(nb::str(error.what()));
+  // The text of a user's own exception stays as it is.
+  const auto in_words = [&](const std::string& of) {
+    return error.code() == ErrorCode::user_function ? of : in_python_words(of);
+  };
+  const nb::object value = type(nb::str(in_words(error.what()).c_str()));
   const auto text = [](const std::string& of) -> nb::object {
     return of.empty()
                ? nb::none()
@@ -33,7 +38,7 @@ void set_python_error(const Error& error) {
     return of ? nb::object(nb::int_(*of)) : nb::none();
   };
   value.attr("code") = nb::str(std::string(to_string(error.code())).c_str());
-  value.attr("message") = text(error.message());
+  value.attr("message") = text(in_words(error.message()));
   value.attr("stage") = text(error.stage());
   value.attr("file") = text(error.file());
   value.attr("offset") = number(error.offset());

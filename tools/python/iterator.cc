@@ -12,13 +12,14 @@
 #include "engine/threads/forks.h"
 #include "python/dataset.h"
 #include "python/element.h"
+#include "python/python_words.h"
 #include "python/signals.h"
 
 namespace infeed::python {
 namespace {
 
 template <class T>
-nb::object next_of(Iterator<T>& iterator) {
+nb::object next_of(Iterator<T>& iterator, TakenBadRows* bad_rows) {
   NextResult<T> next;
   if (iterator.core_for_timer().chunk().size() > 0) {
     next = iterator.try_next();  // already here: that costs no release of the GIL
@@ -28,6 +29,9 @@ nb::object next_of(Iterator<T>& iterator) {
     while (!(next = iterator.next_for(kSignalSlice)) && !next.ended()) check_signals();
   }
   if (next.ended()) throw nb::stop_iteration();
+  if constexpr (std::is_same_v<T, ColumnBatch>) {
+    if (bad_rows != nullptr) bad_rows->take(*next);
+  }
   return to_python(*std::move(next));
 }
 
@@ -39,6 +43,9 @@ PyIterator::PyIterator(describe::Description description, IterateOptions options
       forks_(detail::forks_of_this_process()) {
   std::optional<Checkpoint> from = std::move(options_.resume);
   options_.resume.reset();
+  if (auto ledger = description_.bad_rows()) {
+    bad_rows_ = std::make_unique<TakenBadRows>(std::move(ledger));
+  }
   open(std::move(from));
 }
 
@@ -103,7 +110,7 @@ auto PyIterator::with_stream(const Function& function) {
 
 nb::object PyIterator::next() {
   const auto lock = locked();
-  return with_stream([](auto& stream) { return next_of(stream); });
+  return with_stream([&](auto& stream) { return next_of(stream, bad_rows_.get()); });
 }
 
 std::string PyIterator::checkpoint() {
@@ -120,6 +127,7 @@ void PyIterator::resume(const std::string& checkpoint) {
     const nb::gil_scoped_release without_gil;
     state_->set(nullptr);
   }
+  if (bad_rows_ != nullptr) bad_rows_->clear();
   options_.epoch = from.epoch;  // not that of the pass this iterator began with
   open(from);
 }
@@ -132,6 +140,10 @@ std::uint64_t PyIterator::position() {
 std::uint64_t PyIterator::order_hash() {
   const auto lock = locked();
   return with_stream([](auto& stream) { return stream.order_hash(); });
+}
+
+std::vector<BadRow> PyIterator::bad_rows(std::size_t first) const {
+  return bad_rows_ == nullptr ? std::vector<BadRow>() : bad_rows_->since(first);
 }
 
 PipelineStatistics PyIterator::statistics() {
@@ -222,6 +234,19 @@ nb::object iterate(const describe::Description& description, const nb::dict& opt
 
 namespace {
 
+std::string table_of(const PipelineStatistics& statistics) {
+  return in_python_words(statistics.table());
+}
+
+nb::list as_tuples(const std::vector<BadRow>& rows) {
+  nb::list tuples;
+  for (const BadRow& row : rows) {
+    tuples.append(
+        nb::make_tuple(to_python(row.file), row.record, row.offset, to_python(row.reason)));
+  }
+  return tuples;
+}
+
 nb::dict as_dict(const StageStatistics& stage) {
   nb::dict figures;
   figures["stage"] = stage.label;
@@ -251,12 +276,14 @@ void bind_iterators(nb::module_& module) {
       .def_ro("consumer_wait_ns", &PipelineStatistics::consumer_wait_ns)
       .def_ro("process_cpu_ns", &PipelineStatistics::process_cpu_ns)
       .def_ro("recording_problem", &PipelineStatistics::recording_problem)
-      .def("verdict", &PipelineStatistics::verdict,
-           "Says in one sentence what bounds the rate and what to do about it.")
-      .def("table", &PipelineStatistics::table, "All of it for a person to read.")
-      .def("__str__", &PipelineStatistics::table);
+      .def(
+          "verdict", [](const PipelineStatistics& self) { return in_python_words(self.verdict()); },
+          "Says in one sentence what bounds the rate and what to do about it.")
+      .def("table", &table_of, "All of it for a person to read.")
+      .def("__str__", &table_of);
   nb::class_<TuningReport>(module, "TuningReport", "What the tuner did so far, and why.")
-      .def_ro("verdict", &TuningReport::verdict)
+      .def_prop_ro("verdict",
+                   [](const TuningReport& self) { return in_python_words(self.verdict); })
       .def_ro("profile", &TuningReport::profile)
       .def("text", &TuningReport::text)
       .def("__str__", &TuningReport::text);
@@ -266,6 +293,10 @@ void bind_iterators(nb::module_& module) {
       .def("resume", &PyIterator::resume, nb::arg("checkpoint"))
       .def("position", &PyIterator::position)
       .def("order_hash", &PyIterator::order_hash)
+      .def(
+          "bad_rows",
+          [](const PyIterator& self, std::size_t first) { return as_tuples(self.bad_rows(first)); },
+          nb::arg("first"))
       .def("statistics", &PyIterator::statistics)
       .def("tuning", &PyIterator::tuning)
       .def("cancel", &PyIterator::cancel)

@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
+#include <infeed/bad_rows.h>
 #include <infeed/describe/description.h>
 
 #include "python/nanobind_headers.h"
@@ -36,6 +38,8 @@ class PyIterator {
   void resume(const std::string& checkpoint);
   std::uint64_t position();
   std::uint64_t order_hash();
+  /// Returns the bad rows among those that next() gave, from the one of that index on.
+  std::vector<BadRow> bad_rows(std::size_t first) const;
   PipelineStatistics statistics();
   TuningReport tuning();
   void cancel();
@@ -67,6 +71,7 @@ class PyIterator {
 
   const describe::Description description_;
   IterateOptions options_;
+  std::unique_ptr<TakenBadRows> bad_rows_;  ///< null if no stage keeps the rows of bad records
   const std::shared_ptr<State> state_ = std::make_shared<State>();
   const std::uint64_t forks_;  ///< forks_of_this_process() when it was made
   std::atomic<bool> is_closed_ = false;

@@ -53,6 +53,7 @@ namespace {
 
 struct ParseStage {
   std::optional<ColumnSchema> columns = std::nullopt;
+  bool keep_rows = false;
 };
 struct BatchStage : BatchRows {
   std::vector<std::string> fields = {};
@@ -87,6 +88,34 @@ ColumnSchema inferred(const Elements& records) {
                 "inferred: give them");
   }
   return ColumnSchema::from(infer_schema(records.files));
+}
+
+Elements unparsed_rows(const ParseStage& stage, const Making& making) {
+  const auto* const records = std::get_if<Dataset<Record>>(&making.input().dataset);
+  if (records == nullptr || making.input().to_parse) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("parse: it takes records of the type tf.train.Example, but its "
+                            "input gives elements of the kind '{}'",
+                            to_string(making.input().kind())));
+  }
+  const ColumnSchema columns = stage.columns ? *stage.columns : inferred(making.input());
+  ColumnParser parser(columns);  // refuses what Examples can't fill
+  if (!stage.keep_rows) return {.dataset = *records, .to_parse = columns, .columns = columns};
+  const auto kept = std::make_shared<KeptRows>(columns, KeepRowsOptions{}, making.table.bad_rows());
+  return {.dataset = detail::without_damage(*records, kept),
+          .to_parse = kept->schema(),
+          .kept = kept,
+          .columns = kept->schema()};
+}
+
+/// Parses records in batches, as parse() said.
+Dataset<ColumnBatch> parsed_batches(const Elements& input, const BatchRows& rows) {
+  const BatchIntoOptions options{
+      .parallelism = rows.parallelism, .drop_remainder = rows.drop_remainder, .name = rows.name};
+  const auto& records = std::get<Dataset<Record>>(input.dataset);
+  if (!input.kept) return records | parse_columns(*input.to_parse, rows.size.value(), options);
+  const detail::KeepingParser parser(input.kept, ColumnParser(*input.to_parse));
+  return records | parse_columns(parser, rows.size.value(), options);
 }
 
 ColumnBatch columns_of_samples(const std::vector<TarSample>& samples,
@@ -128,14 +157,7 @@ Elements batches_of_rows(const Elements& input, const BatchStage& stage) {
   if (input.batch_at_source) {
     return batches_of(input.batch_at_source(stage, nullptr), input.columns);
   }
-  if (input.to_parse) {
-    const BatchIntoOptions options{.parallelism = stage.parallelism,
-                                   .drop_remainder = stage.drop_remainder,
-                                   .name = stage.name};
-    return batches_of(std::get<Dataset<Record>>(input.dataset) |
-                          parse_columns(*input.to_parse, stage.size.value(), options),
-                      input.to_parse);
-  }
+  if (input.to_parse) return batches_of(parsed_batches(input, stage), input.to_parse);
   if (input.are_rows) {
     return batches_of(input.batches("batch") |
                           rebatch(stage.size.value(),
@@ -243,18 +265,10 @@ void add_batch_stages(StageTable& table) {
            "move records.",
            ParseStage{})
       .option("columns", &ParseStage::columns, "Without them inferred from the first records.")
-      .makes([](const ParseStage& stage, const Making& making) {
-        const auto* records = std::get_if<Dataset<Record>>(&making.input().dataset);
-        if (records == nullptr || making.input().to_parse) {
-          throw Error(ErrorCode::invalid_argument,
-                      fmt::format("parse: it takes records of the type tf.train.Example, but its "
-                                  "input gives elements of the kind '{}'",
-                                  to_string(making.input().kind())));
-        }
-        const ColumnSchema columns = stage.columns ? *stage.columns : inferred(making.input());
-        ColumnParser parser(columns);  // refuses what Examples can't fill
-        return Elements{.dataset = *records, .to_parse = columns, .columns = columns};
-      });
+      .option("keep_rows", &ParseStage::keep_rows,
+              "A bad record keeps its row, for several hosts: zeros, and 0 in the column 'valid', "
+              "which is added, as is 'bad_row', the number of what is wrong.")
+      .makes(unparsed_rows);
   with_batch_options(
       table.add("batch", "Puts consecutive elements into batches of columns.", BatchStage{}))
       .option("fields", &BatchStage::fields, "The fields of tar samples that become columns.")

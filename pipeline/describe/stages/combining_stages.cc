@@ -80,6 +80,7 @@ void check_alike(std::span<const Elements> inputs, std::string_view stage) {
 Elements of_kind(const Elements& like, AnyDataset dataset) {
   return Elements{.dataset = std::move(dataset),
                   .to_parse = like.to_parse,
+                  .kept = like.kept,
                   .are_rows = like.are_rows,
                   .files = like.files,
                   .columns = like.columns};

@@ -64,6 +64,7 @@ Elements interleaved(const InterleaveStage& stage, const Making& making) {
         };
         return Elements{.dataset = *files | interleave(describe, stage),
                         .to_parse = like.to_parse,
+                        .kept = like.kept,
                         .are_rows = like.are_rows,
                         .files = making.input().files,
                         .columns = like.columns};

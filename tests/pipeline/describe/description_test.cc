@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <set>
 
+#include <infeed/keep_rows.h>
+#include <infeed/pipeline/leave_out.h>
 #include <infeed/pipeline/parse_columns.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/records.h>
@@ -36,6 +38,7 @@ std::vector<std::string> pipelines() {
   return {
       records,
       records + R"(, {"stage": "parse"},)" + batch,
+      records + R"(, {"stage": "parse", "keep_rows": true},)" + batch,
       R"({"stage": "records", "files": ["@/a.tfrecord"], "verify": "lengths", "parallelism": 1},)" +
           batch,
       R"({"stage": "indexed_records", "files": "@/*.tfrecord", "without_index": "scan"},
@@ -217,6 +220,24 @@ TEST_F(Descriptions, EqualTheSamePipelineInCpp) {
   auto resumed = description.elements().batches("test").iterate({.resume = iterator.checkpoint()});
   while (const auto batch = iterator.next()) EXPECT_EQ(resumed.next(), batch);
   EXPECT_FALSE(resumed.next());
+}
+
+TEST_F(Descriptions, KeepTheRowsOfBadRecordsAsInCpp) {
+  const auto kept = std::make_shared<KeptRows>(ColumnSchema().column("id", DType::int64));
+  const auto in_cpp = records(files_.file("a.tfrecord")) |
+                      leave_out({{.file = files_.file("a.tfrecord"), .record = 3}}) |
+                      keep_rows(kept, 8);
+  const Description description = of(R"({"stage": "records", "files": "@/a.tfrecord"},
+      {"stage": "leave_out", "rows": [["@/a.tfrecord", 3]]},
+      {"stage": "parse", "columns": [{"name": "id", "dtype": "int64"}], "keep_rows": true},
+      {"stage": "batch", "size": 8})");
+  EXPECT_EQ(description.fingerprint(), describe::fingerprint_of(*in_cpp.node()));
+  TakenBadRows taken(description.bad_rows());
+  auto iterator = description.elements().batches("test").iterate();
+  while (const auto batch = iterator.next()) taken.take(*batch);
+  ASSERT_EQ(taken.sorted().size(), 1);
+  EXPECT_EQ(taken.sorted()[0].record, 3);
+  EXPECT_EQ(of(R"({"stage": "range", "stop": 3})").bad_rows(), nullptr);
 }
 
 TEST_F(Descriptions, LeaveOutDefaultsAndPrintTheRest) {

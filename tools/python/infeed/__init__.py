@@ -20,11 +20,11 @@ from ._core import Batch, Column, RecordWriter, batch, example
 from ._dataset import SOURCES, Dataset, from_generator, from_json, from_numpy, reshard
 from ._errors import Error
 from ._iterator import Iterator
-from ._place import Place, Traced
+from ._place import BadRow, Place, Traced
 from ._ragged import Ragged
 from ._read import read
 from ._schema import ColumnSpec, bytes_, column, padded, ragged
-from .world import World, agree, detect_world
+from .world import World, agree, detect_world, merge_bad_rows
 from ._writing import Converted, convert
 
 __version__ = _core.__version__
@@ -57,7 +57,7 @@ def from_hf(source, **options):
 # The native sources: records, lines, csv, ...
 globals().update(SOURCES)
 
-__all__ = ["Batch", "Column", "ColumnSpec", "Converted", "Dataset", "Error", "Iterator", "Place", "Ragged",
+__all__ = ["BadRow", "Batch", "Column", "ColumnSpec", "Converted", "Dataset", "Error", "Iterator", "Place", "Ragged",
            "RecordWriter", "Traced", "World", "agree", "batch", "bytes_", "column", "concatenate", "convert",
            "detect_world", "example", "from_arrow", "from_generator", "from_hf", "from_json", "from_numpy",
-           "padded", "ragged", "read", "reshard", "zip", *SOURCES]
+           "merge_bad_rows", "padded", "ragged", "read", "reshard", "zip", *SOURCES]

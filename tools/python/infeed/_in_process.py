@@ -47,7 +47,7 @@ def _work(text, connection, areas, options):
     except BaseException as error:  # pylint: disable=broad-exception-caught
         connection.send((0, "failed", None, portable(error), None))
         return
-    free, generation, is_over = deque(range(len(areas))), 0, False
+    free, generation, is_over, told = deque(range(len(areas))), 0, False, 0
     while True:
         try:
             while is_over or not free or connection.poll():
@@ -57,13 +57,16 @@ def _work(text, connection, areas, options):
                 elif command == "statistics":
                     connection.send((generation, "statistics", None, str(iterator.statistics()), None))
                 else:
-                    generation, is_over = generation + 1, False
+                    generation, is_over, told = generation + 1, False, 0
                     iterator.load_state_dict({_KEY: value})
         except EOFError:
             return
         area = free.popleft()
         try:
-            answer = ("element", area, areas[area].write(next(iterator)))
+            content = areas[area].write(next(iterator))
+            bad_rows = iterator._bad_rows_since(told)
+            told += len(bad_rows)
+            answer = ("element", area, (content, bad_rows))
         except StopIteration:
             is_over, answer = True, ("end", area, None)
         except BaseException as error:  # pylint: disable=broad-exception-caught
@@ -86,6 +89,7 @@ class ProcessIterator:
             options["resume"] = self._state
         self._options = options
         self._generation = 0
+        self._bad_rows = set()
         self._areas = [Area(os.memfd_create("infeed-batches")) for _ in range(dataset._ahead)]
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
@@ -140,7 +144,9 @@ class ProcessIterator:
             self._position += 1
             if kind == "failed":
                 raise value
-            element = self._areas[area].read(value, copied=True)
+            content, bad_rows = value
+            self._bad_rows.update(bad_rows)
+            element = self._areas[area].read(content, copied=True)
         finally:
             if area is not None:
                 self._connection.send(("free", area))
@@ -177,6 +183,7 @@ class ProcessIterator:
             if answer[1] is not None:
                 self._connection.send(("free", answer[1]))
         self._waiting = ()
+        self._bad_rows.clear()
         self._generation += 1
         self._connection.send(("resume", self._state))
         self._dataset._number({"resume": self._state})
@@ -188,6 +195,11 @@ class ProcessIterator:
     def element_spec(self):
         """As Dataset.element_spec."""
         return self._dataset.element_spec
+
+    @property
+    def bad_rows(self):
+        """As Iterator.bad_rows."""
+        return sorted(self._bad_rows)
 
     def statistics(self):
         """The table of Iterator.statistics(), as text."""

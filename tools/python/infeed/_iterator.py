@@ -4,6 +4,7 @@ import atexit
 import weakref
 
 from ._errors import Error, invalid
+from ._place import BadRow
 
 _KEY = "infeed"
 _FILE = "infeed.txt"  # in a directory of Orbax
@@ -133,6 +134,17 @@ class Iterator:
     def __length_hint__(self):
         count = self._dataset.cardinality
         return max(0, count - self.position) if isinstance(count, int) else NotImplemented
+
+    @property
+    def bad_rows(self):
+        """The bad records among the rows so far, sorted, each once: a list of BadRows. It needs
+        parse(..., keep_rows=True), whose column "bad_row" it reads, and begins anew with
+        load_state_dict(). infeed.merge_bad_rows() merges the lists of several hosts."""
+        return sorted(self._bad_rows_since(0))
+
+    def _bad_rows_since(self, first):
+        """Those behind the first ones, in the order in which they were taken."""
+        return [BadRow(*row) for row in self._core.bad_rows(first)]
 
     def statistics(self):
         """What each stage did so far: print it, or ask for its verdict()."""

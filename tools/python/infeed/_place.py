@@ -21,6 +21,15 @@ class Place:
     why_not: Optional[str] = None
 
 
+class BadRow(NamedTuple):
+    """A record whose row is invalid (parse(..., keep_rows=True)), and why: code and text of its error."""
+
+    file: str
+    record: int
+    offset: int
+    reason: str
+
+
 class Traced(NamedTuple):
     """An element, and the places of its rows: one for each row that a batch may have; else one."""
 

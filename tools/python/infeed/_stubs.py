@@ -25,7 +25,8 @@ from infeed._dataset import from_generator as from_generator, from_json as from_
 from infeed._dataset import from_numpy as from_numpy, reshard as reshard
 from infeed._iterator import Iterator as Iterator
 from infeed.world import World as World, agree as agree, detect_world as detect_world
-from infeed._place import Place as Place, Traced as Traced
+from infeed.world import merge_bad_rows as merge_bad_rows
+from infeed._place import BadRow as BadRow, Place as Place, Traced as Traced
 from infeed._writing import Converted as Converted, convert as convert
 
 Schema = Mapping[str, Any] | Sequence[ColumnSpec] | str | PathLike[str]

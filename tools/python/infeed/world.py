@@ -17,6 +17,7 @@ import sys
 from . import _core
 from ._dataset import Dataset, _unpickled
 from ._errors import Error, invalid
+from ._place import BadRow
 
 _SHOWN_MAX = 60
 
@@ -160,6 +161,14 @@ def _all_gather_of(group):
     return None
 
 
+def _alone(asker, world):
+    """Returns the world if there is nobody else to ask."""
+    if world.size > 1:
+        raise Error(f"{asker}: this is {world}, and there is no group to ask the others: initialise "
+                    "torch.distributed or jax.distributed, or give `group`", "failed_precondition")
+    return world
+
+
 def _shared(dataset, world):
     """Returns the dataset as rank 0 has it: that of another rank differs in its shard alone."""
     def as_first(stages):
@@ -213,10 +222,7 @@ def agree(dataset=None, world=None, *, group=None, **values):
     world = detect_world() if world is None else world
     all_gather = _all_gather_of(group)
     if all_gather is None:
-        if world.size > 1:
-            raise Error(f"agree: this is {world}, and there is no group to ask the others: initialise "
-                        "torch.distributed or jax.distributed, or give `group`", "failed_precondition")
-        return world
+        return _alone("agree", world)
     try:
         mine = {"rank": world.rank, "values": _own_values(dataset, world, values)}
     except Exception as error:  # the others are told, instead of left waiting
@@ -225,6 +231,22 @@ def agree(dataset=None, world=None, *, group=None, **values):
     everybody = [json.loads(text) for text in all_gather(json.dumps(mine).encode())]
     _compare(everybody, world)
     return world
+
+
+def merge_bad_rows(rows, *, group=None):
+    """Returns the bad rows of all processes of the job, sorted, each record once: what one process
+    would have had, at any number of them. Every process must call it.
+
+    rows: iterator.bad_rows of this one, with those from before a restart.
+    group: as that of agree().
+    """
+    all_gather = _all_gather_of(group)
+    if all_gather is None:
+        _alone("merge_bad_rows", detect_world())
+        everybody = [rows]
+    else:
+        everybody = [json.loads(text) for text in all_gather(json.dumps(rows).encode())]
+    return sorted({BadRow(*row) for theirs in everybody for row in theirs})
 
 
 def _compare(everybody, world):

@@ -1,17 +1,14 @@
 #pragma once
 
 #include <atomic>
-#include <compare>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <infeed/communicator.h>
+#include <infeed/bad_rows.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/parse_columns.h>
 #include <infeed/replace_errors.h>
@@ -30,25 +27,15 @@
 ///     const auto bad = infeed::merged(*ranks, kept->taken());  // equal at any number of hosts
 ///
 /// Two columns are added to the schema's: `valid`, uint8, 1 for a good row, and `bad_row`, int64, the
-/// bad row's number at this host, which take() reads; 0 for a good one. A column with a default has
+/// bad row's number (bad_rows.h), which take() reads; 0 for a good one. A column with a default has
 /// that instead of zeros, a ragged or padded one no items.
 namespace infeed {
-
-/// A record whose row is invalid, and why.
-struct BadRow {
-  std::string file = {};
-  std::uint64_t record = 0;  ///< 0 where it isn't known
-  std::uint64_t offset = 0;
-  std::string reason = {};  ///< "data_loss: record is cut ..."
-
-  friend auto operator<=>(const BadRow&, const BadRow&) = default;
-};
 
 struct KeepRowsOptions {
   std::string valid = "valid";     ///< name of the column that says which rows are good
   std::string number = "bad_row";  ///< name of the column that take() reads
-  /// If so many records have failed and none was good, the schema is wrong, not the data: further
-  /// ones are errors.
+  /// If so many records didn't parse and none did, the schema is wrong, not the data: further ones
+  /// are errors.
   std::uint64_t only_bad_max = 100;
 };
 
@@ -57,49 +44,41 @@ class KeptRows {
  public:
   /// Throws Error(invalid_argument) if no row can stand for a bad record: a column from a feature
   /// list, or cut by a partition, needs a default. Or if the schema has columns of these names.
-  explicit KeptRows(const ColumnSchema& schema, KeepRowsOptions options = {});
+  /// Pipelines that are mixed later share a ledger.
+  explicit KeptRows(const ColumnSchema& schema, KeepRowsOptions options = {},
+                    std::shared_ptr<BadRowLedger> ledger = std::make_shared<BadRowLedger>());
 
   /// The schema with the two columns.
   const ColumnSchema& schema() const { return schema_; }
   /// Notes a bad record, and returns the bytes of the Example that stands for it.
   std::string replace(const Error& error);
+  /// Does the same for a record that doesn't parse. Throws if none does.
+  std::string replace_unparsed(const Error& error);
   /// Returns the bytes of an Example whose row is invalid and stands for no record.
-  std::string padding() const { return example_of(kNoRecord); }
+  std::string padding() const { return example_of(BadRowLedger::kNoRecord); }
   /// Notes that a record was good.
   void note_good() { has_good_.store(true, std::memory_order_relaxed); }
 
-  /// Notes the bad rows of a batch that the training has used. Rows that are only read ahead don't
-  /// count, since how many they are depends on time. Returns how many there are in the batch.
-  std::size_t take(const ColumnBatch& batch);
+  /// Notes the bad rows of a batch that the training has used. Returns how many there are in it.
+  std::size_t take(const ColumnBatch& batch) { return taken_.take(batch); }
   /// The bad rows of all batches that were taken, sorted, each record once.
-  std::vector<BadRow> taken() const;
+  std::vector<BadRow> taken() const { return taken_.sorted(); }
 
  private:
-  /// The number of a row that stands for no record.
-  static constexpr std::int64_t kNoRecord = -1;
-
   std::string example_of(std::int64_t number) const;
 
   const KeepRowsOptions options_;
+  const std::shared_ptr<BadRowLedger> ledger_;
+  TakenBadRows taken_;
   ColumnSchema schema_;
   std::vector<ColumnType> columns_;  ///< those without a default, for example_of()
-  mutable std::mutex mutex_;
-  std::vector<BadRow> all_;  ///< by their numbers, from 1
-  std::set<BadRow> taken_;
+  std::atomic<std::uint64_t> unparsed_ = 0;
   std::atomic<bool> has_good_ = false;
 };
 
 /// Returns a record whose row is invalid, to fill a last batch up by whole_batches() (share.h). It
 /// stands for no data, so it is in no list of bad rows.
 Record padding_record(const KeptRows& kept);
-
-/// Returns the bad rows of all ranks, sorted, each record once: the chief logs them at a checkpoint.
-std::vector<BadRow> merged(Communicator& communicator, const std::vector<BadRow>& taken);
-
-/// Writes and reads lists of bad rows, a line each, to keep them beside a checkpoint. Throws
-/// Error(invalid_argument) that names the bad line.
-std::string to_text(const std::vector<BadRow>& rows);
-std::vector<BadRow> bad_rows_from_text(std::string_view text);
 
 /// parse_columns() that keeps the rows of bad records: those that don't parse, and the one that
 /// stands for damage in its file. `size` and the options are those of parse_columns().
@@ -114,6 +93,9 @@ class KeepingParser {
  public:
   explicit KeepingParser(std::shared_ptr<KeptRows> kept)
       : KeepingParser(kept, ColumnParser(kept->schema())) {}
+  /// `parser`: of the rows' schema, or of one that pads its ragged columns.
+  KeepingParser(std::shared_ptr<KeptRows> kept, ColumnParser parser)
+      : kept_(std::move(kept)), parser_(std::move(parser)) {}
 
   ExpectedFeatures expected() const { return parser_.expected(); }
   KeepingParser with_pool(TensorPool pool) const {
@@ -129,12 +111,17 @@ class KeepingParser {
                  ColumnRows& rows) const;
 
  private:
-  KeepingParser(std::shared_ptr<KeptRows> kept, ColumnParser parser)
-      : kept_(std::move(kept)), parser_(std::move(parser)) {}
-
   std::shared_ptr<KeptRows> kept_;
   ColumnParser parser_;
 };
+
+/// Puts a record that stands for a bad one in the place of each error.
+inline Dataset<Record> without_damage(const Dataset<Record>& input,
+                                      std::shared_ptr<KeptRows> kept) {
+  return input | replace_errors([kept = std::move(kept)](const Error& error, std::uint64_t) {
+           return Record(kept->replace(error));
+         });
+}
 
 struct KeepRowsFactory {
   using ComposesAsStage = void;
@@ -143,10 +130,7 @@ struct KeepRowsFactory {
   BatchIntoOptions options;
 
   Dataset<ColumnBatch> operator()(const Dataset<Record>& input) const {
-    return input | replace_errors([kept = kept](const Error& error, std::uint64_t) {
-             return Record(kept->replace(error));
-           }) |
-           parse_columns(KeepingParser(kept), size, options);
+    return without_damage(input, kept) | parse_columns(KeepingParser(kept), size, options);
   }
 };
 

@@ -53,6 +53,9 @@ class Description {
   /// (checkpoint.h).
   std::uint64_t fingerprint() const;
   const Objects& objects() const { return objects_; }
+  /// Returns the ledger that its columns "bad_row" count in (bad_rows.h), or null if no stage keeps
+  /// the rows of bad records.
+  std::shared_ptr<const BadRowLedger> bad_rows() const;
 
   bool operator==(const Description& other) const;
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include <infeed/keep_rows.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/detail/column_batch_element.h>
 #include <infeed/pipeline/folder.h>
@@ -55,6 +57,8 @@ struct Elements {
   AnyDataset dataset;
   /// The columns that batch() parses records into.
   std::optional<ColumnSchema> to_parse = std::nullopt;
+  /// Keeps the rows of records that batch() can't parse; null: they are left out.
+  std::shared_ptr<KeptRows> kept = nullptr;
   /// True if each ColumnBatch is one row.
   bool are_rows = false;
   /// Makes batches at the source itself; set directly behind a source of rows. The schema, if

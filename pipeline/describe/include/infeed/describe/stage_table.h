@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/bad_rows.h>
 #include <infeed/describe/elements.h>
 #include <infeed/describe/option_value.h>
 
@@ -161,11 +162,15 @@ class StageTable {
   /// Returns the kind of that name. Throws an Error that lists the nearest names.
   const StageKind& kind(const std::string& name, const std::string& place) const;
   const std::vector<std::shared_ptr<StageKind>>& kinds() const { return kinds_; }
+  /// The bad rows that pipelines of this table keep (`keep_rows` of parse). Pipelines inside others
+  /// and copies of the table share it.
+  const std::shared_ptr<BadRowLedger>& bad_rows() const { return bad_rows_; }
   /// Returns all kinds with their options, for programs: a list of objects.
   std::string to_json() const;
 
  private:
   std::vector<std::shared_ptr<StageKind>> kinds_;
+  std::shared_ptr<BadRowLedger> bad_rows_ = std::make_shared<BadRowLedger>();
 };
 
 /// Returns the library's sources and stages.
