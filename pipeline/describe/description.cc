@@ -77,9 +77,10 @@ bool has_object(const Json& json) {
 
 /// Returns true if a stage, one of "each" or one of "inputs" keeps the rows of bad records.
 bool keeps_rows(const Json& json) {
-  if (json.is_object() && json.value("stage", "") == "parse" && json.value("keep_rows", false)) {
-    return true;
-  }
+  const auto has = [&](const char* key, const Json& value) {
+    return json.is_object() && json.contains(key) && json[key] == value;
+  };
+  if (has("stage", "parse") && has("keep_rows", true)) return true;
   return json.is_structured() && std::any_of(json.begin(), json.end(), keeps_rows);
 }
 
