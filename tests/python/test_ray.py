@@ -2,8 +2,10 @@
 
 import importlib.util
 import os
+import tempfile
 import unittest
 
+import data
 import infeed
 
 HAS_RAY = importlib.util.find_spec("ray") is not None
@@ -72,6 +74,19 @@ class Ray(unittest.TestCase):
         expected = all_of(dataset.iterate(epoch=0))
         self.assertEqual(expected[12], "user_function")
         self.assertEqual(all_of(self.feed(dataset, workers=2, range_steps=3).iterate(epoch=0)), expected)
+
+    def test_bad_rows_come_with_their_batches(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "rows.tfrecord")
+            data.write_records(file, [data.example({"id": [i] if i % 50 else [b"no number"]}) for i in range(400)])
+            dataset = infeed.records(file).parse({"id": "int64"}, keep_rows=True).batch(10)
+            with dataset.iterate(epoch=0) as batches:
+                expected = [batch["valid"].numpy().tolist() for batch in batches]
+                bad = batches.bad_rows
+            self.assertEqual([row.record for row in bad], list(range(0, 400, 50)))
+            with self.feed(dataset, workers=2, range_steps=3).iterate(epoch=0) as batches:
+                self.assertEqual([batch["valid"].numpy().tolist() for batch in batches], expected)
+                self.assertEqual(batches.bad_rows, bad)
 
     def test_what_cannot_be_asked_by_step_is_named(self):
         with self.assertRaisesRegex(infeed.Error, "lines can't be asked by step"):

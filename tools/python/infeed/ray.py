@@ -60,21 +60,22 @@ class _Maker:
     def __init__(self, dataset):
         self._dataset = dataset
         self._iterator, self._run = None, None
+        self._told = 0  # bad rows of the iterator that the trainer knows
 
     def make(self, run, first, steps, place, epoch):
-        """Returns (kind, value, checkpoint behind it) of each step; without steps the place at the
-        start."""
+        """Returns (kind, value, checkpoint behind it, its bad rows) of each step; without steps the
+        place at the start."""
         try:
             self._go_to(run, first, place, epoch)
             if steps == 0:
-                return [("place", None, self._iterator.state_dict()[_KEY])]
+                return [("place", None, self._iterator.state_dict()[_KEY], [])]
             made = []
             while len(made) < steps and (not made or made[-1][0] in ("element", "error")):
                 made.append(self._make_one())
             return made
         except Exception as error:  # pylint: disable=broad-exception-caught
             self._iterator = None
-            return [("failed", portable(error), None)]
+            return [("failed", portable(error), None, [])]
 
     def _make_one(self):
         try:
@@ -83,14 +84,16 @@ class _Maker:
             answer = ("end", None)
         except Error as error:
             answer = ("failed" if error.is_terminal else "error", portable(error))
-        return (*answer, self._iterator.state_dict()[_KEY])
+        bad_rows = self._iterator._bad_rows_since(self._told)
+        self._told += len(bad_rows)
+        return (*answer, self._iterator.state_dict()[_KEY], bad_rows)
 
     def _go_to(self, run, first, place, epoch):
         if self._iterator is not None:
             if self._run == run and self._iterator.position == first:
                 return
             self._iterator.close()
-        self._run = run
+        self._run, self._told = run, 0
         if place is None:
             self._iterator = self._dataset.iterate(epoch=epoch)
         elif _number_in(place, "errors") == 0:
@@ -145,6 +148,7 @@ class FedIterator:
         resume = options.get("resume")
         self._epoch = epoch_of({**options, "resume": resume and checkpoint_of(resume)})
         self._is_closed = False
+        self._bad_rows = set()
         self._begin(resume and checkpoint_of(resume))
         if self._place is None:
             self._begin(self._answer_of(self._ask(_Range(0, 0)))[0][2])
@@ -206,10 +210,11 @@ class FedIterator:
         if not self._made:
             self._ask_ahead()
             self._made.extend(self._answer_of(self._ranges.popleft()))
-        kind, value, place = self._made.popleft()
+        kind, value, place, bad_rows = self._made.popleft()
         if kind == "failed":
-            self._made.appendleft((kind, value, place))
+            self._made.appendleft((kind, value, place, bad_rows))
             raise value
+        self._bad_rows.update(bad_rows)
         had_errors, self._place = _number_in(self._place, "errors"), place
         if kind == "end":
             self._is_over = True
@@ -236,11 +241,17 @@ class FedIterator:
     def load_state_dict(self, state):
         """As Iterator.load_state_dict."""
         self._begin(checkpoint_of(state))
+        self._bad_rows.clear()
         self._epoch = epoch_of({"resume": self._place})
         self._dataset._number({"resume": self._place})
 
     get_state = state_dict
     set_state = load_state_dict
+
+    @property
+    def bad_rows(self):
+        """As Iterator.bad_rows."""
+        return sorted(self._bad_rows)
 
     @property
     def element_spec(self):
