@@ -5,10 +5,25 @@
 namespace infeed::detail {
 namespace {
 
+struct Figures {
+  std::string name = {};
+  std::uint64_t work_ns = 0;
+  bool runs_ahead = false;
+  int parallelism = 1;
+};
+
 /// Stages from the consumer's side on, each of which pulls the next one.
-PipelineStatistics chain(std::vector<StageStatistics> stages, int cores = 8) {
-  for (std::size_t i = 0; i < stages.size(); ++i) stages[i].consumer = static_cast<int>(i) - 1;
-  return {.stages = std::move(stages), .cores = cores};
+PipelineStatistics chain(const std::vector<Figures>& stages, int cores = 8) {
+  PipelineStatistics statistics{.cores = cores};
+  for (const Figures& figures : stages) {
+    StageStatistics& stage = statistics.stages.emplace_back();
+    stage.name = figures.name;
+    stage.consumer = static_cast<int>(statistics.stages.size()) - 2;
+    stage.work_ns = figures.work_ns;
+    stage.runs_ahead = figures.runs_ahead;
+    stage.parallelism = figures.parallelism;
+  }
+  return statistics;
 }
 
 PipelineStatistics before(const PipelineStatistics& now) {
