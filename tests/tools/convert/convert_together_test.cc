@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -180,7 +181,10 @@ class PausedRank final : public Communicator {
                 std::span<const std::span<std::byte>> incoming, std::string_view purpose) override {
     rank_.exchange(outgoing, incoming, purpose);
   }
-  [[noreturn]] void abort(std::string_view reason) override { rank_.abort(reason); }
+  [[noreturn]] void abort(std::string_view reason) override {
+    rank_.abort(reason);
+    std::abort();  // the compiler doesn't know that a virtual function never returns
+  }
   void send(int rank, int tag, std::span<const std::byte> bytes) override {
     pause_.pass();
     rank_.send(rank, tag, bytes);
