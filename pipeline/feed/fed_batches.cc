@@ -1,25 +1,17 @@
-#include <fmt/format.h>
 #include <stop_token>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <infeed/pipeline/detail/column_batch_element.h>
-#include <infeed/pipeline/detail/order_hash.h>
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/stage.h>
 
+#include "engine/iterator_context.h"
 #include "infeed/feed.h"
 
 namespace infeed {
 namespace {
-
-/// Returns a hash of the workers' pipeline that is the same for every trainer's share.
-std::uint64_t hash_but_for_shard(const Checkpoint& place) {
-  OrderHash hash;
-  for (const std::string& line : place.signature) {
-    if (!line.starts_with("shard(")) hash.add_bytes(line.data(), line.size());
-  }
-  return hash.value();
-}
 
 class FeedStage final : public Stage {
  public:
@@ -33,6 +25,8 @@ class FeedStage final : public Stage {
     try {
       if (is_over_) return Pull::end;
       std::optional<ColumnBatch> batch = feeder().next();
+      // Those that a stage of the workers left out, which a resume must know of.
+      run().counters().note_hidden_errors(feeder().checkpoint().errors);
       is_over_ = !batch;
       if (is_over_) return Pull::end;
       out.append(std::move(*batch));
@@ -81,13 +75,12 @@ class FeedNode final : public Node {
         communicator_(communicator),
         options_(std::move(options)) {
     Feeder feeder(communicator_, options_);
-    pipeline_ = hash_but_for_shard(feeder.checkpoint());
+    signature_ = feeder.checkpoint().signature;
     cardinality_ = feeder.cardinality();
   }
 
-  std::string signature() const override {
-    return fmt::format("feed(shares={}, pipeline={:016x})", options_.share.size, pipeline_);
-  }
+  std::string signature() const override { return {}; }
+  std::vector<std::string> signature_elsewhere() const override { return signature_; }
   Cardinality cardinality() const override { return cardinality_; }
 
  protected:
@@ -98,7 +91,7 @@ class FeedNode final : public Node {
  private:
   Communicator& communicator_;
   const FeedOptions options_;
-  std::uint64_t pipeline_ = 0;
+  std::vector<std::string> signature_;  ///< that of the workers' pipeline
   Cardinality cardinality_ = Cardinality::unknown();
 };
 

@@ -77,6 +77,14 @@ struct FedJob {
 
   /// Runs the trainer with its Feeder, and returns the text of each rank's exception.
   std::vector<std::string> run(const std::function<void(Feeder&)>& train) const {
+    return run_trainer([&train](Communicator& rank, const FeedOptions& asked) {
+      Feeder feeder(rank, asked);
+      train(feeder);
+    });
+  }
+  /// Runs a trainer that asks by itself.
+  std::vector<std::string> run_trainer(
+      const std::function<void(Communicator&, const FeedOptions&)>& train) const {
     LocalWorld world(1 + workers);
     return world.run([&](Communicator& rank) {
       if (rank.world().rank == 0) {
@@ -88,14 +96,14 @@ struct FedJob {
   }
 
  private:
-  void trainer(Communicator& rank, const std::function<void(Feeder&)>& train) const {
+  void trainer(Communicator& rank,
+               const std::function<void(Communicator&, const FeedOptions&)>& train) const {
     FeedOptions asked = options;
     for (int i = 1; i <= workers; ++i) asked.workers.push_back(i);
     // Also if the trainer fails, or the workers' threads would never end.
     const std::shared_ptr<void> dismissed(nullptr,
                                           [&](void*) { dismiss_workers(rank, asked.workers); });
-    Feeder feeder(rank, asked);
-    train(feeder);
+    train(rank, asked);
   }
 
   void worker(Communicator& rank) const {

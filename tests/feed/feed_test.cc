@@ -125,6 +125,37 @@ TEST(Feed, GoesOnFromAnyPlaceWithAnotherNumberOfWorkersOrNone) {
   }
 }
 
+/// A training may get its batches from workers, or make them itself, and change that at any stop.
+TEST(Feed, ADatasetOfFedBatchesHasTheCheckpointsOfItsPipeline) {
+  RandomSource random;
+  for (int number = 0; number + 1 < kPipelines; ++number) {
+    SCOPED_TRACE(fmt::format("pipeline {}", number));
+    const auto make = [number] { return pipeline(number); };
+    const std::vector<std::string> expected = alone(make());
+    const std::size_t first = random.below(expected.size());
+    const std::size_t second = first + random.below(expected.size() - first);
+    auto begun = make().iterate();
+    take_rest(begun, first);
+    const Checkpoint before = begun.checkpoint();
+    Checkpoint after;
+    std::vector<std::string> between;
+    const FedJob job{.workers = 2, .pipeline = make, .options = {.range_steps = 3}};
+    EXPECT_THAT(job.run_trainer([&](Communicator& ranks, const FeedOptions& options) {
+      const auto fed = fed_batches(ranks, options) | prefetch(1);
+      auto iterator = fed.iterate({.resume = before});
+      between = take_rest(iterator, second - first);
+      after = iterator.checkpoint();
+    }),
+                Each(IsEmpty()));
+    EXPECT_EQ(after.signature, before.signature);
+    EXPECT_EQ(between, std::vector<std::string>(expected.begin() + std::ptrdiff_t(first),
+                                                expected.begin() + std::ptrdiff_t(second)));
+    EXPECT_EQ(alone(make(), {.resume = Checkpoint::from_text(after.to_text())}),
+              std::vector<std::string>(expected.begin() + std::ptrdiff_t(second), expected.end()));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(Feed, WorkersShareASeedThatNobodyGave) {
   const auto drawn = [] { return range(200) | shuffle({.buffer = 50}) | batch(4) | in_columns(); };
   const FedJob job{.workers = 3, .pipeline = drawn, .options = {.range_steps = 2}};

@@ -41,6 +41,7 @@ class ResumeWalk {
         go(*node.inputs()[i], consumer, ordinal, input);
       }
     }
+    line_ += node.signature_elsewhere().size();
     if (has_lines_ && node.signature().empty()) return;
     if (own != nullptr) visit_(*own, line_, bookmark);
     ++line_;

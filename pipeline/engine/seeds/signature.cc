@@ -18,6 +18,7 @@ struct Line {
 
 void collect_lines(const Node& node, std::vector<Line>& lines) {
   for (const NodePointer& input : node.inputs()) collect_lines(*input, lines);
+  for (std::string& line : node.signature_elsewhere()) lines.push_back({node, std::move(line)});
   if (std::string line = node.signature(); !line.empty()) lines.push_back({node, std::move(line)});
 }
 

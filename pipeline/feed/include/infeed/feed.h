@@ -114,8 +114,8 @@ class Feeder {
   std::unique_ptr<Steps> steps_;
 };
 
-/// Why: training takes a Dataset. This one's batches come from workers; a checkpoint of it has a line
-/// for the workers' pipeline, and goes on with any number of workers:
+/// Why: training takes a Dataset. This one's batches come from workers. A checkpoint of it is one of
+/// the workers' pipeline, but for bookmarks: either goes on from the other's, at any number of workers:
 ///
 ///     const auto batches = infeed::fed_batches(*ranks, {.workers = {1, 2}}) | infeed::prefetch();
 ///

@@ -56,6 +56,9 @@ class Node {
   /// "shuffle(buffer=10000, seed=42)". A checkpoint is bound to the signatures of all stages. It is
   /// empty for a stage that changes neither (prefetch).
   virtual std::string signature() const { return name_; }
+  /// Returns the lines of stages that another process runs for this one, whose own signature() is
+  /// empty. A checkpoint has them as if they ran here.
+  virtual std::vector<std::string> signature_elsewhere() const { return {}; }
   /// Returns the seeds of a stage that draws random numbers. Its signature() holds them as "seed="
   /// and, if there are two, "seed2="; it draws from StageContext::seeds.
   virtual std::optional<Seeds> seeds() const { return std::nullopt; }
