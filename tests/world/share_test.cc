@@ -50,6 +50,53 @@ TEST(HostBatchSizes, AddUpToTheGlobalBatchInEachStep) {
   EXPECT_THROW(host_batch_sizes({0, 1}, 0), Error);
 }
 
+auto batches_of(const RowShare& own) {
+  return range(500) | filter([](std::int64_t x) { return x % 7 != 0; }) |
+         shuffle({.buffer = 30, .seed = 4}) | repeat() | own_rows(own) |
+         map([](std::int64_t x, Rng& rng) { return 100 * x + rng.below(100); }, {.seed = 2}) |
+         batch(own.rows, {.drop_remainder = true});
+}
+
+std::vector<std::int64_t> take_values(Iterator<Batch<std::int64_t>>& iterator, int batches) {
+  std::vector<std::int64_t> values;
+  for (int i = 0; i < batches; ++i) {
+    const std::optional<Batch<std::int64_t>> next = iterator.next();
+    for (std::size_t row = 0; row < next->size(); ++row) values.push_back(next->row(row));
+  }
+  return values;
+}
+
+TEST(OwnRows, OfAnyPartsGoOnFromOneCheckpoint) {
+  constexpr std::int64_t kRows = 16;
+  const RowShare whole{.batch = kRows, .rows = kRows};
+  auto all = batches_of(whole).iterate();
+  take_values(all, 40);
+  const Checkpoint expected = all.checkpoint();
+  const std::vector<std::int64_t> next = take_values(all, 1);
+  for (const std::int64_t first : {0, 1, 5, 15}) {
+    const RowShare before{
+        .batch = kRows, .first = first, .rows = std::min<std::int64_t>(3, 16 - first)};
+    auto part = batches_of(before).iterate();
+    take_values(part, 40);
+    const Checkpoint saved = with_all_rows(part.checkpoint());
+    EXPECT_EQ(saved.signature, expected.signature);
+    EXPECT_EQ(saved.position, expected.position);
+    for (const RowShare& after : {whole, before, RowShare{kRows, 0, 1}, RowShare{kRows, 7, 9}}) {
+      const auto dataset = batches_of(after);
+      auto resumed = dataset.iterate({.resume = with_own_rows(saved, dataset)});
+      EXPECT_EQ(take_values(resumed, 1),
+                std::vector<std::int64_t>(next.begin() + after.first,
+                                          next.begin() + after.first + after.rows))
+          << first << " and " << after.first;
+    }
+  }
+  const auto other = batches_of({.batch = 20, .rows = 5});
+  EXPECT_THAT(
+      error_of([&] { other.iterate({.resume = with_own_rows(expected, other)}); }).message(),
+      HasSubstr("its stage 6 is 'batch(16, drop_remainder)', this one's is 'batch(5, "
+                "drop_remainder)'"));
+}
+
 TEST(WholeBatches, DropWrapOrPadTheLastOne) {
   const auto ten = range(10);
   EXPECT_THAT(values_of(ten | whole_batches(4, LastBatch::drop)),

@@ -31,6 +31,66 @@ TEST(Shard, PassesTheSuite) {
   }
 }
 
+std::int64_t augment(std::int64_t x, Rng& rng) { return 1'000'000 * x + rng.below(1'000'000); }
+
+auto rows_of(std::uint64_t batch, std::uint64_t first, std::uint64_t rows) {
+  return untyped_stage([=](NodePointer input) {
+    return detail::make_own_rows(batch, first, rows, std::move(input));
+  });
+}
+
+struct Rows {
+  std::size_t batch;
+  std::size_t first;
+  std::size_t rows;
+};
+
+TEST(OwnRows, PassTheSuite) {
+  // With 64 rows of others, or more, the stage skips rather than drops.
+  for (const Rows& own :
+       {Rows{2, 0, 2}, Rows{2, 1, 1}, Rows{7, 2, 3}, Rows{100, 0, 36}, Rows{100, 97, 3}}) {
+    SCOPED_TRACE(fmt::format("{} of {} rows from {} on", own.rows, own.batch, own.first));
+    run_stage_suite(
+        [own](auto dataset) { return dataset | rows_of(own.batch, own.first, own.rows); },
+        [own](const Slots& in) {
+          Slots out;
+          for (std::size_t i = 0; i < in.size(); ++i) {
+            const std::size_t row = i % own.batch;
+            if (row >= own.first && row < own.first + own.rows) out.push_back(in[i]);
+          }
+          return show_all(out);
+        });
+  }
+}
+
+TEST(OwnRows, AreNumberedAsInTheWholeStream) {
+  const auto augmented = [](std::uint64_t first, std::uint64_t rows) {
+    return stream_of(range(100) | shard({.count = 2, .index = 1}) | rows_of(10, first, rows) |
+                     map(augment, {.seed = 3}));
+  };
+  const Stream whole =
+      stream_of(range(100) | shard({.count = 2, .index = 1}) | map(augment, {.seed = 3}));
+  Stream parts;
+  for (const Rows& own : {Rows{10, 0, 1}, Rows{10, 1, 4}, Rows{10, 5, 5}}) {
+    const Stream part = augmented(own.first, own.rows);
+    parts.insert(parts.end(), part.begin(), part.end());
+  }
+  EXPECT_THAT(parts, testing::UnorderedElementsAreArray(whole));
+}
+
+TEST(OwnRows, RefuseWhatIsNoPartOfABatch) {
+  for (const Rows& wrong : {Rows{10, 8, 3}, Rows{10, 0, 0}, Rows{0, 0, 0}, Rows{10, 10, 1}}) {
+    const Error error = error_of([&] { range(3) | rows_of(wrong.batch, wrong.first, wrong.rows); });
+    EXPECT_EQ(error.message(),
+              fmt::format("own_rows: {} rows from row {} on aren't rows of a batch of {}",
+                          wrong.rows, wrong.first, wrong.batch));
+  }
+  EXPECT_EQ(
+      error_of([] { range(9) | rows_of(3, 0, 2) | shard({.count = 2, .index = 0}); }).message(),
+      "shard stands behind own_rows, whose elements can't be divided again; leave one of them "
+      "out");
+}
+
 TEST(Shard, AllShardsTogetherAreTheInput) {
   std::vector<bool> seen(1000);
   for (std::uint64_t index = 0; index < 6; ++index) {
@@ -45,8 +105,6 @@ TEST(Shard, AllShardsTogetherAreTheInput) {
 
 // --- Random numbers
 // --------------------------------------------------------------------------------
-
-std::int64_t augment(std::int64_t x, Rng& rng) { return 1'000'000 * x + rng.below(1'000'000); }
 
 /// Returns the elements of all hosts, in any order, from the place of `resume` on, which is that of
 /// any number of hosts.

@@ -64,6 +64,36 @@ enum class LastBatch : std::uint8_t {
   wrap,  ///< the batch is filled with the next pass's first elements
 };
 
+/// A part of each global batch: rows [first, first + rows) of `batch`.
+struct RowShare {
+  std::int64_t batch = 0;
+  std::int64_t first = 0;
+  std::int64_t rows = 0;
+
+  bool is_whole() const { return rows == batch; }
+  friend bool operator==(const RowShare&, const RowShare&) = default;
+};
+
+/// Gives the elements that are these rows of the global batches, in the place of share_of(): for
+/// replicas that each take rows next to each other, as fit() divides a batch (fit.h). Elements from
+/// k * batch on are global batch k, so the stream must be endless or whole_batches(). What stands
+/// before it is done by each rank for all rows, as far as it can't be skipped; what stands behind
+/// it, for the rank's own:
+///
+///     records | infeed::global_shuffle({.seed = 1}) | infeed::repeat() | infeed::own_rows(own)
+///             | infeed::parse_columns(column_schema, own.rows, {.drop_remainder = true})
+///
+/// A map with an Rng behind it draws for each element as with one process.
+inline auto own_rows(const RowShare& own);
+
+/// Returns the checkpoint of the pipeline that makes all rows, for one of a pipeline with
+/// own_rows(). They have the same text at any number of ranks, but for bookmarks.
+Checkpoint with_all_rows(Checkpoint checkpoint);
+/// Returns the checkpoint from which `dataset` goes on, for one of a pipeline with all rows. If
+/// there is no own_rows() in it, that is the checkpoint itself.
+template <class T>
+Checkpoint with_own_rows(Checkpoint checkpoint, const Dataset<T>& dataset);
+
 /// Makes the stream's length a multiple of the global batch, so that all hosts have equally many
 /// steps. It stands before share_of(), and before a repeat whose passes shall be whole.
 ///
@@ -91,6 +121,19 @@ std::int64_t rows_to_whole(const Cardinality& length, std::int64_t global_batch,
                            const std::string& described);
 Checkpoint make_resharded_step(const Checkpoint& checkpoint, const Node& node,
                                std::int64_t global_batch);
+
+Checkpoint make_with_own_rows(Checkpoint checkpoint, const Node& node);
+
+struct OwnRows {
+  using ComposesAsStage = void;
+  RowShare own;
+
+  template <class T>
+  Dataset<T> operator()(const Dataset<T>& stream) const {
+    if (own.is_whole() && own.first == 0) return stream;
+    return Dataset<T>(make_own_rows(own.batch, own.first, own.rows, stream.node()));
+  }
+};
 
 struct WholeBatches {
   using ComposesAsStage = void;
@@ -124,6 +167,13 @@ struct PaddedToWhole {
 };
 
 }  // namespace detail
+
+inline auto own_rows(const RowShare& own) { return detail::OwnRows{own}; }
+
+template <class T>
+Checkpoint with_own_rows(Checkpoint checkpoint, const Dataset<T>& dataset) {
+  return detail::make_with_own_rows(std::move(checkpoint), *dataset.node());
+}
 
 inline auto whole_batches(std::int64_t global_batch, LastBatch last) {
   return detail::WholeBatches{global_batch, last};

@@ -50,9 +50,14 @@ Seeds given_or_random(std::optional<std::uint64_t> seed);
 /// Maps positions of a stage's elements to positions in the stream that all shards share.
 struct UnshardedPositions {
   std::uint64_t offset = 0;
-  std::uint64_t stride = 1;
+  std::uint64_t stride = 1;  ///< from one block to the next
+  std::uint64_t width = 1;   ///< elements of a block
+  std::uint64_t step = 1;    ///< from one element of a block to the next
 
-  std::uint64_t of(std::uint64_t position) const { return offset + stride * position; }
+  std::uint64_t of(std::uint64_t position) const {
+    if (width == 1) return offset + stride * position;
+    return offset + stride * (position / width) + step * (position % width);
+  }
 };
 
 /// The context that a stage gets when it is made.
@@ -85,8 +90,9 @@ struct StageContext {
   } inner = {};
 
   /// Returns where the positions of a stage behind shard begin in this run.
-  UnshardedPositions in_this_run(const UnshardedPositions& positions) const {
-    return {positions.offset + taken.elements, positions.stride};
+  UnshardedPositions in_this_run(UnshardedPositions positions) const {
+    positions.offset += taken.elements;
+    return positions;
   }
   /// Sets the pass of an input that is opened only when it is read: all opened passes were read.
   void set_pass(std::uint64_t pass) { epoch = passes_opened = pass; }

@@ -14,6 +14,8 @@ struct ShardOptions {
 namespace detail {
 
 NodePointer make_shard(const ShardOptions& options, NodePointer input);
+/// Gives the elements first, first + 1, ... (`rows` of them) of each `batch`: own_rows() of share.h.
+NodePointer make_own_rows(Count batch, Count first, Count rows, NodePointer input);
 
 }  // namespace detail
 
