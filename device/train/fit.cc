@@ -5,10 +5,13 @@
 #include <optional>
 #include <utility>
 
+#include <infeed/communicator.h>
 #include <infeed/device/distribute.h>
 #include <infeed/device/strategy.h>
 #include <infeed/error.h>
+#include <infeed/share.h>
 
+#include "refuse.h"
 #include "train/fit_checks.h"
 #include "train/fit_run.h"
 #include "train/simulated_steps.h"
@@ -44,6 +47,40 @@ FitResult fit(const Training& training, const Slice& slice, const Dataset<Column
                            .feed = {.feed = detail::feed_for(options.feed, options.iterate),
                                     .queue_depth = options.queue_depth}};
   return detail::run_fit(training, std::move(target), options);
+}
+
+FitResult fit(const Training& training, const Slice& slice, const SharedBatches& batches,
+              const FitOptions& options) {
+  detail::check_fit(training, options);
+  if (batches.rows < 1 || !batches.pipeline) {
+    detail::refuse("SharedBatches has {} rows and {} pipeline; give both", batches.rows,
+                   batches.pipeline ? "a" : "no");
+  }
+  const Communicator* const ranks = options.worker.communicator;
+  const World world = ranks == nullptr ? World{} : ranks->world();
+  const std::int32_t replicas = slice.num_replicas();
+  const RowShare rows = detail::rows_of_rank(world, replicas, batches.rows);
+  const detail::ReplicaRange range = rows.is_whole() ? detail::ReplicaRange{.count = replicas}
+                                                     : detail::replicas_of_rank(replicas, world);
+  const Dataset<ColumnBatch> own = batches.pipeline(rows);
+  FitOptions without_hash = options;
+  without_hash.iterate.order_hash = false;
+  detail::FitTarget target{.slice = slice,
+                           .replicas = detail::replica_options(slice, options, &training.scope),
+                           .feeds =
+                               [&](IterateOptions iterate, std::vector<Checkpoint> resume) {
+                                 if (!resume.empty())
+                                   iterate.resume = with_own_rows(std::move(resume.front()), own);
+                                 std::vector<detail::ShareFeed> feeds;
+                                 feeds.push_back({.iterator = own.iterate(std::move(iterate)),
+                                                  .replicas = replicas,
+                                                  .own = detail::PartOfBatch{rows, range}});
+                                 return feeds;
+                               },
+                           .feed = {.feed = detail::feed_for(options.feed, options.iterate),
+                                    .queue_depth = options.queue_depth},
+                           .hashes_rows = options.iterate.order_hash};
+  return detail::run_fit(training, std::move(target), without_hash);
 }
 
 FitResult fit(const Training& training, const Dataset<ColumnBatch>& batches,

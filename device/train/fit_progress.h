@@ -20,7 +20,8 @@ struct FitProgress {
   std::int64_t group_divisor = 1;  ///< divisor of their losses
   std::int64_t group_examples = 0;
   double rate_factor = 1;
-  std::uint64_t order_hash = 0;  ///< hash of the iterations before this one
+  std::uint64_t order_hash = 0;  ///< hash of the iterations before this one, or of all
+                                 ///< steps where ranks make their own rows
   std::string stop_reason = {};  ///< given by a callback
   std::vector<EpochLogs> epochs = {};
 

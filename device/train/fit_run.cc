@@ -30,6 +30,12 @@ std::string pipeline_text(std::size_t number) {
   return number == 0 ? "pipeline" : fmt::format("pipeline.{}", number);
 }
 
+std::uint64_t with_word(std::uint64_t hash, std::uint64_t word) {
+  OrderHash added(hash);
+  added.add(word);
+  return added.value();
+}
+
 std::vector<NamedBytes> states_of(const std::vector<std::shared_ptr<Callback>>& callbacks) {
   std::vector<NamedBytes> states;
   for (const auto& callback : callbacks) {
@@ -316,7 +322,8 @@ class FitRun : public FitControl {
     ReplicaSteps::Outcome outcome = simulated_.train(replicas_, training_.forward, shares_,
                                                      {.number = progress_.step,
                                                       .divisor = progress_.group_divisor,
-                                                      .loss_scale = training_.loss_scale},
+                                                      .loss_scale = training_.loss_scale,
+                                                      .hashes_rows = target_.hashes_rows},
                                                      feed_->place()->service_ns);
     add_gradients(group_, std::move(outcome.gradients));
     assign_all(outcome.updates);
@@ -325,6 +332,9 @@ class FitRun : public FitControl {
     ++progress_.group_batches;
     progress_.group_examples += rows;
     progress_.training += outcome.metrics;
+    if (target_.hashes_rows) {
+      progress_.order_hash = with_word(progress_.order_hash, outcome.rows_hash);
+    }
     if (progress_.group_batches == options_.batches_per_update) update();
     place_ = feed_->place();
     feed_->record_step(wall_.add({.wait_ns = feed_->wait_ns(),
@@ -362,9 +372,7 @@ class FitRun : public FitControl {
 
   std::uint64_t order_hash() const {
     if (!place_ || !options_.iterate.order_hash) return progress_.order_hash;
-    OrderHash hash(progress_.order_hash);
-    hash.add(place_->order_hash);
-    return hash.value();
+    return with_word(progress_.order_hash, place_->order_hash);
   }
 
   const Training& training_;

@@ -17,6 +17,8 @@ struct FitTarget {
   ReplicaStepsOptions replicas;
   std::function<std::vector<ShareFeed>(const IterateOptions&, std::vector<Checkpoint>)> feeds;
   TrainingFeed::Options feed = {};
+  /// True: the order's hash is made of the replicas' rows. The iterations' own is not asked for.
+  bool hashes_rows = false;
 };
 
 /// `training` and `options` outlive the call.

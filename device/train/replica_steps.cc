@@ -11,6 +11,7 @@
 
 #include <infeed/device/all_reduce.h>
 #include <infeed/error.h>
+#include <infeed/pipeline/detail/order_hash.h>
 #include <infeed/pipeline/executor.h>
 
 #include "nn/variable_state.h"
@@ -129,6 +130,12 @@ Updates mean_of_updates(std::span<const ReplicaOutcome> replicas) {
     for (float& value : means[i].second.writable<float>()) value /= count;
   }
   return means;
+}
+
+std::uint64_t hash_of_rows(std::span<const ReplicaOutcome> replicas) {
+  OrderHash hash;
+  for (const ReplicaOutcome& replica : replicas) hash.add(replica.rows_hash);
+  return hash.value();
 }
 
 }  // namespace
@@ -262,8 +269,7 @@ ReplicaOutcome ReplicaSteps::run_replica(std::int32_t replica, const ReplicaFunc
                                   .correct = result.correct,
                                   .loss_sum = checked_sum(result.losses, share.rows(), first_row),
                                   .sums = checked_names(result.sums)},
-                      .gradients = {},
-                      .updates = {}};
+                      .rows_hash = step.hashes_rows ? share.hash() : 0};
   if (!trains) return mine;
   const TapeValue loss = nn::average_loss(tape, result.losses, step.divisor);
   mine.gradients = tape.gradients(loss, step.loss_scale ? step.loss_scale->scale() : 1);
@@ -329,6 +335,7 @@ ReplicaSteps::Outcome ReplicaSteps::train(const ReplicaFunction& forward,
       options_.ranks ? options_.ranks->share(replicas, step.number) : sum_of_gradients(replicas);
   for (const ReplicaOutcome& replica : replicas) outcome.metrics += replica.metrics;
   outcome.updates = mean_of_updates(replicas);
+  if (step.hashes_rows) outcome.rows_hash = hash_of_rows(replicas);
   outcome.reduce_ns = monotonic_ns() - computed_ns;
   return outcome;
 }

@@ -51,11 +51,13 @@ class ReplicaSteps {
     std::int64_t divisor = 1;  ///< divisor of the sum of all losses
     const nn::LossScale* loss_scale = nullptr;
     StepTrace* trace = nullptr;  ///< filled by the replica with the largest share, if it runs here
+    bool hashes_rows = false;
   };
   struct Outcome {
     Metrics metrics = {};
     Gradients gradients = {};     ///< summed over the replicas, without the loss scale
     Updates updates = {};         ///< means over the replicas
+    std::uint64_t rows_hash = 0;  ///< hash of all replicas' rows, if asked for
     std::int64_t compute_ns = 0;  ///< time of the replicas' arithmetic, by the wall's clock
     std::int64_t reduce_ns = 0;   ///< time of the sums over the replicas
   };

@@ -1,6 +1,7 @@
 #include "train/training_feed.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -33,6 +34,37 @@ void check_rows(std::int64_t rows, ShareFeed& feed) {
   }
 }
 
+/// Returns the batch's first rows, again from its begin if there are too few: they stand for rows
+/// that another rank makes, and nobody reads them.
+ColumnBatch stand_in(const ColumnBatch& batch, std::int64_t rows) {
+  if (rows <= batch.rows()) return batch.slice(0, rows);
+  const std::array<ColumnBatch, 2> parts = {batch, stand_in(batch, rows - batch.rows())};
+  return join_rows(parts);
+}
+
+/// Returns one share a replica, for a batch that has the rows of a rank's own replicas only.
+std::vector<ColumnBatch> split_own_rows(const ColumnBatch& batch, const ShareFeed& feed) {
+  const auto& [own, range] = *feed.own;
+  if (batch.rows() != own.rows) {
+    refuse(
+        "fit: the pipeline gives {} of the {} rows that this rank makes of each batch of {}; all "
+        "batches must be whole: put repeat() or whole_batches() before own_rows()",
+        batch.rows(), own.rows, own.batch);
+  }
+  std::vector<ColumnBatch> shares;
+  std::int64_t first = 0;
+  for (std::int32_t replica = 0; replica < feed.replicas; ++replica) {
+    const std::int64_t rows = examples_of_replica(own.batch, feed.replicas, replica);
+    if (range.contains(replica)) {
+      shares.push_back(batch.slice(first, rows));
+      first += rows;
+    } else {
+      shares.push_back(stand_in(batch, rows));
+    }
+  }
+  return shares;
+}
+
 /// Appends one share a replica, without rows if the data is over. Returns the pipeline's time.
 std::int64_t append_shares(ShareFeed& feed, std::vector<ColumnBatch>& shares) {
   std::optional<ColumnBatch> batch;
@@ -45,7 +77,9 @@ std::int64_t append_shares(ShareFeed& feed, std::vector<ColumnBatch>& shares) {
   }
   const std::int64_t service_ns = feed.service.service_ns(feed.iterator, monotonic_ns() - begin_ns);
   check_rows(batch->rows(), feed);
-  std::ranges::move(split_over_replicas(*batch, feed.replicas), std::back_inserter(shares));
+  std::ranges::move(
+      feed.own ? split_own_rows(*batch, feed) : split_over_replicas(*batch, feed.replicas),
+      std::back_inserter(shares));
   return service_ns;
 }
 
@@ -92,7 +126,7 @@ StepPlace TrainingFeed::reached(std::vector<std::int64_t> service_ns) const {
   StepPlace place{.service_ns = std::move(service_ns)};
   OrderHash all;
   for (const ShareFeed& feed : feeds_) {
-    place.checkpoints.push_back(feed.iterator.checkpoint());
+    place.checkpoints.push_back(with_all_rows(feed.iterator.checkpoint()));
     all.add(feed.iterator.order_hash());
   }
   place.order_hash = feeds_.size() == 1 ? feeds_.front().iterator.order_hash() : all.value();

@@ -8,11 +8,19 @@
 #include <infeed/device/infeed_queue.h>
 #include <infeed/pipeline/checkpoint.h>
 #include <infeed/pipeline/iterate_options.h>
+#include <infeed/share.h>
 
 #include "time/host_feeder.h"
 #include "train/pipeline_service.h"
+#include "train/ranks/replica_range.h"
 
 namespace infeed::detail {
+
+/// The part of each batch that a pipeline makes, and whose it is.
+struct PartOfBatch {
+  RowShare rows;
+  ReplicaRange replicas;
+};
 
 /// A pipeline, and the replicas that it feeds.
 struct ShareFeed {
@@ -20,13 +28,17 @@ struct ShareFeed {
   std::int32_t replicas = 1;
   /// Rows that each batch but the last one must have; 0: any number.
   std::int64_t batch = 0;
+  /// The pipeline makes the rows of these replicas of whole batches, and other ranks make those of
+  /// the others.
+  std::optional<PartOfBatch> own = std::nullopt;
   bool is_over = false;
   PipelineService service = {};
 };
 
 /// The place behind a step, and its service times.
 struct StepPlace {
-  std::vector<Checkpoint> checkpoints = {};   ///< places behind the step, one for each pipeline
+  /// Places behind the step, one for each pipeline, as if this process made all rows.
+  std::vector<Checkpoint> checkpoints = {};
   std::uint64_t order_hash = 0;               ///< hash of all batches up to it
   std::vector<std::int64_t> service_ns = {};  ///< time of each pipeline for the step
 };
@@ -41,7 +53,8 @@ struct FedShare {
 /// there aren't trained on yet. So each step brings the place behind it along, and a checkpoint
 /// never covers more than has been trained on.
 ///
-/// One step's rows come from one pipeline that all replicas share, or from one a host. The shares
+/// One step's rows come from one pipeline that all replicas share, or from one a host. Where other
+/// ranks make the rows of their replicas, the shares of these have as many rows, but not theirs. The shares
 /// are in replica order. A host whose data is over gives its replicas no rows while the others go
 /// on.
 ///

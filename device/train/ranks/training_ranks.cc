@@ -220,6 +220,7 @@ std::string TrainingRanks::outcomes_of_own(std::span<const ReplicaOutcome> repli
   for (std::int32_t replica = own_.first; replica < own_.end(); ++replica) {
     const ReplicaOutcome& outcome = replicas[static_cast<std::size_t>(replica)];
     write_metrics(writer, outcome.metrics);
+    writer.number(outcome.rows_hash);
     writer.number<std::uint64_t>(outcome.gradients.size());
     for (const auto& [variable, gradient] : outcome.gradients) {
       writer.number(static_cast<std::uint32_t>(number_of(variable)));
@@ -240,6 +241,7 @@ void TrainingRanks::read_outcomes(std::string_view bytes, const ReplicaRange& ra
   for (std::int32_t replica = range.first; replica < range.end(); ++replica) {
     const auto r = static_cast<std::size_t>(replica);
     replicas[r].metrics = read_metrics(reader);
+    replicas[r].rows_hash = reader.number<std::uint64_t>();
     for (auto left = reader.number<std::uint64_t>(); left > 0; --left) {
       has[r].at(reader.number<std::uint32_t>()) = true;
     }

@@ -30,19 +30,16 @@ inline ColumnBatch points(std::int64_t rows, std::uint64_t seed = 1) {
   return ColumnBatch({{"image", Column::dense(features)}, {"label", Column::dense(labels)}});
 }
 
-/// Points with a gain that is drawn for each, shuffled and in batches of 12: a source with randomness
-/// of its own. parallelism: as map takes it.
-inline Dataset<ColumnBatch> augmented_points(std::int64_t rows, std::uint64_t seed,
-                                             Count parallelism = 1) {
+/// Makes batches of the points of these numbers, with a gain that is drawn for each. parallelism: as
+/// map takes it.
+inline auto augmented_batches(const ColumnBatch& all, std::int64_t size, Count parallelism = 1) {
   struct Row {
     std::array<float, 8> image;
     std::int64_t label;
   };
-  const ColumnBatch all = points(rows);
   const auto features = all.column("image");
   const auto labels = all.column("label");
-  return range(rows) | shuffle({.buffer = 50, .seed = seed}) |
-         map(
+  return map(
              [features, labels](std::int64_t row, Rng& rng) {
                Row made{};
                const float gain = rng.chance(0.5F) ? 1.0F : 1.1F;
@@ -54,9 +51,16 @@ inline Dataset<ColumnBatch> augmented_points(std::int64_t rows, std::uint64_t se
                return made;
              },
              {.parallelism = parallelism, .seed = 5}) |
-         batch(12) | map([](const Batch<Row>& batch_rows) {
+         batch(size) | map([](const Batch<Row>& batch_rows) {
            return as_columns(batch_rows, {"image", "label"});
          });
+}
+
+/// Augmented points, shuffled and in batches of 12: a source with randomness of its own.
+inline Dataset<ColumnBatch> augmented_points(std::int64_t rows, std::uint64_t seed,
+                                             Count parallelism = 1) {
+  return range(rows) | shuffle({.buffer = 50, .seed = seed}) |
+         augmented_batches(points(rows), 12, parallelism);
 }
 
 inline std::vector<std::vector<float>> values_of(const std::vector<Variable>& variables) {

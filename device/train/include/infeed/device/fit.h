@@ -15,6 +15,7 @@
 #include <infeed/device/input_signature.h>
 #include <infeed/device/optimizers.h>
 #include <infeed/device/replica_function.h>
+#include <infeed/device/shared_batches.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
 #include <infeed/device/step_graph.h>
@@ -146,6 +147,10 @@ struct FitResult {
 };
 
 FitResult fit(const Training& training, const Slice& slice, const Dataset<ColumnBatch>& batches,
+              const FitOptions& options = {});
+
+/// fit() whose ranks each make their own rows of the batches.
+FitResult fit(const Training& training, const Slice& slice, const SharedBatches& batches,
               const FitOptions& options = {});
 
 /// fit() without a slice: on one device (Slice::single_device()); FitResult::message says so.
