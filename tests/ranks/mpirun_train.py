@@ -101,11 +101,17 @@ class MpirunTrain(unittest.TestCase):
             self.assertEqual(said.count("Test accuracy"), 1, said)
             self.expect_same(work)
 
-    def test_other_ranks_make_the_batches(self):
-        for ranks, feed in ((1, 2), (2, 1)):
-            work = self.work(f"fed-{ranks}-{feed}")
-            self.train(work, ranks, feed=feed)
-            self.expect_same(work)
+    def test_other_ranks_make_the_batches_from_any_stop_on(self):
+        work = self.work("fed")
+        for ranks, feed, first, last in ((2, 1, 20, 150), (2, 0, 200, 350)):
+            training = Training(self.data, work, ranks, "--checkpoint-steps", "10", "--resume", feed=feed)
+            training.signal_at(RANDOM.randrange(first, last), RANDOM.randrange(ranks), signal.SIGTERM)
+            status, said = training.end()
+            self.assertNotEqual(status, 0, said)
+            self.assertIn("stopped", said)
+        said = self.train(work, 1, "--resume", feed=2)
+        self.assertIn("it went on from step", said)
+        self.expect_same(work)
 
     def test_all_stop_when_one_is_told_to(self):
         work = self.work("told")

@@ -21,6 +21,8 @@ std::string text_of_training(const PipelineOptions& options, const Tricks& trick
   const Json training = {{"shards", options.shards},
                          {"seed", options.seed},
                          {"batch", options.batch},
+                         {"first", options.rows().first},
+                         {"rows", options.rows().rows},
                          {"parallel_interleave", tricks.parallel_interleave},
                          {"parallel_map", tricks.parallel_map},
                          {"cache", tricks.cache},
@@ -36,10 +38,14 @@ Dataset<ColumnBatch> open_fed(const World&, const std::string& pipeline) {
   }
   try {
     const Json& training = json.at(kTraining);
+    const auto batch = training.at("batch").get<std::int64_t>();
     return columns_of(
         training_pipeline({.shards = training.at("shards").get<std::vector<std::string>>(),
                            .seed = training.at("seed").get<std::uint64_t>(),
-                           .batch = training.at("batch").get<std::int64_t>()},
+                           .batch = batch,
+                           .own = RowShare{.batch = batch,
+                                           .first = training.at("first").get<std::int64_t>(),
+                                           .rows = training.at("rows").get<std::int64_t>()}},
                           {.parallel_interleave = training.at("parallel_interleave").get<bool>(),
                            .parallel_map = training.at("parallel_map").get<bool>(),
                            .cache = training.at("cache").get<bool>(),

@@ -14,7 +14,7 @@ namespace infeed::tools {
 std::string text_of_training(const PipelineOptions& options, const Tricks& tricks);
 
 /// Returns the pipeline of a trainer: that of text_of_training(), or stages in JSON
-/// (profile/described_pipeline.h). Each trainer gets all batches: a trainer takes its rows itself.
+/// (profile/described_pipeline.h). The text of a training holds the rows that its trainer asks for.
 Dataset<ColumnBatch> open_fed(const World& share, const std::string& pipeline);
 
 }  // namespace infeed::tools

@@ -78,13 +78,17 @@ void remove_earlier_checkpoints(const std::string& folder) {
 }
 
 /// Returns the batches to train on, made by this rank or by others.
-Dataset<ColumnBatch> training_batches(const LearnOptions& options) {
-  if (options.feed_workers.job == nullptr) {
-    return columns_of(training_pipeline(options.training, options.tricks));
-  }
-  return fed_batches(*options.feed_workers.job,
-                     {.workers = options.feed_workers.ranks,
-                      .pipeline = text_of_training(options.training, options.tricks)});
+SharedBatches training_batches(const LearnOptions& options) {
+  return {.rows = options.training.batch, .pipeline = [&options](const RowShare& own) {
+            PipelineOptions training = options.training;
+            training.own = own;
+            if (options.feed_workers.job == nullptr) {
+              return columns_of(training_pipeline(training, options.tricks));
+            }
+            return fed_batches(*options.feed_workers.job,
+                               {.workers = options.feed_workers.ranks,
+                                .pipeline = text_of_training(training, options.tricks)});
+          }};
 }
 
 }  // namespace

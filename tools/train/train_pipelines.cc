@@ -112,10 +112,12 @@ Batches training_pipeline(const PipelineOptions& options, const Tricks& tricks) 
                  {.cycle_length = 16, .parallelism = tricks.parallel_interleave ? autotune : 1}) |
       parse<Sample>(sample_schema());
   if (tricks.cache) images = images | cache();
-  const Batches batches = images | shuffle({.buffer = 60'000, .seed = options.seed}) | repeat() |
-                          map(augment_lightly, {.parallelism = tricks.parallel_map ? autotune : 1,
-                                                .seed = options.seed}) |
-                          batch(options.batch, {.drop_remainder = true});
+  const RowShare own = options.rows();
+  const Batches batches =
+      images | shuffle({.buffer = 60'000, .seed = options.seed}) | repeat() | own_rows(own) |
+      map(augment_lightly,
+          {.parallelism = tricks.parallel_map ? autotune : 1, .seed = options.seed}) |
+      batch(own.rows, {.drop_remainder = true});
   return tricks.prefetch ? batches | prefetch() : batches;
 }
 

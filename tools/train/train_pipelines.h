@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <infeed/device/device_batch.h>
 #include <infeed/infeed.h>
+#include <infeed/share.h>
 
 /// Why: these are the pipelines of `infeed train`, and an example of how pipelines are written:
 /// from record shards to batches for a TPU. Start reading at train_pipelines.cc.
@@ -48,6 +50,10 @@ struct PipelineOptions {
   std::vector<std::string> shards;
   std::uint64_t seed = 0;
   std::int64_t batch = 1024;
+  /// The rows of each batch that a training's pipeline makes; not given: all.
+  std::optional<RowShare> own = std::nullopt;
+
+  RowShare rows() const { return own.value_or(RowShare{.batch = batch, .rows = batch}); }
 };
 
 /// Shifts by up to 4 pixels in each direction, mirrors half of the images, and normalises.
@@ -59,7 +65,8 @@ Example normalise(const Sample& sample);
 /// is the same whatever the tricks.
 Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks);
 /// Returns endless batches to train on: another order each pass, mirrored images. The same whatever
-/// the tricks.
+/// the tricks. A rank that makes its own rows also reads, parses and shuffles the others' images:
+/// which of them are its own follows from the shuffle. What comes behind that is done for its own.
 Batches training_pipeline(const PipelineOptions& options, const Tricks& tricks = Tricks::all());
 /// Returns all images once, unchanged; the last batch is short.
 Batches test_pipeline(const PipelineOptions& options);
