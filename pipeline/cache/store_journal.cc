@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include <infeed/detail/parse_whole.h>
+#include <infeed/detail/format_version.h>
 #include <infeed/records/files.h>
 
 #include "cache/element_store.h"
@@ -15,6 +15,8 @@
 namespace infeed::detail {
 namespace {
 
+constexpr std::string_view kName = "infeed elements";
+constexpr std::uint32_t kVersion = 1;
 constexpr std::string_view kHeader = "infeed elements 1";
 constexpr std::string_view kOutermost = "outermost";
 constexpr auto kValuesMax = std::uint64_t{INT64_MAX};
@@ -229,6 +231,12 @@ std::optional<StoreContent> read_journal(const std::string& folder) {
   std::error_code failure;
   if (!std::filesystem::exists(file, failure)) return std::nullopt;
   const std::vector<std::string> lines = LineJournal::read(file, kJournalChecksum);
+  const std::uint32_t version = lines.empty() ? 0 : format_version(lines.front(), kName);
+  if (version > kVersion) {
+    throw later_format("the store of elements", version, kVersion,
+                       "remove its folder: the elements are made again")
+        .at_file(file);
+  }
   if (lines.empty() || lines.front() != kHeader) {
     throw Error(ErrorCode::failed_precondition,
                 fmt::format("found a file that does not begin with the line '{}' where a journal "

@@ -6,12 +6,15 @@
 
 #include "describe/json.h"
 #include "engine/seeds/signature.h"
+#include "infeed/detail/format_version.h"
 #include "infeed/error.h"
 #include "infeed/records/detail/json_depth.h"
 #include "infeed/records/detail/nearest_names.h"
 
 namespace infeed::describe {
 namespace {
+
+constexpr std::uint32_t kVersion = 1;
 
 [[noreturn]] void refuse(std::string message) {
   throw Error(ErrorCode::invalid_argument, std::move(message));
@@ -67,6 +70,18 @@ void check_place(const StageKind& kind, bool is_first, std::size_t inputs,
   }
   if (takes_inputs && inputs == 0) {
     refuse(fmt::format("{}: {} needs \"inputs\", a list of pipelines", place, kind.name));
+  }
+}
+
+/// Throws for a later version. JSON of version 1 need not say so.
+void check_version(const Json& pipeline) {
+  if (!pipeline.contains("version")) return;
+  const Json& version = pipeline["version"];
+  if (!version.is_number_unsigned() || version == 0) {
+    refuse_value("$.version", text_of(version), "a whole number from 1 on");
+  }
+  if (version > kVersion) {
+    throw infeed::detail::later_format("the pipeline", version.get<std::uint64_t>(), kVersion);
   }
 }
 
@@ -205,7 +220,8 @@ Description Description::from_json(std::string_view text, std::shared_ptr<const 
     refuse(fmt::format("the pipeline is no JSON: {}", error.what()));
   }
   if (!json.is_object()) refuse_value("$", text_of(json), "an object with \"stages\"");
-  check_keys(json, {"stages"}, "$", "the pipeline");
+  check_version(json);
+  check_keys(json, {"version", "stages"}, "$", "the pipeline");
   if (!json.contains("stages")) refuse("$ has no \"stages\"");
   return Reader(std::move(table), objects).read(json["stages"], "$.stages");
 }

@@ -6,12 +6,15 @@
 #include <sstream>
 #include <utility>
 
+#include <infeed/detail/format_version.h>
+
 #include "tune/tuning_text.h"
 
 namespace infeed::detail {
 namespace {
 
-constexpr std::string_view kFirstLine = "infeed tuning 1";
+constexpr std::string_view kName = "infeed tuning";
+constexpr std::uint32_t kVersion = 1;
 constexpr double kAnotherTime = 2;
 // Windows before the check: the first elements may take longer than later ones.
 constexpr int kProfileWindows = 3;
@@ -24,8 +27,11 @@ bool TuningProfile::begin(const TuningObservation& seen, TuningDecision& decisio
   std::istringstream lines(std::exchange(text_, {}));
   std::string line;
   std::getline(lines, line);
-  if (line != kFirstLine) {
-    decision.notes.push_back("the profile is none of this version's; it is left aside");
+  if (const std::uint32_t version = format_version(line, kName); version != kVersion) {
+    decision.notes.push_back(
+        (version > kVersion ? later_format_text("the profile", version, kVersion)
+                            : fmt::format("this is no profile: its first line is '{}'", line)) +
+        "; it is left aside");
     return false;
   }
   before_ = values_of(seen);
@@ -93,7 +99,7 @@ TuningProfile::Check TuningProfile::check(const PipelineModel& model, const Tuni
 }
 
 std::string profile_text(const PipelineModel& model, const TuningObservation& seen) {
-  std::string text = fmt::format("{}\ncores {:.3g}\n", kFirstLine, seen.cores);
+  std::string text = fmt::format("{} {}\ncores {:.3g}\n", kName, kVersion, seen.cores);
   for (std::size_t i = 0; i < seen.stages.size(); ++i) {
     const double ns = model.stage_calls_ns(static_cast<int>(i));
     if (ns >= 1) text += fmt::format("time {:.1f} {}\n", ns, seen.stages[i].label);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "infeed/detail/format_version.h"
 #include "infeed/records/crc32c.h"
 
 namespace infeed::detail {
@@ -142,10 +143,7 @@ CheckpointManifest CheckpointManifest::from_text(std::string_view text, const st
   int& version = manifest.version;
   if (!parse_whole(first.substr(kManifestMagic.size()), version)) version = 0;
   if (version > kVersion) {
-    throw Error(ErrorCode::failed_precondition,
-                fmt::format("training checkpoint of format version {}; this program reads "
-                            "versions up to {}, use the one that wrote it",
-                            version, kVersion))
+    throw later_format("the training checkpoint", static_cast<std::uint64_t>(version), kVersion)
         .at_file(file);
   }
   std::string_view lines = checked_lines(text, file);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "infeed/detail/format_version.h"
 #include "infeed/error.h"
 #include "infeed/records/output_file.h"
 #include "io/file_ends.h"
@@ -38,15 +39,14 @@ std::vector<SegmentPlace> parse(const std::string& bytes, const std::string& nam
     throw damaged(name, fmt::format("its {} bytes do not begin as one", bytes.size()));
   }
   const std::string_view body(bytes.data(), bytes.size() - kCrcBytes);
-  if (load_little<std::uint32_t>(body.data() + body.size()) != crc32c(body)) {
-    throw damaged(name, "its checksum does not match");
-  }
   const auto version = load_little<std::uint32_t>(bytes.data() + 8);
-  if (version != kVersion) {
-    throw Error(ErrorCode::failed_precondition,
-                fmt::format("the file of flush points has version {}, but only {} is known",
-                            version, kVersion))
+  if (version > kVersion) {
+    throw later_format("the file of flush points", version, kVersion,
+                       "remove this file: the data file is whole without it")
         .at_file(name);
+  }
+  if (version == 0 || load_little<std::uint32_t>(body.data() + body.size()) != crc32c(body)) {
+    throw damaged(name, "its checksum does not match");
   }
   const auto count = load_little<std::uint64_t>(bytes.data() + 24);
   const std::size_t places_bytes = body.size() - kHeaderBytesHere;

@@ -17,7 +17,7 @@ inline constexpr std::size_t kLz4BlockHeaderBytes = 4;
 inline constexpr std::uint32_t kLz4IsStored = std::uint32_t{1} << 31;  ///< in a block's header
 /// The skippable frame with the index.
 inline constexpr std::uint32_t kLz4IndexMagic = kSkippableMagic + 0xd;
-inline constexpr std::string_view kLz4TrailerMagic = "INFEEDL2";
+inline constexpr std::string_view kLz4TrailerMagic = "INFEEDL2";  ///< the digit is its version
 inline constexpr std::size_t kLz4TrailerBytes = 20;
 /// Bytes of an index's content without the places of blocks.
 inline constexpr std::size_t kLz4IndexBytesMin = SegmentPlace::kBytes + kLz4TrailerBytes;

@@ -9,6 +9,7 @@
 
 #include "codec/lz4_file.h"
 #include "codec/lz4_layout.h"
+#include "infeed/detail/format_version.h"
 #include "infeed/error.h"
 #include "infeed/records/files.h"
 #include "io/little_endian.h"
@@ -256,7 +257,10 @@ class Lz4FileSource final : public Lz4Source {
       left -= bytes.size();
       input_.consume(bytes.size());
     }
-    if (!tail.ends_with(kLz4TrailerMagic)) return true;  // another program's
+    if (!tail.ends_with(kLz4TrailerMagic)) {
+      refuse_later_index(tail.substr(tail.size() - kLz4TrailerMagic.size()));
+      return true;  // another program's
+    }
     const char* const trailer = tail.data() + SegmentPlace::kBytes;
     const SegmentPlace end = SegmentPlace::load(tail.data());
     const bool is_right =
@@ -269,6 +273,15 @@ class Lz4FileSource final : public Lz4Source {
     }
     owes_index_ = false;
     return true;
+  }
+
+  void refuse_later_index(std::string_view magic) {
+    const char known = kLz4TrailerMagic.back();
+    const char found = magic.back();
+    magic.remove_suffix(1);
+    if (!kLz4TrailerMagic.starts_with(magic) || found <= known || found > '9') return;
+    give_up(later_format_text("the index at its end", static_cast<std::uint64_t>(found - '0'),
+                              static_cast<std::uint64_t>(known - '0')));
   }
 
   /// Throws the damage that is at the front of the input, after going to the next block whose place

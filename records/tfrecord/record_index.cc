@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "infeed/detail/parse_whole.h"
+#include "infeed/detail/format_version.h"
 #include "infeed/error.h"
 #include "infeed/records/file.h"
 #include "infeed/records/output_file.h"
@@ -45,13 +45,12 @@ RecordIndex parse_binary(const std::string& bytes, const std::string& index_file
   }
   const std::string_view body(bytes.data(), bytes.size() - 4);
   const auto version = detail::load_little<std::uint32_t>(bytes.data() + 8);
-  if (version != kIndexVersion) {
-    throw Error(ErrorCode::failed_precondition,
-                fmt::format("the index has version {}, but only {} is known; make it anew", version,
-                            kIndexVersion))
+  if (version > kIndexVersion) {
+    throw detail::later_format("the index", version, kIndexVersion, "make it anew (infeed index)")
         .at_file(index_file);
   }
-  if (detail::load_little<std::uint32_t>(body.data() + body.size()) != crc32c(body)) {
+  if (version == 0 ||
+      detail::load_little<std::uint32_t>(body.data() + body.size()) != crc32c(body)) {
     throw damaged_index(index_file, "its checksum does not match");
   }
   const auto count = detail::load_little<std::uint64_t>(bytes.data() + 24);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "infeed/detail/format_version.h"
 #include "infeed/detail/printable_text.h"
 #include "infeed/error.h"
 #include "infeed/records/crc32c.h"
@@ -21,7 +22,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kManifestFormat = "infeed-manifest 1";
+constexpr std::string_view kManifestName = "infeed-manifest";
+constexpr std::uint32_t kManifestVersion = 1;
 constexpr std::string_view kManifestEnding = ".manifest.json";
 
 std::string hexadecimal(std::uint32_t value) { return fmt::format("{:08x}", value); }
@@ -64,6 +66,23 @@ Json parse_manifest(const std::string& text, const std::string& file) {
   if (!detail::exceeds_json_limits(text)) return Json::parse(text, nullptr, false);
   throw Error(ErrorCode::data_loss,
               fmt::format("the manifest is damaged: {}", detail::json_limits_text()))
+      .at_file(file);
+}
+
+std::string format_text() { return fmt::format("{} {}", kManifestName, kManifestVersion); }
+
+void check_format(const Json& format, const std::string& file) {
+  const std::string text = format.is_string() ? format.get<std::string>() : "";
+  const std::uint32_t version = detail::format_version(text, kManifestName);
+  if (version == kManifestVersion) return;
+  if (version > kManifestVersion) {
+    throw detail::later_format("the manifest", version, kManifestVersion, "make the dataset anew")
+        .at_file(file);
+  }
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("this is no manifest of infeed: its \"format\" is {}, and '{}' was "
+                          "expected; give the manifest that infeed convert wrote",
+                          dump_json(format, -1), format_text()))
       .at_file(file);
 }
 
@@ -116,11 +135,7 @@ std::optional<std::string> manifest_of(const std::string& shard) {
 
 ShardManifest read_shard_manifest(const std::string& file) {
   Json json = parse_manifest(read_file(file), file);
-  if (json.is_object() && json.value("format", Json()) != kManifestFormat) {
-    throw Error(ErrorCode::failed_precondition,
-                fmt::format("this is no manifest of this version ('{}')", kManifestFormat))
-        .at_file(file);
-  }
+  if (json.is_object()) check_format(json.value("format", Json()), file);
   try {
     const std::string checksum = json.at("checksum").get<std::string>();
     json.erase("checksum");
@@ -156,7 +171,7 @@ std::optional<ManifestShard> ShardManifests::find(const std::string& file) {
 
 std::string seal_manifest(const std::string& json) {
   Json sealed = Json::parse(json);
-  sealed["format"] = kManifestFormat;
+  sealed["format"] = format_text();
   sealed["checksum"] = hexadecimal(crc32c(dump_json(sealed, -1)));
   return dump_json(sealed, 1) + "\n";
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <infeed/detail/format_version.h>
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
@@ -22,6 +23,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::string_view kPlanName = "infeed-plan";
+constexpr std::uint32_t kPlanVersion = 1;
 constexpr std::uint32_t kShardsMax = 99'999;  // more don't fit the names' five digits
 // Large enough that opening a file costs nothing, small enough that hosts can share them.
 constexpr double kShardBytesWanted = 128.0 * 1024 * 1024;
@@ -122,7 +125,7 @@ ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& option
                                      shard_extension(options.compression)));
   }
   Json json{
-      {"format", "infeed-plan 1"},
+      {"format", fmt::format("{} {}", kPlanName, kPlanVersion)},
       {"infeed", INFEED_VERSION},
       {"name", detail::utf8_name(DatasetNames(options.prefix).name)},
       {"input", detail::utf8_name(input.describe())},
@@ -156,6 +159,10 @@ std::string describe_difference(const std::string& there, const std::string& now
   if (detail::exceeds_json_limits(there)) return "its plan can't be read";
   const Json found = Json::parse(there, nullptr, false);
   if (!found.is_object()) return "its plan can't be read";
+  const Json format = found.value("format", Json());
+  const std::uint32_t version =
+      format.is_string() ? detail::format_version(format.get<std::string>(), kPlanName) : 0;
+  if (version > kPlanVersion) return detail::later_format_text("its plan", version, kPlanVersion);
   std::vector<std::string> differences;
   add_differences(found, Json::parse(now), "", differences);
   if (differences.empty()) return "its plan is written differently";

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include <infeed/detail/format_version.h>
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 #include <infeed/records/detail/json_depth.h>
@@ -22,7 +23,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr std::uint32_t kVersion = 1;
 constexpr std::string_view kBegin = "{\"infeed_recording\": ";
 
 std::uint64_t number(const Json& object, const char* key) {
@@ -218,13 +219,9 @@ void check_begin(const std::string& path, const std::string& first_line) {
 }
 
 void check_version(const Json& header, const std::string& path) {
-  const int version = detail::json_integer<int>(header, "infeed_recording");
-  if (version <= kVersion) return;
-  throw Error(ErrorCode::failed_precondition,
-              fmt::format("it was recorded by a later version of infeed (format {}; this one reads "
-                          "{}); use that version's infeed profile",
-                          version, kVersion))
-      .at_file(path);
+  const auto version = detail::json_integer<std::uint32_t>(header, "infeed_recording");
+  if (version > kVersion)
+    throw detail::later_format("the recording", version, kVersion).at_file(path);
 }
 
 /// Checks that the consumer of each stage exists, and so on until the training step.

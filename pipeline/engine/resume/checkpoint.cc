@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <infeed/detail/format_version.h>
 #include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
@@ -11,6 +12,8 @@
 namespace infeed {
 namespace {
 
+constexpr std::string_view kName = "infeed-checkpoint";
+constexpr std::uint32_t kVersion = 1;
 constexpr std::string_view kHeader = "infeed-checkpoint 1";
 
 [[noreturn]] void refuse(std::size_t line_number, std::string_view line,
@@ -119,6 +122,9 @@ Checkpoint Checkpoint::from_text(std::string_view text) {
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
     ++line_number;
     if (line_number == 1) {
+      if (const std::uint32_t version = detail::format_version(line, kName); version > kVersion) {
+        throw detail::later_format("the checkpoint", version, kVersion);
+      }
       if (line != kHeader) refuse(line_number, line, fmt::format("'{}'", kHeader));
       continue;
     }

@@ -76,8 +76,8 @@ TEST(Checkpoint, BadTextIsRefusedWithTheLine) {
     return error.message();
   };
   EXPECT_EQ(message(""), "checkpoint, line 1: found '', expected 'infeed-checkpoint 1'");
-  EXPECT_EQ(message("infeed-checkpoint 2\n"),
-            "checkpoint, line 1: found 'infeed-checkpoint 2', expected 'infeed-checkpoint 1'");
+  EXPECT_EQ(message("infeed-checkpoint two\n"),
+            "checkpoint, line 1: found 'infeed-checkpoint two', expected 'infeed-checkpoint 1'");
   EXPECT_EQ(message("infeed-checkpoint 1\nposition seven\n"),
             "checkpoint, line 2: found 'position seven', expected a whole number after the name");
   EXPECT_EQ(message("infeed-checkpoint 1\nposition\n"),

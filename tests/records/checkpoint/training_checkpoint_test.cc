@@ -262,8 +262,8 @@ TEST(TrainingCheckpoint, ErrorsSayWhatWasFound) {
             "not a whole training checkpoint: the manifest doesn't begin with "
             "'infeed-training-checkpoint '; take an older one");
   EXPECT_EQ(opening("infeed-training-checkpoint 3\n"),
-            "training checkpoint of format version 3; this program reads versions up to 2, use the "
-            "one that wrote it");
+            "the training checkpoint has format version 3, and this infeed knows versions up to 2; "
+            "use the infeed that wrote it, or a newer one");
   EXPECT_EQ(opening(begin + "step 5\n"),
             "not a whole training checkpoint: the manifest doesn't end with its checksum; take an "
             "older one");

@@ -85,7 +85,8 @@ TEST(ShardManifest, every_change_is_noticed) {
   EXPECT_THAT(error_of([&] { read_shard_manifest(folder.write("x", good.substr(0, 99))); }).what(),
               HasSubstr("the manifest is damaged"));
   EXPECT_EQ(error_of([&] { read_shard_manifest(folder.write("x", "{\"format\": 3}")); }).message(),
-            "this is no manifest of this version ('infeed-manifest 1')");
+            "this is no manifest of infeed: its \"format\" is 3, and 'infeed-manifest 1' was "
+            "expected; give the manifest that infeed convert wrote");
   EXPECT_EQ(error_of([&] { read_shard_manifest(folder.file("none")); }).code(),
             ErrorCode::not_found);
 }

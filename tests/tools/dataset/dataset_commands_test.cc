@@ -113,7 +113,7 @@ TEST_F(DatasetCommands, VerifyOfWhatIsNoDataset) {
                  {"the conversion of 'train' isn't finished: run the same infeed convert again"});
   std::ofstream(folder_.file("x.manifest.json")) << "{\"format\": \"other\"}";
   result = verify(folder_.file("x.manifest.json"));
-  EXPECT_THAT(result.err, HasSubstr("no manifest of this version"));
+  EXPECT_THAT(result.err, HasSubstr("no manifest of infeed: its \"format\" is \"other\""));
   EXPECT_EQ(run_infeed({"verify"}).status, 2);
 }
 

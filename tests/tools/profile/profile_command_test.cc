@@ -89,7 +89,7 @@ TEST_F(ProfileCommand, SaysWhatAFileIsThatIsNoRecording) {
       [&] {
         (void)(read_recorded_run(written("d", "{\"infeed_recording\": 99, \"process\": 1}\n")));
       },
-      "recorded by a later version of infeed (format 99");
+      "the recording has format version 99, and this infeed knows versions up to 1");
   std::string damaged = text_of(recording());
   damaged.insert(damaged.find('\n') + 1, "{\"stages\": 7}\n");
   expect_refused([&] { (void)(read_recorded_run(written("e", damaged))); },

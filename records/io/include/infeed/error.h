@@ -98,7 +98,7 @@ class Error : public std::exception {
   const std::optional<Lost>& lost() const { return lost_; }
 
   /// "data_loss: record is cut: ... [file x.tfrecord, offset 48210, record 61, lost with it 249
-  /// records, stage map]". Control characters and bytes that aren't UTF-8 appear as \xNN, since the
+  /// records, stage map]". Control characters and bytes that aren't UTF-8 appear as `\xNN`: the
   /// text is printed; message() and the places have them as they are.
   const char* what() const noexcept override;
 

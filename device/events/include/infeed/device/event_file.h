@@ -25,7 +25,7 @@
 ///
 /// TensorBoard shows all files of a folder as one run, in the order of their names. A new file's
 /// name sorts behind the existing ones. In tags, names and texts, bytes that are no UTF-8 become
-/// \xNN.
+/// `\xNN`.
 ///
 /// Errors: those of file.h, with the file's name; invalid_argument for input that no reader could
 /// show.

@@ -64,7 +64,7 @@ struct Checkpoint {
   std::vector<Bookmark> bookmarks = {};  ///< those of stages that can't seek, by their lines
 
   std::string to_text() const;
-  /// Throws Error(invalid_argument) that names the bad line.
+  /// Throws Error: invalid_argument with the bad line, failed_precondition for a later version.
   static Checkpoint from_text(std::string_view text);
 
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;

@@ -83,7 +83,7 @@ class Philox {
 
 /// The random numbers of a user's function. They are keyed by the stage's seed, the pass and the
 /// element's position, so an element gets the same numbers at any thread count and after any
-/// resume. It works with the distributions of <random>; its own helpers give the same values on
+/// resume. It works with the distributions of `<random>`; its own helpers give the same values on
 /// every platform.
 ///
 ///     infeed::map([](const Image& image, infeed::Rng& rng) { return crop(image, rng.below(5)); },

@@ -21,11 +21,11 @@ bool acts_on_terminal(std::string_view character);
 
 enum class LineBreaks { escape, keep };
 
-/// Returns `text` with characters that act on terminals as \n, \t, \xNN or \uNNNN, and with bytes
-/// that aren't UTF-8 as \xNN. LineBreaks::keep keeps line breaks and tabs.
+/// Returns `text` with characters that act on terminals as `\n`, `\t`, `\xNN` or `\uNNNN`, and with
+/// bytes that aren't UTF-8 as `\xNN`. LineBreaks::keep keeps line breaks and tabs.
 std::string printable_text(std::string_view text, LineBreaks line_breaks = LineBreaks::escape);
 
-/// Converts any bytes to UTF-8 and back: bytes that aren't UTF-8 become \xNN. Text that holds such
+/// Converts any bytes to UTF-8 and back: bytes that aren't UTF-8 become `\xNN`. Text that has such
 /// a code itself gets its backslashes doubled; all other text stays as it is.
 std::string utf8_name(std::string_view bytes);
 std::string bytes_of_utf8_name(std::string_view name);

@@ -19,7 +19,7 @@
 /// This is the part of it that readers need; what else stands there (plan, columns, classes) is in
 /// the JSON and belongs to those who write it (tools/convert/manifest.h). The JSON as a whole is an
 /// object with "format": "infeed-manifest 1", "shards", and "checksum": CRC-32C of the compact JSON
-/// of the rest. JSON is UTF-8: bytes of names that aren't stand there as \xNN.
+/// of the rest. JSON is UTF-8: bytes of names that aren't stand there as `\xNN`.
 ///
 /// Errors: data_loss when it is damaged, failed_precondition when it is no manifest or one of
 /// another version, and what read_file() throws.
