@@ -19,6 +19,7 @@
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 
+#include "cli/completion.h"
 #include "cli/exit_status.h"
 #include "cli/help.h"
 #include "cli/option_checks.h"
@@ -155,6 +156,7 @@ int run_command_line(int argc, const char* const* argv, const std::vector<InputK
                                       add_top_command(app),
                                       add_compare_command(app),
                                       add_plan_command(app),
+                                      add_completion_command(app),
                                       add_help_command(app, INFEED_VERSION)};
   for (const Command& command : commands) refuse_senseless_values(*command.options);
   if (argc < 2) return complain_about_command(commands, "which command?", "");

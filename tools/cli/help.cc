@@ -121,6 +121,12 @@ std::vector<std::string> names_of(const std::vector<const CLI::App*>& commands) 
   return names;
 }
 
+/// Returns "infeed" for the program, "infeed-convert" for a command.
+std::string page_name(const CLI::App& app) {
+  const CLI::App* const parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : parent->get_name() + "-" + app.get_name();
+}
+
 struct HelpCommandOptions {
   const CLI::App* explained = nullptr;
   bool is_manual_page = false;
@@ -152,20 +158,22 @@ std::string help_text(const CLI::App& app, std::size_t columns) {
 }
 
 std::string manual_page(const CLI::App& app, std::string_view version) {
-  const std::string name = app.get_name();
+  const std::string name = page_name(app);
+  const CLI::App& program = app.get_parent() == nullptr ? app : *app.get_parent();
   std::string out = fmt::format(
       ".TH {} 1 \"\" \"{} {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}\n",
-      roff(name), roff(name), roff(version), roff(name), roff(app.get_description()),
+      roff(name), roff(program.get_name()), roff(version), roff(name), roff(app.get_description()),
       roff(usage_of(app)));
   out += ".SH OPTIONS\n";
+  append_roff_options(out, positionals_of(app));
   append_roff_options(out, options_of(app));
   append_roff_footer(out, app);
+  if (&app != &program)
+    return out + fmt::format(".SH SEE ALSO\n.BR {} (1)\n", roff(program.get_name()));
   out += ".SH COMMANDS\n";
   for (const CLI::App* const command : commands_of(app)) {
-    out += fmt::format(".SS {}\n{}\n", roff(usage_of(*command)), roff(command->get_description()));
-    append_roff_options(out, positionals_of(*command));
-    append_roff_options(out, options_of(*command));
-    append_roff_footer(out, *command);
+    out += fmt::format(".TP\n.BR {} (1)\n{}\n", roff(page_name(*command)),
+                       roff(command->get_description()));
   }
   return out;
 }
@@ -198,12 +206,11 @@ Command add_help_command(CLI::App& app, std::string_view version) {
           },
           "Which one; without it, the program as a whole")
       ->type_name("COMMAND");
-  command->add_flag("--man", options->is_manual_page,
-                    "Print the manual page with all commands instead, for man(1)");
+  command->add_flag("--man", options->is_manual_page, "Print its manual page instead, for man(1)");
   command->footer("Example: infeed help convert\n");
   return {.options = command, .run = [&app, options, version](const std::stop_token&) {
             const std::string text = options->is_manual_page
-                                         ? manual_page(app, version)
+                                         ? manual_page(*options->explained, version)
                                          : help_text(*options->explained, columns_of_output());
             std::fputs(text.c_str(), stdout);
           }};

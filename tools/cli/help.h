@@ -14,7 +14,8 @@ namespace infeed::tools {
 /// lines of at most `columns` columns. Examples aren't broken: they are there to be copied.
 std::string help_text(const CLI::App& app, std::size_t columns);
 
-/// Returns the manual page of the program with all its commands, for man(1).
+/// Returns the manual page of the program, or of one of its commands, for man(1). That of the
+/// program names those of the commands.
 std::string manual_page(const CLI::App& app, std::string_view version);
 
 /// Prints help in this form for the program and for every command that is added later.

@@ -24,13 +24,22 @@ TypeName type_name_of(const CLI::Option& option) {
   return type;
 }
 
-/// Returns {"a", "b"} for "{b,a}", or "1 to 9" for "INT in [1 - 9]".
-std::string limits_of(const TypeName& type) {
+/// Returns {"b", "a"} for "{b,a}".
+std::vector<std::string> choices_of(const TypeName& type) {
   static const std::regex choices(R"(\{([^}]*)\}.*)");
+  static const std::regex comma(",");
+  std::smatch found;
+  if (!std::regex_match(type.rule, found, choices)) return {};
+  const std::string list = found.str(1);
+  return {std::sregex_token_iterator(list.begin(), list.end(), comma, -1), {}};
+}
+
+/// Returns "b, a" for "{b,a}", or "1 to 9" for "INT in [1 - 9]".
+std::string limits_of(const TypeName& type) {
   static const std::regex range(R"(.*(?:INT|FLOAT) in \[(\S+) - (\S+)\].*)");
   std::smatch found;
-  if (std::regex_match(type.rule, found, choices)) {
-    return std::regex_replace(found.str(1), std::regex(","), ", ");
+  if (const auto choices = choices_of(type); !choices.empty()) {
+    return fmt::format("{}", fmt::join(choices, ", "));
   }
   if (std::regex_match(type.rule, found, range)) return found.str(1) + " to " + found.str(2);
   return type.rule.ends_with("POSITIVE") ? "above 0" : "";
@@ -45,6 +54,10 @@ std::string joined_names(const std::set<CLI::Option*>& options) {
 bool is_flag(const CLI::Option& option) { return option.get_type_size_max() == 0; }
 
 }  // namespace
+
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  return choices_of(type_name_of(option));
+}
 
 OptionName name_of(const CLI::Option& option) {
   OptionName result;

@@ -23,6 +23,9 @@ OptionName name_of(const CLI::Option& option);
 /// "Shards of each set (1 to 99999; default 16; not with --shard-size)"
 std::string description_of(const CLI::Option& option);
 
+/// Returns the values that the option takes, if it has a list of them: {"none", "gzip"}.
+std::vector<std::string> choices_of(const CLI::Option& option);
+
 std::vector<const CLI::Option*> positionals_of(const CLI::App& app);
 std::vector<const CLI::Option*> options_of(const CLI::App& app);
 std::vector<const CLI::App*> commands_of(const CLI::App& app);

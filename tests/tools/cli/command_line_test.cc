@@ -39,7 +39,7 @@ TEST(CommandLine, HelpIsAskedForInEveryUsualWay) {
   EXPECT_EQ(run_infeed({"-h"}).out, whole);
   EXPECT_EQ(run_infeed({"help"}).out, whole);
   for (const char* const name : {"convert", "reshard", "inspect", "batch", "verify", "repair",
-                                 "index", "pace", "plan", "step", "train", "help"}) {
+                                 "index", "pace", "plan", "step", "train", "completion", "help"}) {
     SCOPED_TRACE(name);
     EXPECT_THAT(whole, HasSubstr(std::string("\n  ") + name + " "));
     const ProgramResult own = run_infeed({name, "--help"});
@@ -76,15 +76,52 @@ TEST(CommandLine, HelpSaysWhatAnOptionTakes) {
                         "default 0)\n"));
 }
 
-TEST(CommandLine, ManualPageHasEveryCommandAndNothingOfThisMachine) {
-  const ProgramResult page = run_infeed({"help", "--man"}, {.environment = {{"HOME", "/tmp"}}});
+TEST(CommandLine, ManualPagesHaveEveryCommandAndNothingOfThisMachine) {
+  const ProgramOptions home{.environment = {{"HOME", "/tmp"}}};
+  const ProgramResult page = run_infeed({"help", "--man"}, home);
   EXPECT_EQ(page.status, 0);
   EXPECT_THAT(page.out, StartsWith(".TH infeed 1 "));
   EXPECT_THAT(page.out, HasSubstr("\n.SH NAME\ninfeed \\- "));
-  EXPECT_THAT(page.out, HasSubstr("\n.SS infeed convert [OPTION]... [INPUT...]\n"));
-  EXPECT_THAT(page.out, HasSubstr("\n.TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIDIR\\fR\n"));
-  EXPECT_THAT(page.out, HasSubstr("\n.SS infeed train "));
-  EXPECT_THAT(page.out, Not(HasSubstr("/tmp")));
+  EXPECT_THAT(page.out, HasSubstr("\n.BR infeed\\-convert (1)\nWrite "));
+  EXPECT_THAT(page.out, HasSubstr("\n.BR infeed\\-help (1)\n"));
+  const ProgramResult convert = run_infeed({"help", "convert", "--man"}, home);
+  EXPECT_EQ(convert.status, 0);
+  EXPECT_THAT(convert.out, StartsWith(".TH infeed\\-convert 1 "));
+  EXPECT_THAT(convert.out, HasSubstr("\n.SH SYNOPSIS\ninfeed convert [OPTION]... [INPUT...]\n"));
+  EXPECT_THAT(convert.out, HasSubstr("\n.TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIDIR\\fR\n"));
+  EXPECT_THAT(run_infeed({"help", "train", "--man"}, home).out, Not(HasSubstr("/tmp")));
+}
+
+/// Returns what bash offers behind these words, the last of which is being typed.
+std::string completed(const std::string& words) {
+  const std::string script = R"(source <("$0" completion bash); COMP_WORDS=($1)
+    ((COMP_CWORD = ${#COMP_WORDS[@]} - 1)); [[ ${COMP_WORDS[-1]} != _ ]] || COMP_WORDS[-1]=
+    _infeed; echo "${COMPREPLY[*]}")";
+  const ProgramResult result =
+      run_infeed({"-c", script, INFEED_COMMAND, words}, {.program = "/bin/bash"});
+  EXPECT_EQ(result.err, "");
+  return result.out;
+}
+
+TEST(CommandLine, BashCompletesCommandsOptionsAndValues) {
+  EXPECT_EQ(completed("infeed con"), "convert\n");
+  EXPECT_EQ(completed("infeed --ver"), "--version\n");
+  EXPECT_EQ(completed("infeed help tra"), "train\n");
+  EXPECT_EQ(completed("infeed completion _"), "bash zsh\n");
+  EXPECT_EQ(completed("infeed convert --outp"), "--output\n");
+  EXPECT_THAT(completed("infeed convert --compression _"), HasSubstr("gzip"));
+  EXPECT_EQ(completed("infeed convert --compression = gz"), "gzip\n");
+  EXPECT_EQ(completed("infeed convert -o _"), "\n") << "bash takes names of files";
+  EXPECT_EQ(completed("infeed convert peo"), "\n");
+}
+
+TEST(CommandLine, ZshCompletionHasEveryOptionWithItsDescription) {
+  const std::string script = run_infeed({"completion", "zsh"}).out;
+  EXPECT_THAT(script, StartsWith("#compdef infeed\n"));
+  EXPECT_THAT(script, HasSubstr("\n      'convert:Write "));
+  EXPECT_THAT(script, HasSubstr("'(-o --output)--output=[Folder"));
+  EXPECT_THAT(script, HasSubstr("\n    help)\n"));
+  EXPECT_EQ(run_infeed({"completion", "fish"}).status, 2);
 }
 
 struct WrongUsage {
