@@ -42,6 +42,9 @@ other_packages=(
   clang libclang-rt-14-dev llvm  # the second compiler, its sanitizers, and names in their reports
   clang-tidy
   libtorch-dev           # the README's training with libtorch, tests/consumers/trainers
+  doxygen                # tools/reference.sh, and the test that it has nothing to say of a comment
+  abigail-tools          # tools/compare_abi.sh
+  zsh                    # reads its completion in tests/consumers
   chromium fonts-dejavu-core  # opens the HTML report and Perfetto in tests/interop
 )
 peer_packages=(
