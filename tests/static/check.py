@@ -33,6 +33,8 @@ PLUMBING = re.compile(r"namespace (\w+::)*detail \{")
 ERROR = re.compile(r"\bError\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
+BLOCK_MARKERS = [f"<!-- {kind}: " for kind in ("code", "program", "project", "json")]
+
 # Written with brackets so that this file doesn't find itself.
 MARKS = re.compile(
     r"\b([T]ODO|[F]IXME|[X]XX|[H]ACK)\b|\b[n]ot (yet )?implemented\b|\b[G]TEST_SKIP\b"
@@ -258,6 +260,19 @@ def check_links(tree):
                     there = anchor in anchors_of(tree, path)
                 if not there:
                     yield f"{name}:{number}: points at {target}, which is not there"
+
+
+def check_blocks(tree):
+    """A test compiles, runs or reads each block of code that a page shows: it is found by its marker."""
+    for name in tree.files:
+        if not name.endswith(".md"):
+            continue
+        before = ""
+        for number, line in tree.lines(name):
+            if re.match(r"```(cpp|json|cmake)\b", line) and not before.startswith(tuple(BLOCK_MARKERS)):
+                yield (f"{name}:{number}: no test knows this block: put <!-- code: NAME --> before it, and run it as "
+                       "infeed_shown_code() in tests/CMakeLists.txt does")
+            before = line
 
 
 def check_length(tree):

@@ -74,6 +74,10 @@ class CheckTest(unittest.TestCase):
                    "#pragma once\n\n#include <infeed/records/record.h>\n/// Throws Error.\n")
         self.assertEqual(self.run_check()[0], 0)
 
+    def test_block_that_no_test_runs(self):
+        self.write("pipeline/README.md", "<!-- code: one -->\n```cpp\nf();\n```\n\n```cpp\ng();\n```\n")
+        self.expect_finding("blocks", "pipeline/README.md:6: no test knows this block: put <!-- code: NAME -->")
+
     def test_format(self):
         self.write("records/ugly.cc", "int  main( ){ }\n")
         self.expect_finding("format", r"records/ugly.cc: is not formatted; run clang-format -i")

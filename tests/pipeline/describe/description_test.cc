@@ -202,6 +202,18 @@ TEST_F(Descriptions, AreListedInTheReadme) {
   }
 }
 
+TEST_F(Descriptions, OfTheReadmeAreRead) {
+  std::ifstream file(INFEED_DESCRIBE_README);
+  const std::string readme((std::istreambuf_iterator<char>(file)), {});
+  const std::string marker = "<!-- json: pipeline -->\n```json\n";
+  const std::size_t begin = readme.find(marker) + marker.size();
+  std::string json = readme.substr(begin, readme.find("```", begin) - begin);
+  json.replace(json.find("train-*"), 7, files_.file("*"));
+  const Description shown = Description::from_json(json, native_table());
+  EXPECT_EQ(Description::from_json(shown.to_json(), native_table()), shown);
+  (void)shown.elements().batches("the README");
+}
+
 TEST_F(Descriptions, EqualTheSamePipelineInCpp) {
   const Description description =
       of(R"({"stage": "records", "files": "@/*.tfrecord"},

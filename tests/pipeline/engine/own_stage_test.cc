@@ -1,4 +1,4 @@
-// Stages written by users, as in pipeline/own_stage.md: only public headers.
+// Stages written by users: that of pipeline/own_stage.md, and one that works ahead. Only public headers.
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -19,53 +19,8 @@
 namespace infeed::test {
 namespace {
 
-/// Hands on the elements 0, n, 2n, ...
-class EveryNthStage final : public PassThroughStage {
- public:
-  EveryNthStage(const StageContext& context, std::uint64_t n, std::unique_ptr<Stage> input)
-      : PassThroughStage(context, std::move(input)), n_(n) {}
-
-  Pull do_pull(Chunk& out, std::size_t) override {
-    input().skip(owed_);
-    const Pull pulled = input().pull(out, 1);
-    // Passed over before the next one, not now: they may take long to come.
-    owed_ = pulled == Pull::values ? n_ - 1 : 0;
-    return pulled;
-  }
-  std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    return Stage::do_skip(count, known);
-  }
-  std::uint64_t input_position(std::uint64_t position) const override { return n_ * position; }
-
- private:
-  const std::uint64_t n_;
-  std::uint64_t owed_ = 0;
-};
-
-class EveryNthNode final : public Node {
- public:
-  EveryNthNode(std::uint64_t n, NodePointer input)
-      : Node("every_nth", input->type(), {input}), n_(n) {}
-
-  // Settings that change values or order belong into the signature: checkpoints are bound to it.
-  std::string signature() const override { return fmt::format("every_nth({})", n_); }
-  Cardinality cardinality() const override {
-    return input().cardinality().transform([this](std::uint64_t n) { return (n + n_ - 1) / n_; });
-  }
-
- protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    return std::make_unique<EveryNthStage>(context, n_, input().open(context));
-  }
-
- private:
-  const std::uint64_t n_;
-};
-
-NodePointer make_every_nth(std::uint64_t n, NodePointer input) {
-  return std::make_shared<EveryNthNode>(n, std::move(input));
-}
-auto every_nth(std::uint64_t n) { return untyped_stage(make_every_nth, n); }
+// pipeline/own_stage.md
+#include "own_stage.h"
 
 /// Works ahead: a separate thread pulls the input into up to `chunks` chunks.
 ///

@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <memory>
@@ -109,6 +110,24 @@ TEST_F(Recipes, DrawNegativeSamples) {
   for (int i = 0; i < 300; ++i) iterator.next();
   auto resumed = choices.iterate({.resume = iterator.checkpoint()});
   EXPECT_EQ(resumed.next()->others, iterator.next()->others);
+}
+
+TEST(Pages, ThePipelineOfThePipelinesReadme) {
+  const auto decode = [](std::int64_t x) { return x; };
+  const auto augment = [](std::int64_t x) { return 2 * x; };
+  const auto dataset =
+#include "pipeline_readme.h"
+      ;
+  EXPECT_EQ(dataset.cardinality().count(), (50'000U + 31) / 32);
+}
+
+TEST(Pages, TheLoopOfTheTunersReadme) {
+  const auto dataset =
+      range(100) | map([](std::int64_t x) { return x; }, {.parallelism = autotune});
+  std::int64_t sum = 0;
+  const auto use = [&sum](std::int64_t x) { sum += x; };
+#include "tune_readme.h"
+  EXPECT_EQ(sum, 4950);
 }
 
 }  // namespace
