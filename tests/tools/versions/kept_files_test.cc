@@ -101,7 +101,11 @@ TEST_F(KeptFiles, OfALaterVersionAreNamed) {
               HasSubstr("the file of flush points has format version 2"));
   replace_in(records + "/lz4.tfrecord.lz4", "INFEEDL2", "INFEEDL3");
   RecordReader lz4(records + "/lz4.tfrecord.lz4");
-  const Error of_lz4 = error_of([&lz4] { lz4.skip(1000); });
+  Record read;
+  const Error of_lz4 = error_of([&] {
+    while (lz4.next(read)) {
+    }
+  });
   EXPECT_THAT(of_lz4.message(), HasSubstr("the index at its end has format version 3"));
 
   const std::string manifest = written("dataset") + "/data.manifest.json";

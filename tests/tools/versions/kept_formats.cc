@@ -245,16 +245,16 @@ void check_run(const std::string& folder) {
   EXPECT_THAT(run.windows, Not(IsEmpty()));
 
   const std::string profile = read_whole(folder + "/tuning.txt");
-  std::smatch found;
-  ASSERT_TRUE(
-      std::regex_search(profile, found, std::regex("\ncores (\\S+)\n[^]*\nworkers (\\d+) map\n")))
-      << profile;
-  TuningObservation seen{.cores = std::stod(found.str(1))};
+  std::smatch cores;
+  std::smatch workers;
+  ASSERT_TRUE(std::regex_search(profile, cores, std::regex("\ncores (\\S+)\n"))) << profile;
+  ASSERT_TRUE(std::regex_search(profile, workers, std::regex("\nworkers (\\d+) map\n"))) << profile;
+  TuningObservation seen{.cores = std::stod(cores.str(1))};
   seen.stages = {{.label = "map"}};
   seen.knobs = {{.id = 7, .value = 1, .min = 0, .max = 64}};
   const TuningDecision decision = make_tuner(profile)->observe(seen);
   ASSERT_EQ(decision.settings.size(), 1u);
-  EXPECT_EQ(decision.settings[0].value, std::stoll(found.str(2)));
+  EXPECT_EQ(decision.settings[0].value, std::stoll(workers.str(1)));
 }
 
 describe::Description read_description(const std::string& json) {
