@@ -13,6 +13,7 @@
 #include "convert/example_order.h"
 #include "convert/journal.h"
 #include "convert/manifest.h"
+#include "convert/shard_queue.h"
 #include "temporary_folder.h"
 #include "tools/folder_content.h"
 
@@ -114,6 +115,27 @@ TEST(ColumnStatistics, MergingPartsIsTheWhole) {
   whole.add("no example");
   EXPECT_EQ(merged.opaque_records(), 1);
   EXPECT_EQ(merged.to_json().dump(), whole.to_json().dump());
+}
+
+TEST(ShardQueue, WhatALostRankHadIsHandedOutAgain) {
+  ShardQueue queue({0, 1, 2, 3});
+  EXPECT_EQ(queue.next_for(1)->shard, 0);
+  EXPECT_EQ(queue.next_for(2)->shard, 1);
+  EXPECT_EQ(queue.next_for(1)->shard, 2);
+  EXPECT_TRUE(queue.claim(0));
+  EXPECT_EQ(queue.take_back_from(1), 1) << "shard 0 is made";
+  const auto again = queue.wait_for_next({});
+  EXPECT_EQ(again->shard, 2);
+  EXPECT_TRUE(again->was_lost);
+  EXPECT_TRUE(queue.claim(2));
+  EXPECT_FALSE(queue.claim(2)) << "the rank was only slow";
+  EXPECT_EQ(queue.take_back_from(2), 1);
+  EXPECT_TRUE(queue.claim(1)) << "it comes back, before another has taken it";
+  EXPECT_EQ(queue.wait_for_next({})->shard, 3);
+  EXPECT_FALSE(queue.next_for(2));
+  EXPECT_TRUE(queue.claim(3));
+  for (int made = 0; made < 4; ++made) queue.note_committed();
+  EXPECT_FALSE(queue.wait_for_next({})) << "nobody waits any more";
 }
 
 TEST(Journal, KeepsWholeLinesOfAnyCut) {

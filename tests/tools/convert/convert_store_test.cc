@@ -7,11 +7,14 @@
 #include <gtest/gtest.h>
 #include <map>
 
+#include "convert/convert_together.h"
 #include "records/remote/http/http_server.h"
 #include "records/remote/http/memory_store.h"
 #include "temporary_folder.h"
+#include "tools/convert/numbered_inputs.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
+#include "world/local_world.h"
 
 /// `infeed convert -o s3://...`: what one process writes into a folder lies in an object store.
 namespace infeed::test {
@@ -19,7 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class ConvertStore : public ::testing::Test {
  protected:
@@ -162,6 +167,31 @@ TEST_F(ConvertStore, AWebServerTakesPuts) {
   const ProgramResult result = run("work", {}, server_.url("/files"));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(differences("/files/"), "");
+}
+
+TEST_F(ConvertStore, RanksNeedNoCommonFolder) {
+  const auto input = numbered_input(folder_, 500);
+  tools::ConvertOptions options{.prefix = folder_.file("one/data"), .shard_count = 9, .threads = 1};
+  tools::convert(*input, options);
+  // What a killed process left of a shard that another rank makes now.
+  fs::create_directory(folder_.file("work1"));
+  write_whole(folder_.file("work1/.data-00003-of-00009.tfrecord.partial"), "torn");
+  options.store_url = server_.url("/ranks");
+  LocalWorld world(3);
+  const auto errors = world.run([&](Communicator& ranks) {
+    tools::ConvertOptions own = options;
+    own.prefix = folder_.file(fmt::format("work{}/data", ranks.world().rank));
+    tools::ConvertRanks(ranks).convert(*input, own);
+  });
+  EXPECT_THAT(errors, Each(IsEmpty()));
+  std::map<std::string, std::string> stored;
+  for (const auto& [name, bytes] : store_.objects) {
+    stored[name.substr(std::string("/ranks/").size())] = bytes;
+  }
+  EXPECT_EQ(difference(folder_content(folder_.file("one")), stored), "");
+  for (const std::string work : {"work0", "work1", "work2"}) {
+    EXPECT_TRUE(folder_content(folder_.file(work)).empty()) << work;
+  }
 }
 
 TEST_F(ConvertStore, AsksForAFolderForTheWork) {
