@@ -94,14 +94,22 @@ def npz_of_one_member(entries, size):
     return whole[:place] + directory + bytes(end)
 
 
+# Of an empty member without a name; the sum is that of the bytes but for the size, with blanks for the sum.
+TAR_HEADER = tarfile.TarInfo("").tobuf(tarfile.USTAR_FORMAT)
+TAR_HEADER_SUM = sum(TAR_HEADER[:124] + TAR_HEADER[135:148] + b" " * 8 + TAR_HEADER[156:])
+
+
 def tar(members):
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for name, data in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return file.getvalue()
+    """The bytes that tarfile writes, whose own headers take five times as long to make."""
+    blocks = []
+    for name, data in members:
+        name_bytes = name.encode()
+        size = b"%011o" % len(data)
+        total = TAR_HEADER_SUM + sum(name_bytes) + sum(size)
+        blocks += [name_bytes.ljust(100, b"\0"), TAR_HEADER[100:124], size, TAR_HEADER[135:148],
+                   b"%06o\0 " % total, TAR_HEADER[156:], data, bytes(-len(data) % 512)]
+    whole = b"".join(blocks) + bytes(1024)
+    return whole + bytes(-len(whole) % tarfile.RECORDSIZE)
 
 
 def tar_that_claims(size_field):
