@@ -4,9 +4,9 @@
     benchmarks/ranks.py [--ranks 2 4] [--turns N] [--short]
 
 The sides run by turns; each figure is the median over the turns of a run's median step, and the spread is that of the
-turns' ratios. "MPI_Allreduce" stands beside it: its sum isn't that of one process. Build infeed_ranks before:
+turns' ratios. "MPI_Allreduce" stands beside it: its sum isn't that of one process. Build infeed_step_ranks before:
 
-    cmake --build build/release --target infeed_ranks infeed_mpi
+    cmake --build build/release --target infeed_step_ranks infeed_mpi
 
 It measures the machine's cores as much as MPI: give each rank one. Exit status 1 when a row missed its bar.
 """
@@ -26,7 +26,7 @@ ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_RO
 def step(side, ranks, floats, steps):
     """The microseconds of the median step, and the checksum of the sums."""
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
-               "-n", str(ranks), str(BUILD / "benchmarks" / "infeed_ranks"), "--side", side,
+               "-n", str(ranks), str(BUILD / "benchmarks" / "infeed_step_ranks"), "--side", side,
                "--floats", str(floats // 4), "--steps", str(steps)]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
