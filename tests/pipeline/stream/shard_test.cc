@@ -75,7 +75,7 @@ TEST(OwnRows, AreNumberedAsInTheWholeStream) {
     const Stream part = augmented(own.first, own.rows);
     parts.insert(parts.end(), part.begin(), part.end());
   }
-  EXPECT_THAT(parts, testing::UnorderedElementsAreArray(whole));
+  EXPECT_THAT(parts, ::testing::UnorderedElementsAreArray(whole));
 }
 
 TEST(OwnRows, RefuseWhatIsNoPartOfABatch) {
