@@ -29,7 +29,9 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
     entries.push_back(at->path());
   }
   if (error) throw system_error("list", folder.string(), error.value());
-  std::sort(entries.begin(), entries.end());
+  // A path compares itself part by part, and here only the last parts differ.
+  std::sort(entries.begin(), entries.end(),
+            [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
   return entries;
 }
 
@@ -155,8 +157,10 @@ class ClassFolderScan {
                        });
   }
 
+  /// Returns the part of the path behind the folder, from which all paths were joined.
   std::string name_of(const fs::path& path) const {
-    return path.lexically_relative(result_.folder).string();
+    const std::string& name = path.native();
+    return name.substr(name.find_first_not_of('/', result_.folder.size()));
   }
 
   void leave_out(LeftOut why, const fs::path& path) { result_.left_out.add(why, name_of(path)); }

@@ -41,7 +41,10 @@ class Worker {
       while (const auto made = finished_.take()) {
         tell(Word::made, made->was_there ? 1 : 0, to_text(made->entry));
       }
-      if (work.has_ended()) throw Error(ErrorCode::internal, "the shards' threads have ended");
+      if (work.has_ended()) {
+        throw Error(ErrorCode::cancelled,
+                    "stopped: finished shards were kept; the same command goes on from there");
+      }
       if (const auto message = next_message(call_.ranks)) {
         silence_.heard(kRootRank);
         if (message->word == Word::end && message->set == call_.set) return message->number;
@@ -66,6 +69,7 @@ class Worker {
     return options;
   }
 
+  /// Returns after a stop.
   void make_shards() try {
     const int threads = shard_threads(options_);
     for_each_in_parallel_threads(static_cast<std::size_t>(threads), threads, options_.stop, [this] {
@@ -74,8 +78,6 @@ class Worker {
     });
   } catch (const Error& error) {
     if (error.code() != ErrorCode::cancelled || !options_.stop.stop_requested()) throw;
-    throw Error(ErrorCode::cancelled,
-                "stopped: finished shards were kept; the same command goes on from there");
   }
 
   /// A thread's work: one shard after the other.

@@ -40,7 +40,7 @@ bool has_image_name(std::string_view name) {
 
 InputFile input_file(const std::string& path, const ClassFile& file) {
   if (!file.is_missing) return examine_input_file(path);
-  return {.path = fs::absolute(path).lexically_normal().string()};
+  return {.path = path};
 }
 
 /// True for an image that isn't in its class's folder but in one below.
@@ -121,8 +121,9 @@ ImageFolder scan_image_folder(const std::string& folder, const std::vector<std::
   ImageFolder images;
   images.notes = left_out_notes(found.left_out, kOmittedFiles);
   add_class_notes(found, images.notes);
+  const fs::path absolute = (fs::absolute(folder) / "").lexically_normal();  // ends with a slash
   for (ClassFile& file : found.files) {
-    images.files.push_back(input_file(found.path_of(file), file));
+    images.files.push_back(input_file(absolute.native() + file.name, file));
     images.images.push_back({std::move(file.name), static_cast<std::size_t>(file.label)});
   }
   images.classes = std::move(found.classes);

@@ -15,8 +15,8 @@
 namespace infeed::tools {
 namespace {
 
-constexpr std::uint64_t kRowsBetweenMarksMax = 64;
-constexpr std::uint64_t kBytesBetweenMarks = 4096;
+constexpr std::size_t kRowsBetweenMarksMax = 64;
+constexpr std::ptrdiff_t kBytesBetweenMarks = 4096;  // more, if a row is longer
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 std::string_view without_line_break(std::string_view row) {
@@ -67,12 +67,9 @@ TextRows::TextRows(const std::string& file, TextFormat format) : file_(file), fo
   find_rows(format);
 }
 
-void TextRows::count_row(std::uint64_t begin, std::uint64_t lines) {
-  if (marks_.empty() || rows_ - marks_.back().row >= kRowsBetweenMarksMax ||
-      begin - marks_.back().offset >= kBytesBetweenMarks) {
-    marks_.push_back({rows_, begin, lines});
-  }
-  ++rows_;
+void TextRows::add_mark(std::uint64_t begin, std::uint64_t rows) {
+  marks_.push_back({rows_, begin, lines_});
+  rows_ += rows;
 }
 
 std::size_t TextRows::begin_file(std::string_view begin, bool is_table, bool is_delimiter_given) {
@@ -109,21 +106,23 @@ void TextRows::require_row_fits(std::uint64_t begin, std::uint64_t bytes,
       .at_offset(begin);
 }
 
-/// Counts the whole rows of the window.
+/// Counts the whole rows of the window, those between two marks at once.
 void TextRows::count_rows(Window& window) {
   while (true) {
     window.begin += empty_lines(window.text(), lines_);
     const char* const begin = window.bytes.data() + window.begin;
-    const detail::RowScan found =
-        detail::scan_rows(begin, window.bytes.data() + window.end, 1, format_);
+    const char* const end = window.bytes.data() + window.end;
+    detail::RowScan found = detail::scan_rows(
+        begin, begin + std::min(end - begin, kBytesBetweenMarks), kRowsBetweenMarksMax, format_);
+    if (found.rows == 0) found = detail::scan_rows(begin, end, 1, format_);
     const std::uint64_t offset = window.offset + window.begin;
     if (found.rows == 0) {
       require_row_fits(offset, window.text().size(), lines_ + 1);
       return;
     }
     const auto bytes = static_cast<std::size_t>(found.end - begin);
-    require_row_fits(offset, bytes, lines_ + 1);
-    count_row(offset, lines_);
+    if (found.rows == 1) require_row_fits(offset, bytes, lines_ + 1);
+    add_mark(offset, found.rows);
     lines_ += found.lines;
     window.begin += bytes;
   }
@@ -151,7 +150,7 @@ void TextRows::find_rows(const TextFormat& given) {
   if (window.text().empty()) return;
   window.bytes[window.end++] = '\n';
   count_rows(window);
-  if (!window.text().empty()) count_row(window.offset + window.begin, lines_);
+  if (!window.text().empty()) add_mark(window.offset + window.begin, 1);
 }
 
 void TextRowReader::load(std::size_t mark) {

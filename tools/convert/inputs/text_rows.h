@@ -46,7 +46,8 @@ class TextRows {
   void require_row_fits(std::uint64_t begin, std::uint64_t bytes, std::uint64_t line) const;
   void find_rows(const TextFormat& given);
   void count_rows(Window& window);
-  void count_row(std::uint64_t begin, std::uint64_t lines);
+  /// Adds rows, of which the first begins there.
+  void add_mark(std::uint64_t begin, std::uint64_t rows);
 
   const SeekableFile file_;
   detail::RowFormat format_;
