@@ -75,9 +75,9 @@ void append_bash_command(std::string& out, const CLI::App& app, const CLI::App& 
     if (name.value.empty()) continue;
     const auto values = offered_values(app, *option);
     if (values.empty()) free.insert(free.end(), name.names.begin(), name.names.end());
-    append_case(out, "        ", joined(name.names, "|"), "options=; values", values);
+    append_case(out, "        ", joined(name.names, "|"), "options=''; values", values);
   }
-  if (!free.empty()) out += fmt::format("        {}) options= values= ;;\n", joined(free, "|"));
+  if (!free.empty()) out += fmt::format("        {}) options='' values='' ;;\n", joined(free, "|"));
   out += "      esac\n      ;;\n";
 }
 
@@ -124,10 +124,10 @@ std::string bash_completion(const CLI::App& app) {
   const std::string name = app.get_name();
   std::string out = fmt::format(R"(# Completion of {0} in bash, printed by `{0} completion bash`.
 _{0}() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} options= values=
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} options='' values=''
   # bash takes the = of --option=value for a word of its own.
   if [[ $word == = ]]; then
-    word=
+    word=''
   elif [[ $before == = ]]; then
     before=${{COMP_WORDS[COMP_CWORD - 2]}}
   fi
@@ -139,7 +139,7 @@ _{0}() {{
                                 shell_word(joined(option_words(options_of(app)), " ")));
   for (const CLI::App* const command : commands_of(app)) append_bash_command(out, app, *command);
   out += fmt::format(R"(  esac; fi
-  [[ $word == -* ]] || options=
+  [[ $word == -* ]] || options=''
   # shellcheck disable=SC2207 # no word has a blank
   COMPREPLY=($(compgen -W "$values $options" -- "$word"))
 }}
