@@ -41,7 +41,7 @@ def _photographs(request):
     """Photographs a second, as in image_rows.cc: each batch is a training set's, decoded and cropped anew."""
     batches = iter(infeed.records(os.path.join(request.data, "photos", "data-*.tfrecord")).repeat()
                    .parse({"image": "bytes", "label": "int64"}).batch(128)
-                   .random_resized_crop("image", 224, 224, seed=17).prefetch().numpy())
+                   .random_resized_crop("image", width=224, height=224, seed=17).prefetch().numpy())
 
     def images_for(seconds):
         images, start = 0, time.perf_counter()
