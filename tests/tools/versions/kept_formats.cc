@@ -50,7 +50,7 @@ const std::vector<Wrapping>& wrappings() {
   return all;
 }
 
-void write_records(const std::string& folder) {
+void keep_records(const std::string& folder) {
   for (const Wrapping& wrapping : wrappings()) {
     const std::string file = folder + "/" + wrapping.file;
     RecordWriter writer(file, wrapping.options);
@@ -62,7 +62,7 @@ void write_records(const std::string& folder) {
   }
 }
 
-void check_records(const std::string& folder) {
+void expect_records(const std::string& folder) {
   for (const Wrapping& wrapping : wrappings()) {
     SCOPED_TRACE(wrapping.file);
     ParallelRecordReader reader(folder + "/" + wrapping.file, {.threads = 2, .segment_bytes = 512});
@@ -92,13 +92,13 @@ std::string write_table(const std::string& folder) {
   return file;
 }
 
-void write_dataset(const std::string& folder) {
+void keep_dataset(const std::string& folder) {
   const ProgramResult made =
       run_infeed({"convert", write_table(folder), "-o", folder, "--shards", "2"});
   ASSERT_EQ(made.status, 0) << made.err;
 }
 
-void check_dataset(const std::string& folder) {
+void expect_dataset(const std::string& folder) {
   const tools::Manifest manifest = tools::read_manifest(folder + "/data.manifest.json");
   EXPECT_EQ(manifest.examples(), 4u);
   EXPECT_EQ(manifest.shards.size(), 2u);
@@ -107,14 +107,14 @@ void check_dataset(const std::string& folder) {
   EXPECT_THAT(verified.out, HasSubstr("good: 2 files, 4 records"));
 }
 
-void write_unfinished(const std::string& folder) {
+void keep_unfinished(const std::string& folder) {
   const ProgramResult made =
       run_infeed({"convert", write_table(folder), "-o", folder, "--shards", "4", "--shard", "0/2"});
   ASSERT_EQ(made.status, 0) << made.err;
 }
 
 /// Checks plan and journal. Only the version that began a conversion finishes it.
-void check_unfinished(const std::string& folder) {
+void expect_unfinished(const std::string& folder) {
   EXPECT_EQ(tools::shards_of_plan(read_whole(folder + "/.data.plan.json")), 4u);
   const auto lines = tools::read_journal(folder + "/.data.share-00000-of-00002.journal");
   EXPECT_EQ(tools::plan_of_part(lines), read_whole(folder + "/.data.plan.json"));
@@ -149,7 +149,7 @@ auto drawn(const std::string& folder) {
   return numbers(folder) | shuffle({.buffer = 20, .seed = 42}) | repeat(3);
 }
 
-void write_checkpoint(const std::string& folder) {
+void keep_checkpoint(const std::string& folder) {
   write_numbers(folder);
   auto iterator = drawn(folder).iterate({.bookmark_every = 16});
   for (int i = 0; i < 100; ++i) iterator.next();
@@ -159,7 +159,7 @@ void write_checkpoint(const std::string& folder) {
   write_whole(folder + "/rest.txt", text_of(rest));
 }
 
-void check_checkpoint(const std::string& folder) {
+void expect_checkpoint(const std::string& folder) {
   const std::string text = read_whole(folder + "/checkpoint.txt");
   EXPECT_THAT(text, HasSubstr("\nbookmark "));
   const Checkpoint checkpoint = Checkpoint::from_text(text);
@@ -179,7 +179,7 @@ auto cached(const std::string& folder, std::vector<StoreEvent::Kind>* events = n
                                   }});
 }
 
-void write_stores(const std::string& folder) {
+void keep_stores(const std::string& folder) {
   write_numbers(folder);
   (void)cached(folder).count();
   const SnapshotSummary summary =
@@ -187,7 +187,7 @@ void write_stores(const std::string& folder) {
   EXPECT_EQ(summary.errors, 0u);
 }
 
-void check_stores(const std::string& folder) {
+void expect_stores(const std::string& folder) {
   const std::string expected = text_of(numbers(folder).collect());
   std::vector<StoreEvent::Kind> events;
   EXPECT_EQ(text_of(cached(folder, &events).collect()), expected);
@@ -195,7 +195,7 @@ void check_stores(const std::string& folder) {
   EXPECT_EQ(text_of(read_snapshot<std::int64_t>(folder + "/snapshots").collect()), expected);
 }
 
-void write_training(const std::string& folder) {
+void keep_training(const std::string& folder) {
   const Tensor weights = Tensor::copy_of<float>({2, 2}, {1.5F, -2.0F, 0.0F, 4.25F});
   TrainingState state{.step = 1234};
   state.tensors = {{"dense/kernel", weights}};
@@ -203,7 +203,7 @@ void write_training(const std::string& folder) {
   save_training_checkpoint(folder, state);
 }
 
-void check_training(const std::string& folder) {
+void expect_training(const std::string& folder) {
   const auto newest = latest_training_checkpoint(folder);
   ASSERT_TRUE(newest);
   const auto saved = TrainingCheckpoint::open(*newest);
@@ -216,7 +216,7 @@ void check_training(const std::string& folder) {
 }
 
 /// Also writes what the tuner learnt.
-void write_run(const std::string& folder) {
+void keep_run(const std::string& folder) {
   const std::string file = folder + "/run.profile";
   const auto squares =
       range(2000) | map([](std::int64_t x) { return x * x; }, {.parallelism = autotune});
@@ -234,7 +234,7 @@ void write_run(const std::string& folder) {
   write_whole(file, text);
 }
 
-void check_run(const std::string& folder) {
+void expect_run(const std::string& folder) {
   const tools::RecordedRun run = tools::read_recorded_run(folder + "/run.profile");
   EXPECT_EQ(run.program, "train");
   EXPECT_FALSE(run.is_cut);
@@ -271,7 +271,7 @@ std::string rows_of(const describe::Description& description) {
   return text_of(rows);
 }
 
-void write_descriptions(const std::string& folder) {
+void keep_descriptions(const std::string& folder) {
   const auto description = read_description(R"({"stages": [
       {"stage": "range", "stop": 100}, {"stage": "shuffle", "buffer": 10, "seed": 42},
       {"stage": "take", "count": 70}, {"stage": "batch", "size": 8}]})");
@@ -284,7 +284,7 @@ void write_descriptions(const std::string& folder) {
   write_whole(folder + "/schema.json", schema.to_json());
 }
 
-void check_descriptions(const std::string& folder) {
+void expect_descriptions(const std::string& folder) {
   const std::string json = read_whole(folder + "/pipeline.json");
   const auto description = read_description(json);
   EXPECT_EQ(description.to_json(), json);
@@ -296,14 +296,14 @@ void check_descriptions(const std::string& folder) {
 }  // namespace
 
 std::vector<KeptFormat> kept_formats() {
-  return {{"records", write_records, check_records},
-          {"dataset", write_dataset, check_dataset},
-          {"unfinished", write_unfinished, check_unfinished},
-          {"checkpoint", write_checkpoint, check_checkpoint},
-          {"stores", write_stores, check_stores},
-          {"training", write_training, check_training},
-          {"run", write_run, check_run},
-          {"descriptions", write_descriptions, check_descriptions}};
+  return {{"records", keep_records, expect_records},
+          {"dataset", keep_dataset, expect_dataset},
+          {"unfinished", keep_unfinished, expect_unfinished},
+          {"checkpoint", keep_checkpoint, expect_checkpoint},
+          {"stores", keep_stores, expect_stores},
+          {"training", keep_training, expect_training},
+          {"run", keep_run, expect_run},
+          {"descriptions", keep_descriptions, expect_descriptions}};
 }
 
 }  // namespace infeed::test
