@@ -248,7 +248,7 @@ TEST_F(Descriptions, KeepTheRowsOfBadRecordsAsInCpp) {
   auto iterator = description.elements().batches("test").iterate();
   while (const auto batch = iterator.next()) taken.take(*batch);
   ASSERT_EQ(taken.sorted().size(), 1);
-  // What stands in for a record has no place.
+  // The record that stands in has no place.
   EXPECT_THAT(taken.sorted()[0].reason, HasSubstr("'id'"));
   EXPECT_EQ(of(R"({"stage": "range", "stop": 3})").bad_rows(), nullptr);
 }
