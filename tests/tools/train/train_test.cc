@@ -184,7 +184,7 @@ TEST_F(Train, EachModelIsTrainedInEachPrecision) {
   write_dataset(few_images, 500, 100);
   const auto train = [&](const std::string& model, const std::string& precision) {
     const std::string json_file = folder_.file("result.json");
-    const bool needs_many = model == "transformer";  // of fewer images it learns nothing
+    const bool needs_many = model == "transformer";  // it learns nothing from fewer
     const bool learns_soon = model == "convnet" || model == "resnet";
     const int batch = needs_many ? 100 : 16;
     const ProgramResult result =
