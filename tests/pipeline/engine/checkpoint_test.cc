@@ -102,7 +102,10 @@ TEST(Checkpoint, EveryChangedByteIsNoticed) {
       try {
         EXPECT_EQ(Checkpoint::from_text(bad), checkpoint) << bad;
       } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+        // Another digit is the number of a later version.
+        const bool is_later = at == good.find('\n') - 1 && c == '7';
+        EXPECT_EQ(error.code(),
+                  is_later ? ErrorCode::failed_precondition : ErrorCode::invalid_argument);
       }
     }
   }

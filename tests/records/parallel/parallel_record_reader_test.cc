@@ -218,7 +218,11 @@ TEST_F(ParallelRecordReaderTest, flush_points_that_are_damaged_or_foreign_are_no
     std::string bytes = points;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
     folder_.write("x.points", bytes);
-    EXPECT_THAT(how(), StartsWith("one thread decodes ahead: the file of flush points is damaged"));
+    // Another number of the version, behind 8 bytes of the name, is that of a later one.
+    const bool is_version = bit / 8 >= 8 && bit / 8 < 12;
+    EXPECT_THAT(how(),
+                StartsWith(std::string("one thread decodes ahead: the file of flush points ") +
+                           (is_version && bit != 8 * 8 ? "has format version" : "is damaged")));
   }
   for (std::size_t size = 0; size < points.size(); size += 5) {
     folder_.write("x.points", points.substr(0, size));
