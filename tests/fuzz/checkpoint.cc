@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <optional>
+#include <string_view>
 
 #include <infeed/error.h>
 #include <infeed/pipeline/batch.h>
@@ -24,7 +25,10 @@ auto share(std::uint64_t hosts) {
 std::optional<Checkpoint> parse(std::string_view text) try {
   return Checkpoint::from_text(text);
 } catch (const Error& error) {
-  require(error.code() == ErrorCode::invalid_argument, "a bad checkpoint is refused as such");
+  const bool is_later = error.code() == ErrorCode::failed_precondition &&
+                        error.message().find("format version") != std::string_view::npos;
+  require(is_later || error.code() == ErrorCode::invalid_argument,
+          "a bad checkpoint is refused as such, a later version's by its number");
   return std::nullopt;
 }
 
