@@ -44,7 +44,9 @@
 #include <infeed/image/resize.h>
 #include <infeed/image/resized_crop.h>
 #include <infeed/infeed.h>
+#include <infeed/keep_rows.h>
 #include <infeed/records/file_sum.h>
+#include <infeed/share.h>
 
 /// A class as protoc would generate it.
 namespace shop {
@@ -159,9 +161,12 @@ extern Manifest manifest;
 extern const std::uint64_t hosts, host;
 extern const infeed::World world;
 extern const std::unique_ptr<infeed::Communicator> ranks;
+extern const std::shared_ptr<infeed::KeptRows> kept;
+extern const infeed::RowShare own;
 
 extern infeed::Slice slice;
 extern infeed::BatchSource source;
+extern infeed::Training training;
 extern infeed::DeviceBatch batch;
 extern infeed::Dataset<infeed::ColumnBatch> column_batches;
 extern infeed::ColumnBatch columns;

@@ -205,11 +205,11 @@ class CheckTest(unittest.TestCase):
         self.assertRegex(self.run_check("classes")[1], r"large.h:4: Large has 0 data members and 26 ")
 
     def test_large_class_that_grows(self):
-        name = "pipeline/engine/include/infeed/pipeline/statistics.h"
-        members, methods = code_shape.LARGE_CLASSES[f"{name} StageStatistics"]
-        self.assertEqual(methods, 0)
+        name = "records/columns/include/infeed/records/column.h"
+        members, methods = code_shape.LARGE_CLASSES[f"{name} Column"]
         for more in (0, 1):
-            self.write(name, "struct StageStatistics {\n" + "  int a;\n" * (members + more) + "};\n")
+            self.write(name, "class Column {\n" + "  int a;\n" * members +
+                       "  void f();\n" * (methods + more) + "};\n")
             self.assertEqual(self.run_check("classes")[0], more)
 
     def test_large_classes_are_there(self):

@@ -12,7 +12,8 @@
 ///     infeed::fit(training, slice,
 ///                 {.rows = 1024,
 ///                  .pipeline = [](const infeed::RowShare& own) {
-///                    return infeed::indexed_records(files) | infeed::global_shuffle({.seed = 1})
+///                    return infeed::indexed_records("train-*.tfrecord")
+///                         | infeed::global_shuffle({.seed = 1})
 ///                         | infeed::repeat() | infeed::own_rows(own)   // share.h
 ///                         | infeed::parse_columns(column_schema, own.rows) | infeed::prefetch();
 ///                  }},
