@@ -189,6 +189,7 @@ StepIntent TrainingRanks::agree(const StepIntent& own) {
   const bool is_stopped = std::ranges::any_of(
       all, [](const StepIntent& intent) { return intent.start == StepStart::stopped; });
   if (is_stopped) {
+    gather("the stop of all", {});  // the deputy comes when it doesn't save any more
     agreed.start = StepStart::stopped;
     return agreed;
   }
