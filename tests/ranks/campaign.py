@@ -176,7 +176,7 @@ class Campaign:
 
     def rounds(self, name, number, count, until):
         """Returns the line that says what happened."""
-        seconds, whole, released, redone = [], 0, 0, 0
+        seconds, whole, released, hung, redone = [], 0, 0, 0, 0
         done = 0
         while done < count and time.monotonic() < until:
             rank, moment = self.drawn.randrange(self.job.ranks), self.drawn.uniform(0, self.seconds)
@@ -192,8 +192,11 @@ class Campaign:
             done += 1
             whole += result["status"] == 0
             released += result["released"]
-            seconds.append(result["seconds"])
+            hung += result["hung"]
+            if not result["hung"]:
+                seconds.append(result["seconds"])
         late = f"; {released} were stopped behind the end of MPI, where mpirun waits for them" if released else ""
+        late += f"; {hung} times mpirun itself hung without a rank" if hung else ""
         return (f"{self.kind}: {done} times a rank was {name}: {whole} jobs were whole{late}; the others ended within "
                 f"{max(seconds, default=0):.1f} s{self.job.note()}")
 
@@ -223,7 +226,7 @@ class Campaign:
         if status == 0:
             assert self.job.outcome(said) == self.expected, f"another result; {context}"
             self.job.check_end(said)
-            return {"status": 0, "seconds": 0, "released": released}
+            return {"status": 0, "seconds": 0, "released": released, "hung": False}
         named = (NAMED_AS_STOPPED if number == signal.SIGSTOP else NAMED_AS_KILLED).format(rank)
         assert re.search(named, said), f"rank {rank} isn't named; {context}"
         assert self.job.progress() >= before, f"a checkpoint is lost; {context}"
@@ -231,7 +234,7 @@ class Campaign:
         for command in self.job.commands_to_go_on(self.drawn):
             went_on, _ = self.run_whole(command)
             assert went_on == self.expected, f"another result after going on by {' '.join(command)}; {context}"
-        return {"status": status, "seconds": seconds, "released": released}
+        return {"status": status, "seconds": seconds, "released": released, "hung": job.launcher_hung}
 
 
 def main():

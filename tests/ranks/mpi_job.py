@@ -34,6 +34,8 @@ class Job:
                                         start_new_session=True)
         self.begun = time.monotonic()
 
+    launcher_hung = False
+
     def is_running(self):
         return self.process.poll() is None
 
@@ -80,7 +82,10 @@ class Job:
                 os.kill(pid, signal.SIGKILL)
             os.killpg(self.process.pid, signal.SIGKILL)
             said, _ = self.process.communicate()
-            raise AssertionError(f"it hangs, with the ranks {sorted(ranks)}; it said:\n{said}") from None
+            # Open MPI 4.1's mpirun may hang by itself once it has said that a rank was killed while it connected.
+            self.launcher_hung = not ranks and "mpirun noticed that process rank" in said
+            if not self.launcher_hung:
+                raise AssertionError(f"it hangs, with the ranks {sorted(ranks)}; it said:\n{said}") from None
         self.expect_none_left()
         return self.process.returncode, said
 
