@@ -74,7 +74,7 @@ class Training(Work):
 
     def command(self, ranks, *more):
         train = [self.infeed, "train", "--train-only", "--data", self.data, "--work", self.folder / "work", "--batch", "64",
-                 "--epochs", "12", "--threads", "1", "--no-color", "--checkpoint-steps", "10", *more]
+                 "--epochs", "4", "--threads", "1", "--no-color", "--checkpoint-steps", "10", *more]
         return mpirun((ranks, train)) if ranks > 1 else list(map(str, train))
 
     def clear(self):
@@ -197,7 +197,7 @@ class Campaign:
                 seconds.append(result["seconds"])
         late = f"; {released} were stopped behind the end of MPI, where mpirun waits for them" if released else ""
         late += f"; {hung} times mpirun itself hung without a rank" if hung else ""
-        return (f"{self.kind}: {done} times a rank was {name}: {whole} jobs were whole{late}; the others ended within "
+        return (f"{self.kind}: {done} times a rank was {name} in jobs of {self.seconds:.1f} s: {whole} jobs were whole{late}; the others ended within "
                 f"{max(seconds, default=0):.1f} s{self.job.note()}")
 
     def round(self, rank, moment, number):
