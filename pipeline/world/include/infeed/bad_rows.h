@@ -18,7 +18,7 @@
 /// these were, and why. A batch has a number for each such row, and a ledger what the numbers mean.
 ///
 ///     const auto bad = infeed::merged(*ranks, kept->taken());  // equal at any number of hosts
-///     log(infeed::to_text(bad));
+///     std::puts(infeed::to_text(bad).c_str());
 namespace infeed {
 
 /// A record whose row is invalid, and why.
