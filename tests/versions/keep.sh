@@ -34,6 +34,6 @@ tests="$(find "$build" -name infeed_tools_tests -type f | head -1)"
 [[ -n $tests ]] || die "there is no infeed_tools_tests in $build: build it first"
 mkdir "$work/kept"
 INFEED_KEEP_FILES_IN="$work/kept" "$tests" --gtest_filter=KeptFiles.OfThisVersionAreWrittenAndRead
-find "$work/kept" -name '.infeed*lock*' -delete
+find "$work/kept" -name lock -empty -delete
 mv "$work/kept" "$folder"
 echo "written: $folder"

@@ -17,6 +17,7 @@
 
 #include "convert/manifest.h"
 #include "convert/part_journals.h"
+#include "pipeline/tune/simulated_run.h"
 #include "profile/recorded_run.h"
 #include "temporary_folder.h"
 #include "tools/run_program.h"
@@ -127,7 +128,7 @@ void expect_unfinished(const std::string& folder) {
   EXPECT_EQ(examples, 2u);
 }
 
-/// Returns a pipeline over records of the folder: it needs bookmarks, and draws.
+/// Returns a pipeline over records of the folder.
 Dataset<std::int64_t> numbers(const std::string& folder) {
   return records(folder + "/numbers.tfrecord") | map([](const Record& read) {
            return std::int64_t{std::stoll(std::string(read.bytes()))};
@@ -149,9 +150,18 @@ auto drawn(const std::string& folder) {
   return numbers(folder) | shuffle({.buffer = 20, .seed = 42}) | repeat(3);
 }
 
+/// Numbers that need a bookmark far from their begin.
+auto filtered() {
+  return range(10'000) | filter([](std::int64_t x) { return x % 3 != 0; });
+}
+
 void keep_checkpoint(const std::string& folder) {
+  auto far = filtered().iterate({.bookmark_every = 16});
+  for (int i = 0; i < 5000; ++i) far.next();
+  write_whole(folder + "/bookmarked.txt", far.checkpoint().to_text());
+
   write_numbers(folder);
-  auto iterator = drawn(folder).iterate({.bookmark_every = 16});
+  auto iterator = drawn(folder).iterate();
   for (int i = 0; i < 100; ++i) iterator.next();
   write_whole(folder + "/checkpoint.txt", iterator.checkpoint().to_text());
   std::vector<std::int64_t> rest;
@@ -160,9 +170,12 @@ void keep_checkpoint(const std::string& folder) {
 }
 
 void expect_checkpoint(const std::string& folder) {
-  const std::string text = read_whole(folder + "/checkpoint.txt");
-  EXPECT_THAT(text, HasSubstr("\nbookmark "));
-  const Checkpoint checkpoint = Checkpoint::from_text(text);
+  const std::string bookmarked = read_whole(folder + "/bookmarked.txt");
+  EXPECT_THAT(bookmarked, HasSubstr("\nbookmark "));
+  auto far = filtered().iterate({.resume = Checkpoint::from_text(bookmarked)});
+  EXPECT_EQ(far.next(), 7501);
+
+  const Checkpoint checkpoint = Checkpoint::from_text(read_whole(folder + "/checkpoint.txt"));
   EXPECT_EQ(checkpoint.position, 100u);
   std::vector<std::int64_t> rest;
   for (const std::int64_t value : drawn(folder).iterate({.resume = checkpoint})) {
@@ -215,19 +228,19 @@ void expect_training(const std::string& folder) {
               ElementsAre(1.5F, -2.0F, 0.0F, 4.25F));
 }
 
-/// Also writes what the tuner learnt, in a run of its own: it needs thousands of steps.
+/// Also writes what the tuner learnt.
 void keep_run(const std::string& folder) {
+  SimulatedRun tuned;
+  tuned.run(*make_tuner(), 5);
+  write_whole(folder + "/tuning.txt", tuned.profile);
+
   const std::string file = folder + "/run.profile";
-  const auto batches = range(2000) |
-                       map([](std::int64_t x) { return x * x; }, {.parallelism = autotune}) |
-                       repeat() | batch(50) | prefetch();
   {
-    auto iterator = batches.iterate({.recording = {.file = file}});
+    const auto squares = range(2000) | map([](std::int64_t x) { return x * x; });
+    auto iterator =
+        (squares | repeat() | batch(50) | prefetch()).iterate({.recording = {.file = file}});
     for (int step = 0; step < 200; ++step) iterator.next();
   }
-  auto tuned = batches.iterate({.tuner = {.look_every = std::chrono::milliseconds(1)}});
-  while (tuned.tuning().profile.empty()) tuned.next();  // the tuner needs some windows
-  write_whole(folder + "/tuning.txt", tuned.tuning().profile);
   // Nothing of the machine that writes it.
   std::string text =
       std::regex_replace(read_whole(file), std::regex(R"("host": "[^"]*")"), R"("host": "host")");
