@@ -26,8 +26,8 @@ from mpi_job import Job, environment, mpirun
 NAMED_AS_STOPPED = (r"rank {0} has (not answered|given no sign of life) for|rank {0} \(process \d+\) of this host is stopped|"
                     r"rank {0} is silent|rank {0} has said nothing for")
 NAMED_AS_KILLED = r"rank {0} with PID \d+ on node \S+ exited on signal 9|" + NAMED_AS_STOPPED
-# A silent rank is named after 4 s (feeding: 5 s); what follows takes a moment, on a busy machine a longer one.
-SECONDS_MAX = 30
+# A silent rank is named after 4 s (feeding: 5 s); what follows takes a moment, on a busy machine a much longer one.
+SECONDS_MAX = 100
 
 
 def same_trees(a, b):
@@ -168,7 +168,7 @@ class Campaign:
 
     def run_whole(self, command):
         job = Job(command, self.env)
-        status, said = job.end()
+        status, said = job.end(SECONDS_MAX)
         seconds = time.monotonic() - job.begun
         assert status == 0, said
         self.job.check_end(said)

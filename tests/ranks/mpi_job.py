@@ -23,6 +23,15 @@ def mpirun(*parts):
     return command[:-1]
 
 
+def state_of(pid):
+    """Tells a rank that waits from one on a busy machine: S, 1.3 s of CPU."""
+    try:
+        state, *numbers = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "gone"
+    return f"{state}, {(int(numbers[10]) + int(numbers[11])) / os.sysconf('SC_CLK_TCK'):.1f} s of CPU"
+
+
 class Job:
     count = 0
 
@@ -78,6 +87,7 @@ class Job:
             said, _ = self.process.communicate(timeout=seconds_max)
         except subprocess.TimeoutExpired:
             ranks = self.pids()
+            state = {rank: state_of(pid) for rank, pid in sorted(ranks.items())}
             for pid in ranks.values():
                 os.kill(pid, signal.SIGKILL)
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -85,7 +95,7 @@ class Job:
             # Open MPI 4.1's mpirun may hang by itself once it has said that a rank was killed while it connected.
             self.launcher_hung = not ranks and "mpirun noticed that process rank" in said
             if not self.launcher_hung:
-                raise AssertionError(f"it hangs, with the ranks {sorted(ranks)}; it said:\n{said}") from None
+                raise AssertionError(f"it hangs, with the ranks {state}; it said:\n{said}") from None
         self.expect_none_left()
         return self.process.returncode, said
 
