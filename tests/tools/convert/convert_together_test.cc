@@ -244,7 +244,6 @@ TEST_F(ConvertTogether, OthersMakeTheShardsOfAStoppedRank) {
     SCOPED_TRACE(wakes_before_the_end);
     Pause pause;
     const PausingInput pausing(input, pause);
-    std::atomic<bool> is_made{false};
     std::set<int> lost;
     std::vector<std::string> notes;
     LocalWorld world(3);
