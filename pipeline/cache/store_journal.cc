@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include <infeed/detail/format_version.h>
+#include <infeed/detail/parse_whole.h>
 #include <infeed/records/files.h>
 
 #include "cache/element_store.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "infeed/detail/format_version.h"
+#include "infeed/detail/parse_whole.h"
 #include "infeed/error.h"
 #include "infeed/records/file.h"
 #include "infeed/records/output_file.h"

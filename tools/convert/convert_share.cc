@@ -129,18 +129,6 @@ std::map<std::uint32_t, ShardEntry> ConversionPart::committed() const {
   return committed;
 }
 
-void remove_whole_dataset(const ExampleInput& input, const ConvertOptions& options,
-                          const DatasetNames& names) {
-  Journal journal(names.journal_file, options.durability);
-  LockedParts parts(names, options.durability);
-  FoundDataset found;
-  found.files = list_dataset_files(names);
-  require_other_files(found, input, options);
-  parts.remove();
-  remove_dataset(names, found.files);
-  journal.remove();
-}
-
 ConvertResult convert_share(const ExampleInput& input, const ConvertOptions& options,
                             const DatasetNames& names, const ConversionPlan& plan) {
   const Shard share = *options.share;

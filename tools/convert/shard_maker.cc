@@ -132,13 +132,14 @@ bool ShardMaker::read_example(std::uint64_t index, ExampleReader& reader, ShardE
     const std::string location = input_.location_of(index);
     if (++quarantined_ > options_.quarantine_max) {
       throw with_advice(
-          error, options_.quarantine_max == 0
-                     ? fmt::format("; example {} is bad: mend it, or leave out up to N such "
-                                   "examples with --quarantine-max N",
-                                   location)
-                     : fmt::format("; example {} is bad, and more than {} are (--quarantine-max); "
-                                   "is this the right input?",
-                                   location, options_.quarantine_max));
+          error,
+          options_.quarantine_max == 0
+              ? fmt::format("; example {} is bad: mend it, or leave out up to N such "
+                            "examples with {}",
+                            location, options_.words.quarantine_max_n)
+              : fmt::format("; example {} is bad, and more than {} are ({}); "
+                            "is this the right input?",
+                            location, options_.quarantine_max, options_.words.quarantine_max));
     }
     entry.quarantined.push_back({location, error.what()});
     return false;

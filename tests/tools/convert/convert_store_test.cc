@@ -173,7 +173,7 @@ TEST_F(ConvertStore, RanksNeedNoCommonFolder) {
   const auto input = numbered_input(folder_, 500);
   tools::ConvertOptions options{.prefix = folder_.file("one/data"), .shard_count = 9, .threads = 1};
   tools::convert(*input, options);
-  // A killed process left the begin of a shard that another rank makes now.
+  // A killed process left this of a shard that another rank makes now.
   fs::create_directory(folder_.file("work1"));
   write_whole(folder_.file("work1/.data-00003-of-00009.tfrecord.partial"), "torn");
   options.store_url = server_.url("/ranks");
