@@ -36,6 +36,7 @@ struct OwnRowsTraining {
   std::string folder = {};  ///< for checkpoints; empty: none
   std::int64_t stop_at = 0;
   bool repeats = true;
+  bool has_bookmarks = false;  ///< often, so that they lie between the rows of two ranks
   int parallelism = 2;
   std::atomic<std::int64_t>* read = nullptr;  ///< counts the records that a rank reads
 
@@ -47,7 +48,10 @@ struct OwnRowsTraining {
                                                      return std::to_string(row);
                                                    }) |
                                                    global_shuffle({.seed = 3});
-              return (repeats ? records | repeat() : records) | own_rows(own) |
+              const auto passed = has_bookmarks
+                                      ? records | filter([](const std::string&) { return true; })
+                                      : records;
+              return (repeats ? passed | repeat() : passed) | own_rows(own) |
                      map([](const std::string& row) { return std::int64_t{std::stoi(row)}; }) |
                      augmented_batches(points(kPoints), own.rows, parallelism);
             }};
@@ -56,19 +60,20 @@ struct OwnRowsTraining {
   Trained run(Communicator* ranks) const {
     SmallTraining small(0.2);
     std::stop_source source;
-    FitOptions options{.epochs = kEpochs,
-                       .steps_per_epoch = kStepsAnEpoch,
-                       .batches_per_update = 2,
-                       .seed = 9,
-                       .validation = from_columns(points(40, 2), 13),
-                       .resume_from = folder,
-                       .worker = {.communicator = ranks},
-                       .threads = 1,
-                       .iterate = {.order_hash = true},
-                       .stop = source.get_token(),
-                       .on_step = [&](std::int64_t step, const Metrics&) {
-                         if (step == stop_at) source.request_stop();
-                       }};
+    FitOptions options{
+        .epochs = kEpochs,
+        .steps_per_epoch = kStepsAnEpoch,
+        .batches_per_update = 2,
+        .seed = 9,
+        .validation = from_columns(points(40, 2), 13),
+        .resume_from = folder,
+        .worker = {.communicator = ranks},
+        .threads = 1,
+        .iterate = {.bookmark_every = has_bookmarks ? 8U : 1024U, .order_hash = true},
+        .stop = source.get_token(),
+        .on_step = [&](std::int64_t step, const Metrics&) {
+          if (step == stop_at) source.request_stop();
+        }};
     if (!folder.empty()) {
       options.callbacks.push_back(std::make_shared<SaveCheckpoints>(SaveCheckpointsOptions{
           .folder = folder, .save = {.keep = 1, .durability = Durability::leave_to_system}}));
@@ -170,6 +175,21 @@ TEST(FitOwnRows, StoppedAtDrawnStepsGoOnAtOtherNumbersOfRanks) {
       expect_same(trained, expected);
       break;
     }
+  }
+}
+
+TEST(FitOwnRows, AStopBetweenTheBookmarksOfTwoRanksGoesOn) {
+  const Trained expected = OwnRowsTraining{}.run(nullptr);
+  for (std::int64_t stop_at = 1; stop_at <= 8; ++stop_at) {
+    SCOPED_TRACE(fmt::format("stopped behind step {}", stop_at));
+    const TemporaryFolder folder;
+    OwnRowsTraining training{.folder = folder.path(), .stop_at = stop_at, .has_bookmarks = true};
+    training.run_on(4);
+    training.stop_at = 0;
+    const auto trained = training.run_on(4);
+    ASSERT_TRUE(trained[0].has_value());
+    EXPECT_EQ(trained[0]->result.resumed_at, stop_at);
+    EXPECT_EQ(trained[0]->weights, expected.weights);
   }
 }
 
