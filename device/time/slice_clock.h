@@ -50,8 +50,8 @@ class SliceClock {
   std::span<const StepEvent> step(std::span<const StepPart> parts, const Step& step);
   /// Takes the same step without an account, in a fraction of the time.
   void pass(std::span<const StepPart> parts, const Step& step);
-  /// The same as step() for a batch, one for all parts, with known instants; `service_ps` isn't read. With a
-  /// `queue_depth` of 0 the host begins when the device asks for it.
+  /// The same as step() for a batch, one for all parts, with known instants; `service_ps` isn't
+  /// read. With a `queue_depth` of 0 the host begins when the device asks for it.
   std::span<const StepEvent> step(std::span<const StepPart> parts, const Step& step,
                                   const BatchInstants& batch);
 

@@ -11,6 +11,7 @@
 #include "refuse.h"
 #include "train/fit_checks.h"
 #include "train/fit_progress.h"
+#include "train/fit_state.h"
 #include "train/ranks/run_as_rank.h"
 #include "train/signature_checks.h"
 #include "train/simulated_steps.h"
@@ -19,29 +20,10 @@
 namespace infeed::detail {
 namespace {
 
-constexpr std::string_view kProgressText = "fit";
-constexpr std::string_view kConfigurationText = "configuration";
-/// Gradients that wait for their update are saved below this name.
-constexpr std::string_view kGroupPrefix = "accumulated/";
-constexpr std::string_view kCallbackPrefix = "callback.";
-
-/// Name under which the place of each pipeline is saved.
-std::string pipeline_text(std::size_t number) {
-  return number == 0 ? "pipeline" : fmt::format("pipeline.{}", number);
-}
-
 std::uint64_t with_word(std::uint64_t hash, std::uint64_t word) {
   OrderHash added(hash);
   added.add(word);
   return added.value();
-}
-
-std::vector<NamedBytes> states_of(const std::vector<std::shared_ptr<Callback>>& callbacks) {
-  std::vector<NamedBytes> states;
-  for (const auto& callback : callbacks) {
-    states.push_back({std::string(callback->name()), callback->state()});
-  }
-  return states;
 }
 
 class FitRun : public FitControl {
@@ -110,24 +92,15 @@ class FitRun : public FitControl {
   }
 
   TrainingState state() override {
-    TrainingState state =
-        state_of(static_cast<std::uint64_t>(progress_.step), training_.scope.variables());
-    for (const auto& [variable, gradient] : group_) {
-      state.tensors.push_back({std::string(kGroupPrefix) + variable.name(), gradient});
-    }
-    if (place_) {
-      std::size_t number = 0;
-      for (const Checkpoint& place : place_->checkpoints) {
-        state.bytes.push_back({pipeline_text(number++), place.to_text()});
-      }
-    }
-    state.bytes.push_back({std::string(kProgressText), progress_.to_text()});
-    state.bytes.push_back({std::string(kConfigurationText), configuration_});
     const auto* const of_chief = ranks_ == nullptr ? nullptr : ranks_->callbacks_of_chief();
-    for (const NamedBytes& callback : of_chief ? *of_chief : states_of(options_.callbacks)) {
-      state.bytes.push_back({std::string(kCallbackPrefix) + callback.name, callback.bytes});
-    }
-    return state;
+    const std::vector<NamedBytes> callbacks = of_chief ? *of_chief : states_of(options_.callbacks);
+    return training_state({.scope = training_.scope,
+                           .progress = progress_,
+                           .group = group_,
+                           .places = place_ ? std::span<const Checkpoint>(place_->checkpoints)
+                                            : std::span<const Checkpoint>(),
+                           .configuration = configuration_,
+                           .callbacks = callbacks});
   }
 
   FitAccounts accounts() const override { return {wall_.summary(), simulated_.steady()}; }
@@ -161,26 +134,11 @@ class FitRun : public FitControl {
 
   void restore(const std::string& folder) {
     const TrainingCheckpoint saved = TrainingCheckpoint::open(folder);
-    check_configuration(saved.bytes(kConfigurationText), configuration_, folder);
-    progress_ = FitProgress::from_text(saved.bytes(kProgressText));
-    const std::string_view except[] = {kGroupPrefix};
-    restore_variables(saved, training_.scope.variables(), except);
-    group_.clear();
-    for (const TrainingCheckpoint::TensorPlace& place : saved.tensors()) {
-      if (!place.name.starts_with(kGroupPrefix)) continue;
-      const std::string_view name = std::string_view(place.name).substr(kGroupPrefix.size());
-      group_.emplace_back(variable_named(name, training_.scope, folder), saved.read(place));
-    }
-    std::vector<Checkpoint> places;
-    while (const auto* const place = saved.find_bytes(pipeline_text(places.size()))) {
-      places.push_back(Checkpoint::from_text(saved.read(*place)));
-    }
+    progress_ = restore_progress(saved, configuration_, folder);
+    group_ = restore_tensors(saved, training_.scope, folder);
+    std::vector<Checkpoint> places = restore_places(saved);
     if (!places.empty()) begin_iteration(std::move(places));
-    for (const std::shared_ptr<Callback>& callback : options_.callbacks) {
-      const auto* const place =
-          saved.find_bytes(std::string(kCallbackPrefix) + std::string(callback->name()));
-      if (place != nullptr) callback->restore(saved.read(*place));
-    }
+    restore_callbacks(saved, options_.callbacks);
   }
 
   void begin_iteration(std::vector<Checkpoint> resume) {

@@ -54,8 +54,8 @@ struct FedShare {
 /// never covers more than has been trained on.
 ///
 /// One step's rows come from one pipeline that all replicas share, or from one a host. Where other
-/// ranks make the rows of their replicas, the shares of these have as many rows, but not theirs. The shares
-/// are in replica order. A host whose data is over gives its replicas no rows while the others go
+/// ranks make the rows of their replicas, the shares of these have as many rows, but not theirs. The
+/// shares are in replica order. A host whose data is over gives its replicas no rows while the others go
 /// on.
 ///
 /// Thread-safety: one thread at a time; any thread may call cancel().
