@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <iterator>
 
+#include <infeed/detail/escaped_field.h>
 #include <infeed/detail/format_version.h>
 #include <infeed/detail/parse_whole.h>
 #include <infeed/records/files.h>
@@ -21,39 +22,6 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::string_view kHeader = "infeed elements 1";
 constexpr std::string_view kOutermost = "outermost";
 constexpr auto kValuesMax = std::uint64_t{INT64_MAX};
-
-std::string escape(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '\n':
-        escaped += "\\n";
-        break;
-      case '\t':
-        escaped += "\\t";
-        break;
-      case '\\':
-        escaped += "\\\\";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
-
-std::string unescape(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      plain += text[i];
-      continue;
-    }
-    ++i;
-    plain += text[i] == 'n' ? '\n' : (text[i] == 't' ? '\t' : text[i]);
-  }
-  return plain;
-}
 
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -87,9 +55,9 @@ ErrorCode code_of(std::string_view text) {
 }
 
 StoredError parse_error(const std::vector<std::string_view>& fields) {
-  Error error(code_of(fields[2]), unescape(fields[7]));
-  if (!fields[3].empty()) error.at_stage(unescape(fields[3]));
-  if (!fields[4].empty()) error.at_file(unescape(fields[4]));
+  Error error(code_of(fields[2]), unescaped_field(fields[7]));
+  if (!fields[3].empty()) error.at_stage(unescaped_field(fields[3]));
+  if (!fields[4].empty()) error.at_file(unescaped_field(fields[4]));
   if (!fields[5].empty()) error.at_offset(number_of(fields[5]));
   if (!fields[6].empty()) error.at_record(number_of(fields[6]));
   if (fields.size() == 10) {
@@ -119,7 +87,7 @@ class JournalParser {
   bool add(std::string_view line) {
     const std::vector<std::string_view> fields = split(line);
     if (fields[0] == "is" && fields.size() == 2) {
-      content.identity.push_back(unescape(fields[1]));
+      content.identity.push_back(unescaped_field(fields[1]));
     } else if (fields[0] == "error" && (fields.size() == 8 || fields.size() == 10)) {
       pending_.push_back(parse_error(fields));
     } else if (fields[0] == "seen" && fields.size() == 2) {
@@ -127,7 +95,7 @@ class JournalParser {
     } else if (fields[0] == "drew" && fields.size() == 3) {
       const std::uint64_t stage =
           fields[1] == kOutermost ? StoredDraw::kOutermost : number_of(fields[1]);
-      content.draws.push_back({stage, unescape(fields[2])});
+      content.draws.push_back({stage, unescaped_field(fields[2])});
     } else if (fields[0] == "shard" && fields.size() == 4) {
       require_file_name(fields[1]);
       const StoredShard shard{std::string(fields[1]), number_of(fields[2]), number_of(fields[3])};
@@ -184,10 +152,10 @@ std::string journal_error(std::uint64_t position, const Error& error) {
   const auto optional_number = [](const std::optional<std::uint64_t>& number) {
     return number ? std::to_string(*number) : std::string();
   };
-  std::string line =
-      fmt::format("error\t{}\t{}\t{}\t{}\t{}\t{}\t{}", position, to_string(error.code()),
-                  escape(error.stage()), escape(error.file()), optional_number(error.offset()),
-                  optional_number(error.record()), escape(error.message()));
+  std::string line = fmt::format("error\t{}\t{}\t{}\t{}\t{}\t{}\t{}", position,
+                                 to_string(error.code()), escaped_field(error.stage()),
+                                 escaped_field(error.file()), optional_number(error.offset()),
+                                 optional_number(error.record()), escaped_field(error.message()));
   if (error.lost()) {
     line += fmt::format("\t{}\t{}", optional_number(error.lost()->records),
                         optional_number(error.lost()->bytes));
@@ -202,14 +170,14 @@ std::string journal_seen(std::uint64_t errors_on_the_way) {
 std::string journal_draw(const StoredDraw& draw) {
   const std::string stage =
       draw.stage == StoredDraw::kOutermost ? std::string(kOutermost) : std::to_string(draw.stage);
-  return fmt::format("drew\t{}\t{}", stage, escape(draw.line));
+  return fmt::format("drew\t{}\t{}", stage, escaped_field(draw.line));
 }
 
 std::string journal_end(std::uint64_t slots) { return fmt::format("end\t{}", slots); }
 
 std::string journal_of(const StoreContent& content) {
   std::vector<std::string> lines{std::string(kHeader)};
-  for (const std::string& line : content.identity) lines.push_back("is\t" + escape(line));
+  for (const std::string& line : content.identity) lines.push_back("is\t" + escaped_field(line));
   if (content.errors_on_the_way) lines.push_back(journal_seen(*content.errors_on_the_way));
   for (const StoredDraw& draw : content.draws) lines.push_back(journal_draw(draw));
   // Each shard's errors come before it.

@@ -7,37 +7,12 @@
 #include <utility>
 
 #include <infeed/bad_rows.h>
+#include <infeed/detail/escaped_field.h>
 #include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 
 namespace infeed {
 namespace {
-
-/// Writes a field of a line: tabs, line ends and backslashes by two characters.
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\t' || c == '\n' || c == '\\') {
-      out += {'\\', c == '\t' ? 't' : c == '\n' ? 'n' : '\\'};
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out += text[i];
-      continue;
-    }
-    const char c = text[++i];
-    out += c == 't' ? '\t' : c == 'n' ? '\n' : c;
-  }
-  return out;
-}
 
 std::optional<BadRow> parse_line(std::string_view line) {
   std::array<std::string_view, 4> fields;
@@ -47,7 +22,8 @@ std::optional<BadRow> parse_line(std::string_view line) {
     fields[i] = line.substr(0, end);
     line.remove_prefix(std::min(end + 1, line.size()));
   }
-  BadRow row{.file = unescaped(fields[0]), .reason = unescaped(fields[3])};
+  BadRow row{.file = detail::unescaped_field(fields[0]),
+             .reason = detail::unescaped_field(fields[3])};
   if (!detail::parse_whole(fields[1], row.record) || !detail::parse_whole(fields[2], row.offset)) {
     return std::nullopt;
   }
@@ -123,8 +99,8 @@ std::vector<BadRow> merged(Communicator& communicator, const std::vector<BadRow>
 std::string to_text(const std::vector<BadRow>& rows) {
   std::string text;
   for (const BadRow& row : rows) {
-    text += fmt::format("{}\t{}\t{}\t{}\n", escaped(row.file), row.record, row.offset,
-                        escaped(row.reason));
+    text += fmt::format("{}\t{}\t{}\t{}\n", detail::escaped_field(row.file), row.record, row.offset,
+                        detail::escaped_field(row.reason));
   }
   return text;
 }
