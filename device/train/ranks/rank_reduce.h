@@ -7,6 +7,7 @@
 
 #include <infeed/communicator.h>
 #include <infeed/device/tape.h>
+#include <infeed/records/tensor_pool.h>
 
 #include "train/ranks/replica_range.h"
 
@@ -28,6 +29,9 @@ std::vector<TreeNode> tree_nodes(std::size_t begin, std::size_t end, std::size_t
 struct RankReduceOptions {
   std::int32_t replicas = 1;
   std::int64_t bucket_bytes = kBucketBytes;
+  /// Memory of the sums and of what other ranks send, which the next step needs again: fresh pages
+  /// took as long as the exchange.
+  TensorPool pool = TensorPool();
 };
 
 /// True for each variable of which the replica has a gradient.
@@ -42,7 +46,8 @@ using HasGradient = std::vector<bool>;
 /// bytes as any all-reduce: twice the gradients, without this rank's slice.
 ///
 /// `variables`: the same in each rank. `has`: one a replica of all ranks, known to all. `own`: one
-/// a replica of this rank; its memory is used. Every rank calls it with the same purpose.
+/// a replica of this rank; its memory is used. The gradients that it returns share one memory of the
+/// pool. Every rank calls it with the same purpose.
 Gradients sum_of_ranks(Communicator& ranks, const RankReduceOptions& options,
                        std::span<const Variable> variables, std::span<const HasGradient> has,
                        std::span<Gradients> own, std::string_view purpose);

@@ -273,7 +273,8 @@ Gradients TrainingRanks::share(std::span<ReplicaOutcome> replicas, std::int64_t 
     }
   }
   return together([&] {
-    return sum_of_ranks(ranks_, {.replicas = replicas_}, variables_, has, gradients, purpose);
+    return sum_of_ranks(ranks_, {.replicas = replicas_, .pool = pool_}, variables_, has, gradients,
+                        purpose);
   });
 }
 

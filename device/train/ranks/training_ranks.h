@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -100,6 +102,8 @@ class TrainingRanks {
   const std::int32_t replicas_;
   const ReplicaRange own_;
   const std::vector<Variable> variables_;
+  /// Keeps a step's gradients for the next one; the pool itself keeps no more than were in use at once.
+  const TensorPool pool_{{.free_bytes_max = std::numeric_limits<std::size_t>::max()}};
   std::mutex working_;
   bool is_over_ = false;  ///< all ranks know that the training failed
   bool has_lost_others_ = false;
