@@ -39,8 +39,8 @@ def write_table(folder, rows):
     return name
 
 
-def write_images(folder, count):
-    """PNGs of 64x64 random pixels."""
+def write_images(folder, count, side=64):
+    """PNGs of random pixels."""
     name = os.path.join(folder, "photos")
     chance = random.Random(1)
 
@@ -51,9 +51,9 @@ def write_images(folder, count):
         if i % 1000 == 0:
             inner = os.path.join(name, f"class{i // 1000 % 10}")
             os.makedirs(inner, exist_ok=True)
-        pixels = b"".join(b"\0" + chance.randbytes(192) for _ in range(64))
+        pixels = b"".join(b"\0" + chance.randbytes(3 * side) for _ in range(side))
         with open(os.path.join(inner, f"{i}.png"), "wb") as file:
-            file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 64, 64, 8, 2, 0, 0, 0))
+            file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
                        + chunk(b"IDAT", zlib.compress(pixels, 1)) + chunk(b"IEND", b""))
     return name
 
