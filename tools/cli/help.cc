@@ -208,7 +208,7 @@ Command add_help_command(CLI::App& app, std::string_view version) {
       ->type_name("COMMAND");
   command->add_flag("--man", options->is_manual_page, "Print its manual page instead, for man(1)");
   command->footer("Example: infeed help convert\n");
-  return {.options = command, .run = [&app, options, version](const std::stop_token&) {
+  return {.options = command, .run = [options, version](const std::stop_token&) {
             const std::string text = options->is_manual_page
                                          ? manual_page(*options->explained, version)
                                          : help_text(*options->explained, columns_of_output());

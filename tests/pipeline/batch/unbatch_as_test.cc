@@ -85,11 +85,17 @@ TEST(UnbatchAs, PassesTheSuite) {
       });
 }
 
-TEST(UnbatchAs, FindsColumnsByTheMembersNames) {
+/// A template, so that compilers which don't know the names of members leave it out.
+template <class Row>
+void expect_found_by_names() {
   if constexpr (kHasMemberNames) {
-    auto iterator = (range(7, 8) | map(documents_from) | unbatch_as<Document>()).iterate();
+    auto iterator = (range(7, 8) | map(documents_from) | unbatch_as<Row>()).iterate();
     EXPECT_EQ(number_of_document(*iterator.next()), 7);
   }
+}
+
+TEST(UnbatchAs, FindsColumnsByTheMembersNames) {
+  expect_found_by_names<Document>();
   auto texts = (range(7, 8) | map(documents_from) | unbatch_as<std::string>({"text"})).iterate();
   EXPECT_EQ(*texts.next(), "text 7");
   EXPECT_EQ(*texts.next(), "text 8");

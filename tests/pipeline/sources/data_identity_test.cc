@@ -125,8 +125,8 @@ TEST_F(DataIdentities, CopiedDataResumesAndAChangedByteIsRefused) {
     EXPECT_EQ(texts_of(copy, {.resume = checkpoint}), rest);
 
     change(name + "/1/" + source.file);
-    const Error error = error_of([&, &from = source] {
-      from.make(folder_.file(name + "/1")).iterate({.resume = checkpoint});
+    const Error error = error_of([&, &from = source, &folder = name] {
+      from.make(folder_.file(folder + "/1")).iterate({.resume = checkpoint});
     });
     EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
     EXPECT_THAT(error.message(), HasSubstr("content="));
