@@ -110,13 +110,16 @@ ThreadsState& threads_state(const JsonPlan& plan) {
   return kept;
 }
 
-/// Copies the text to where a line feed and room for whole words follow it, as the cursor needs it.
-/// Line feeds in the text are blanks; as carriage returns they are blanks to the cursor, too.
-void copy_as_line(std::string_view text, std::string& line) {
-  line.assign(text);
+/// Copies the text to where it has room for whole vectors in front, as numbers need it, and a line
+/// feed and such room behind, as the cursor does. Returns its begin. Line feeds in the text are
+/// blanks; as carriage returns they are blanks to the cursor, too.
+const char* copy_as_line(std::string_view text, std::string& line) {
+  line.assign(kTextPaddingBytes, '\0');
+  line.append(text);
   std::replace(line.begin(), line.end(), '\n', '\r');
   line += '\n';
   line.append(kTextPaddingBytes, '\0');
+  return line.data() + kTextPaddingBytes;
 }
 
 }  // namespace
@@ -136,8 +139,7 @@ void JsonParser::parse_row(std::string_view text, const Record* place, std::size
                            ColumnRows& rows) const {
   rows.check_row(plan_->columns.get(), row);
   detail::ThreadsState& kept = detail::threads_state(*plan_);
-  detail::copy_as_line(text, kept.text);
-  const char* const begin = kept.text.data();
+  const char* const begin = detail::copy_as_line(text, kept.text);
   detail::JsonCursor cursor(begin);
   try {
     if (plan_->row_parser.parse(cursor, row, rows.columns_, rows.pool_, kept.state)) return;

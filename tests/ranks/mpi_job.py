@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import time
@@ -52,14 +51,7 @@ class Job:
         """The process of each rank."""
         found = {}
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                parent = int(re.search(r"^PPid:\s*(\d+)", (folder / "status").read_text(), re.M)[1])
-                if parent != self.process.pid:
-                    continue
-                variables = (folder / "environ").read_bytes().split(b"\0")
-            except (OSError, TypeError):
-                continue
-            for variable in variables:
+            for variable in self.variables_of(folder):
                 name, _, value = variable.partition(b"=")
                 if name == b"OMPI_COMM_WORLD_RANK":
                     found[int(value)] = int(folder.name)
@@ -106,7 +98,12 @@ class Job:
             time.sleep(0.05)
 
     def is_ours(self, folder):
+        return bool(self.variables_of(folder))
+
+    def variables_of(self, folder):
+        """The environment of a process of this job; none of others."""
         try:
-            return self.mark.encode() in (folder / "environ").read_bytes().split(b"\0")
+            variables = (folder / "environ").read_bytes().split(b"\0")
         except OSError:
-            return False
+            return []
+        return variables if self.mark.encode() in variables else []
