@@ -80,9 +80,8 @@ class Job:
         except subprocess.TimeoutExpired:
             ranks = self.pids()
             state = {rank: state_of(pid) for rank, pid in sorted(ranks.items())}
-            for pid in ranks.values():
+            for pid in self.all_pids():
                 os.kill(pid, signal.SIGKILL)
-            os.killpg(self.process.pid, signal.SIGKILL)
             said, _ = self.process.communicate()
             # Open MPI 4.1's mpirun may hang by itself once it has said that a rank was killed while it connected.
             self.launcher_hung = not ranks and "mpirun noticed that process rank" in said
@@ -93,12 +92,13 @@ class Job:
 
     def expect_none_left(self):
         until = time.monotonic() + 5
-        while left := [str(folder) for folder in pathlib.Path("/proc").glob("[0-9]*") if self.is_ours(folder)]:
+        while left := self.all_pids():
             assert time.monotonic() < until, f"processes are left: {left}"
             time.sleep(0.05)
 
-    def is_ours(self, folder):
-        return bool(self.variables_of(folder))
+    def all_pids(self):
+        """Also those of mpirun and of its daemons."""
+        return [int(folder.name) for folder in pathlib.Path("/proc").glob("[0-9]*") if self.variables_of(folder)]
 
     def variables_of(self, folder):
         """The environment of a process of this job; none of others."""
