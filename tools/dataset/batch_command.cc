@@ -79,11 +79,11 @@ OrderedJson batch_json(const FoundBatch& found) {
   OrderedJson columns = OrderedJson::array();
   for (const std::string& name : found.batch.names()) {
     const Column& column = found.batch.column(name);
+    const Shape shape = column.row_shape();
     columns.push_back({{"name", name},
                        {"kind", to_string(column.kind())},
                        {"dtype", to_string(column.dtype())},
-                       {"shape", std::vector<std::int64_t>(column.row_shape().begin(),
-                                                           column.row_shape().end())}});
+                       {"shape", std::vector<std::int64_t>(shape.begin(), shape.end())}});
   }
   OrderedJson rows = OrderedJson::array();
   for (std::int64_t row = 0; row < found.batch.rows(); ++row) {

@@ -1,6 +1,7 @@
 #include "product.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels.h"
 
@@ -12,27 +13,34 @@ namespace {
 constexpr std::int64_t kDepthBlock = 256;
 constexpr std::int64_t kRowBlock = 96;
 
-using Vector4 = float __attribute__((vector_size(16), aligned(4), may_alias));
+using Vector4 = float __attribute__((vector_size(16)));
 
-Vector4& vector_at(float* place) { return *reinterpret_cast<Vector4*>(place); }
-const Vector4& vector_at(const float* place) { return *reinterpret_cast<const Vector4*>(place); }
+// Copies, since clang takes a reference to an unaligned vector for one to an aligned vector.
+[[gnu::always_inline]] inline Vector4 load_vector(const float* place) {
+  Vector4 vector;
+  std::memcpy(&vector, place, sizeof(vector));
+  return vector;
+}
+[[gnu::always_inline]] inline void store_vector(float* place, const Vector4& vector) {
+  std::memcpy(place, &vector, sizeof(vector));
+}
 
 /// Transposes four rows of four depths. In `from` each row's depths lie side by side, in `out` each
 /// depth's rows.
 [[gnu::always_inline]] inline void transpose_4x4(const float* from, std::int64_t row_stride,
                                                  float* out, std::int64_t panel) {
-  const Vector4 r0 = vector_at(from);
-  const Vector4 r1 = vector_at(from + row_stride);
-  const Vector4 r2 = vector_at(from + 2 * row_stride);
-  const Vector4 r3 = vector_at(from + 3 * row_stride);
+  const Vector4 r0 = load_vector(from);
+  const Vector4 r1 = load_vector(from + row_stride);
+  const Vector4 r2 = load_vector(from + 2 * row_stride);
+  const Vector4 r3 = load_vector(from + 3 * row_stride);
   const Vector4 low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
   const Vector4 high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
   const Vector4 low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
   const Vector4 high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
-  vector_at(out) = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
-  vector_at(out + panel) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
-  vector_at(out + 2 * panel) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
-  vector_at(out + 3 * panel) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+  store_vector(out, __builtin_shufflevector(low01, low23, 0, 1, 4, 5));
+  store_vector(out + panel, __builtin_shufflevector(low01, low23, 2, 3, 6, 7));
+  store_vector(out + 2 * panel, __builtin_shufflevector(high01, high23, 0, 1, 4, 5));
+  store_vector(out + 3 * panel, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
 }
 
 /// Packs one panel of kPanel rows, all of which are real.
