@@ -243,7 +243,8 @@ TEST(StageName, EveryStageOfBatchesTakesOne) {
   EXPECT_EQ(name_of(input | window({.size = 2, .name = "n"})), "window 'n'");
   EXPECT_EQ(name_of(lists | padded_batch(2, {.name = "n"})), "padded_batch 'n'");
   EXPECT_EQ(name_of(lists | ragged_batch(2, {.name = "n"})), "ragged_batch 'n'");
-  EXPECT_EQ(name_of(lists | pack(2, {.length = 4, .name = "n"})), "pack 'n'");
+  EXPECT_EQ(name_of(lists | pack(2, {.length = 4, .columns = {{.name = "x"}}, .name = "n"})),
+            "pack 'n'");
   EXPECT_EQ(name_of(lists | bucket_by_sequence_length(
                                 length, {.boundaries = {2}, .batch_sizes = {1, 1}, .name = "n"})),
             "bucket_by_sequence_length 'n'");
