@@ -62,8 +62,13 @@ class ConvertStore : public ::testing::Test {
                                            {"AWS_SHARED_CREDENTIALS_FILE", "/nowhere/credentials"}},
                            .signal = SIGKILL};
     options.send_signal_when = [this] { return has_struck_.load(); };
-    return run_infeed(words(more), options);
+    meet_server();
+    ProgramResult result = run_infeed(words(more), options);
+    meet_server();
+    return result;
   }
+  /// Orders what this thread and the server's do with the store: a process in between doesn't.
+  void meet_server() const { (void)server_.requests(); }
   /// Returns how the store differs from the folder of one process.
   std::string differences(const std::string& begin = "/bucket/sets/") const {
     std::map<std::string, std::string> stored;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <semaphore>
 #include <set>
 #include <string>
 #include <thread>
@@ -150,14 +151,13 @@ TEST_F(Blame, ALockThatAnotherThreadHolds) {
   auto mutex = std::make_shared<std::mutex>();
   // Another thread holds it each time for the length of the stall.
   const auto stall = [mutex] {
-    std::mutex begun;
-    begun.lock();
+    std::binary_semaphore begun(0);
     std::thread holder([&] {
       const std::lock_guard lock(*mutex);
-      begun.unlock();
+      begun.release();
       std::this_thread::sleep_for(kStall);
     });
-    begun.lock();
+    begun.acquire();
     { const std::lock_guard lock(*mutex); }
     holder.join();
   };
