@@ -190,7 +190,7 @@ TEST(ToolLimits, APictureOfMoreThanItsBytesIsRefused) {
 }
 
 /// Returns the statistics of two threads' records, each of which has a name of its own.
-std::vector<tools::ColumnStatistics::Column> columns_of_new_names(int records) {
+auto columns_of_new_names(int records) {
   tools::ColumnStatistics first, second;
   for (int i = 0; i < records; ++i) {
     const std::string record =
