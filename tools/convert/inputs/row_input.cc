@@ -4,6 +4,12 @@
 #include <fmt/format.h>
 
 namespace infeed::tools {
+namespace {
+
+/// The usual limit is 1024 descriptors for a process.
+constexpr std::size_t kOpenFilesMax = 256;
+
+}  // namespace
 
 RowFiles::RowFiles(const std::vector<std::string>& files, TextFormat format, std::uint64_t skipped)
     : skipped_(skipped) {
@@ -11,6 +17,7 @@ RowFiles::RowFiles(const std::vector<std::string>& files, TextFormat format, std
   for (const std::string& file : files) {
     files_.push_back(examine_input_file(file));
     rows_.emplace_back(file, format);
+    if (files.size() > kOpenFilesMax) rows_.back().close();
     format.rows = rows_.front().format();
     begins_.push_back(begins_.back() + std::max(rows_.back().size(), skipped) - skipped);
   }
@@ -45,13 +52,12 @@ std::vector<std::uint64_t> RowFiles::sample() const {
   return chosen;
 }
 
-RowFilesReader::RowFilesReader(const RowFiles& rows) : rows_(rows) {
-  for (std::size_t i = 0; i < rows.file_count(); ++i) readers_.emplace_back(rows.file(i));
-}
-
 std::string_view RowFilesReader::read(std::uint64_t index) {
   const RowFiles::Place place = rows_.place_of(index);
-  return readers_[place.file].read(place.row);
+  const TextRows& file = rows_.file(place.file);
+  if (!reader_) reader_.emplace(file);
+  reader_->turn_to(file);
+  return reader_->read(place.row);
 }
 
 }  // namespace infeed::tools

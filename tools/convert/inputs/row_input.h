@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,13 +48,14 @@ class RowFiles {
 /// One thread's place in the rows.
 class RowFilesReader {
  public:
-  explicit RowFilesReader(const RowFiles& rows);
+  explicit RowFilesReader(const RowFiles& rows) : rows_(rows) {}
   /// Returns a row, valid until the next call.
   std::string_view read(std::uint64_t index);
 
  private:
   const RowFiles& rows_;
-  std::vector<TextRowReader> readers_;
+  /// The reader of the file that was read last: one for each of a million files takes gigabytes.
+  std::optional<TextRowReader> reader_;
 };
 
 }  // namespace infeed::tools

@@ -1,8 +1,10 @@
 #include "convert/inputs/text_rows.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include <infeed/error.h>
@@ -63,8 +65,29 @@ struct TextRows::Window {
   }
 };
 
-TextRows::TextRows(const std::string& file, TextFormat format) : file_(file), format_(format.rows) {
+TextRows::TextRows(const std::string& file, TextFormat format)
+    : file_(file), name_(file_->name()), bytes_(file_->size_bytes()), format_(format.rows) {
   find_rows(format);
+}
+
+void TextRows::close() {
+  std::error_code no_such_name;
+  if (file_ && std::filesystem::equivalent(file_->path(), name_, no_such_name)) file_.reset();
+}
+
+void TextRows::read_exactly(std::uint64_t offset, std::span<char> into) const {
+  if (file_) {
+    file_->read_exactly(offset, into);
+    return;
+  }
+  const SeekableFile opened(name_, File::open_to_read(name_));
+  if (opened.size_bytes() != bytes_) {
+    throw Error(ErrorCode::data_loss, fmt::format("the file has {} bytes instead of the {} that it "
+                                                  "had when it was opened first",
+                                                  opened.size_bytes(), bytes_))
+        .at_file(name_);
+  }
+  opened.read_exactly(offset, into);
 }
 
 void TextRows::add_mark(std::uint64_t begin, std::uint64_t rows) {
@@ -131,18 +154,18 @@ void TextRows::count_rows(Window& window) {
 void TextRows::find_rows(const TextFormat& given) {
   Window window;
   bool is_begin = true;
-  while (window.fill(file_)) {
+  while (window.fill(*file_)) {
     if (std::exchange(is_begin, false)) {
       window.begin = begin_file(window.text(), given.is_table, given.is_delimiter_given);
     }
     count_rows(window);
   }
-  if (window.offset + window.end < file_.size_bytes()) {
+  if (window.offset + window.end < bytes_) {
     throw Error(
         ErrorCode::data_loss,
         fmt::format("the file became shorter while it was read: nothing is left at {} of the "
                     "{} bytes that it had",
-                    window.offset + window.end, file_.size_bytes()))
+                    window.offset + window.end, bytes_))
         .at_file(file());
   }
   // The last row need not end with a line break. One whose quote isn't closed is a row, too, since
@@ -154,13 +177,12 @@ void TextRows::find_rows(const TextFormat& given) {
 }
 
 void TextRowReader::load(std::size_t mark) {
-  const auto& marks = rows_.marks_;
+  const auto& marks = rows_->marks_;
   const std::uint64_t begin = marks[mark].offset;
-  const std::uint64_t end =
-      mark + 1 < marks.size() ? marks[mark + 1].offset : rows_.file_.size_bytes();
-  mark_ = ~std::size_t{0};
+  const std::uint64_t end = mark + 1 < marks.size() ? marks[mark + 1].offset : rows_->bytes_;
+  mark_ = kNoMark;
   bytes_.resize(end - begin);
-  rows_.file_.read_exactly(begin, bytes_);
+  rows_->read_exactly(begin, bytes_);
   bytes_ += '\n';  // the last row need not end with one
   const std::size_t size = bytes_.size();
   bytes_.append(detail::kTextPaddingBytes, '\0');
@@ -169,7 +191,7 @@ void TextRowReader::load(std::size_t mark) {
   for (std::size_t at = 0; at < size;) {
     at += empty_lines(std::string_view(bytes_).substr(at, size - at), lines);
     const char* const row = bytes_.data() + at;
-    const detail::RowScan found = detail::scan_rows(row, bytes_.data() + size, 1, rows_.format_);
+    const detail::RowScan found = detail::scan_rows(row, bytes_.data() + size, 1, rows_->format_);
     const char* const row_end = found.rows == 0 ? bytes_.data() + size : found.end;
     if (row_end == row) break;
     const auto bytes = static_cast<std::size_t>(row_end - row);
@@ -185,7 +207,7 @@ std::string_view TextRowReader::read(std::uint64_t row) { return find(row).row; 
 std::uint64_t TextRowReader::line_of(std::uint64_t row) { return find(row).line; }
 
 const TextRowReader::Found& TextRowReader::find(std::uint64_t row) {
-  const auto& marks = rows_.marks_;
+  const auto& marks = rows_->marks_;
   const auto after = std::upper_bound(
       marks.begin(), marks.end(), row,
       [](std::uint64_t wanted, const TextRows::Mark& mark) { return wanted < mark.row; });
@@ -194,7 +216,7 @@ const TextRowReader::Found& TextRowReader::find(std::uint64_t row) {
   const std::uint64_t place = row - marks[mark].row;
   if (place < found_.size()) return found_[place];
   throw Error(ErrorCode::data_loss, "the file has changed since it was opened")
-      .at_file(rows_.file());
+      .at_file(rows_->file());
 }
 
 }  // namespace infeed::tools
