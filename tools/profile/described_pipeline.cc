@@ -104,7 +104,7 @@ MeasuredRate run_described(const DescribedPipeline& pipeline, double seconds,
                            const std::string& recording, const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
   auto iterator = pipeline.dataset().iterate({.stop = stop, .recording = {.file = recording}});
-  if (const RecordingStatus status = iterator.recording(); !status.is_on) {
+  if (const RecordingStatus status = iterator.recording(); !status.problem.empty()) {
     throw Error(ErrorCode::failed_precondition, status.problem);
   }
   const auto step = std::chrono::microseconds(pipeline.step_us);
