@@ -10,8 +10,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include "infeed/records/page_buffer.h"
-
 namespace infeed::detail {
 namespace {
 
@@ -20,6 +18,12 @@ namespace {
 constexpr int kPopulateRead = 22;
 // A process may have 65,530 mappings by default, and others need some.
 constexpr std::size_t kMappedFilesMax = 16'384;
+
+/// Returns the bytes of the system's page: 4 KiB with x86-64, up to 64 KiB with ARM.
+std::uint64_t page_bytes() {
+  static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 
 /// Returns the status of a regular file; empty for any other.
 std::optional<struct stat> status_of(const File& file) {
@@ -61,19 +65,18 @@ bool MappedFile::bring(std::uint64_t begin, std::uint64_t end) const {
 }
 
 bool MappedFile::populate(std::uint64_t begin, std::uint64_t end) const {
-  const std::uint64_t first_page = begin / PageBuffer::kPageBytes * PageBuffer::kPageBytes;
+  const std::uint64_t first_page = begin / page_bytes() * page_bytes();
   void* const at = const_cast<char*>(data()) + first_page;
   return ::madvise(at, static_cast<std::size_t>(end - first_page), kPopulateRead) == 0;
 }
 
 bool MappedFile::are_in_memory(std::uint64_t begin, std::uint64_t end) const {
   std::array<unsigned char, 256> pages{};  // only the lowest bit of each counts
-  constexpr std::uint64_t kStepBytes = pages.size() * PageBuffer::kPageBytes;
-  for (std::uint64_t at = begin / PageBuffer::kPageBytes * PageBuffer::kPageBytes; at < end;
-       at += kStepBytes) {
-    const auto bytes = static_cast<std::size_t>(std::min(kStepBytes, end - at));
+  const std::uint64_t step_bytes = pages.size() * page_bytes();
+  for (std::uint64_t at = begin / page_bytes() * page_bytes(); at < end; at += step_bytes) {
+    const auto bytes = static_cast<std::size_t>(std::min(step_bytes, end - at));
     if (::mincore(const_cast<char*>(data()) + at, bytes, pages.data()) != 0) return false;
-    const std::size_t count = (bytes + PageBuffer::kPageBytes - 1) / PageBuffer::kPageBytes;
+    const std::size_t count = (bytes + page_bytes() - 1) / page_bytes();
     const auto is_in_memory = [](unsigned char page) { return (page & 1U) != 0; };
     const auto asked = std::span(pages).first(count);
     if (!std::all_of(asked.begin(), asked.end(), is_in_memory)) return false;

@@ -47,6 +47,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 # Whoever links a library takes the functions that are called, and no others (--gc-sections).
 target_compile_options(infeed_options INTERFACE -ffunction-sections -fdata-sections)
+# Records and batches have the same bits on every machine. Plain x86-64 has no fused multiply-add that the
+# compiler could make of two operations by itself; ARM has, and so may the machine that builds.
+if(INFEED_NATIVE OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(infeed_options INTERFACE -ffp-contract=off)
+endif()
 if(INFEED_NATIVE)
   target_compile_options(infeed_options INTERFACE -march=native)
 endif()
