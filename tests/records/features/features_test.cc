@@ -1,7 +1,7 @@
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <limits>
@@ -13,6 +13,7 @@
 #include <infeed/records/fingerprint.h>
 #include <infeed/records/json_parser.h>
 
+#include "plain_numbers.h"
 #include "records/features/apply_step.h"
 #include "records/temporary_files.h"
 #include "test_seed.h"
@@ -285,7 +286,7 @@ TEST(Features, CastReadsTextsAmongOthers) {
   for (int i = 0; i < 2000; ++i) {
     const std::uint64_t bits = random() >> random() % 64;
     wholes.push_back((random() % 2 == 0 ? "-" : "") + std::to_string(bits >> 1));
-    decimals.push_back(std::to_string(static_cast<double>(bits) / 1000));
+    decimals.push_back(fmt::format("{:f}", static_cast<double>(bits) / 1000));
     if (random() % 9 == 0) decimals.back() += "e-" + std::to_string(random() % 30);
     if (random() % 9 == 0) decimals.back() = std::string(70, '0') + decimals.back();
   }
@@ -297,8 +298,8 @@ TEST(Features, CastReadsTextsAmongOthers) {
     SCOPED_TRACE("seed " + std::to_string(test_seed()) + ", text " + wholes[i] + ", " +
                  decimals[i]);
     EXPECT_EQ(integers.values<std::int64_t>()[i], std::stoll(wholes[i]));
-    EXPECT_EQ(floats.values<float>()[i], std::strtof(decimals[i].c_str(), nullptr));
-    EXPECT_EQ(doubles.values<double>()[i], std::strtod(decimals[i].c_str(), nullptr));
+    EXPECT_EQ(floats.values<float>()[i], float_of(decimals[i]));
+    EXPECT_EQ(doubles.values<double>()[i], double_of(decimals[i]));
   }
   wholes[1000] = "12x";
   EXPECT_THAT(message_of(f::Cast{.column = "x", .dtype = DType::int64}, column_of(wholes)),
@@ -322,9 +323,9 @@ TEST(Features, CastReadsPlainDecimalsExactly) {
   for (std::size_t i = 0; i < texts.size(); ++i) {
     SCOPED_TRACE("seed " + std::to_string(test_seed()) + ", text " + texts[i]);
     EXPECT_EQ(std::bit_cast<std::uint32_t>(floats.values<float>()[i]),
-              std::bit_cast<std::uint32_t>(std::strtof(texts[i].c_str(), nullptr)));
+              std::bit_cast<std::uint32_t>(float_of(texts[i])));
     EXPECT_EQ(std::bit_cast<std::uint64_t>(doubles.values<double>()[i]),
-              std::bit_cast<std::uint64_t>(std::strtod(texts[i].c_str(), nullptr)));
+              std::bit_cast<std::uint64_t>(double_of(texts[i])));
   }
   for (const char* const wrong : {"", "-", ".", "-.", "1.2.3", "1.-2", "--1", "1..2", "1.2x",
                                   "12345678.1234567:", "1e", "1,5"}) {

@@ -1,7 +1,6 @@
 #include <bit>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
@@ -9,6 +8,7 @@
 
 #include <infeed/records/detail/text_value.h>
 
+#include "plain_numbers.h"
 #include "records/temporary_files.h"
 
 namespace infeed::test {
@@ -106,10 +106,8 @@ TEST(TextValueTest, AFloatIsRoundedOnce) {
     if (!std::isfinite(value)) continue;
     const double exact = static_cast<double>(value) +
                          (static_cast<double>(std::nextafter(value, INFINITY)) - value) / 2;
-    std::string text(900, '\0');
-    text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.800f", exact)));
-    EXPECT_EQ(parse_float32(text, *parse_float64(text)), std::strtof(text.c_str(), nullptr))
-        << text;
+    const std::string text = fmt::format("{:.800f}", exact);
+    EXPECT_EQ(parse_float32(text, *parse_float64(text)), float_of(text)) << text;
   }
 }
 
