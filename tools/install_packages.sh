@@ -5,7 +5,8 @@
 #                                              test: also for the tests and the checks
 #                                              all: also for sanitizers, fuzzing and clang-tidy
 #                                              peers: what benchmarks/compare.sh device and image compare with
-#   tools/install_packages.sh --list [run|test|all|peers]   only names the packages
+#                                              odd: what tests/odd_machines.sh emulates machines with
+#   tools/install_packages.sh --list [run|test|all|peers|odd]   only names the packages
 #
 # Needs root or sudo only when something is missing. Exit status 1 when it could not be installed.
 set -euo pipefail
@@ -51,6 +52,10 @@ peer_packages=(
   python3-torch python3-torchvision  # compute on the CPU alone; the wheels bring gigabytes of CUDA
   libavdevice59          # with what it brings, SPDL decodes images
 )
+odd_packages=(
+  g++-aarch64-linux-gnu qemu-user  # builds for 64-bit ARM, and runs other processors' programs
+  locales libfaketime
+)
 
 list_only=false
 group=run
@@ -58,8 +63,8 @@ for argument in "$@"; do
   case $argument in
     --list) list_only=true ;;
     --help | -h) print_help && exit 0 ;;
-    run | test | all | peers) group=$argument ;;
-    *) die "unknown argument '$argument': the groups are run, test, all and peers (see --help)" 2 ;;
+    run | test | all | peers | odd) group=$argument ;;
+    *) die "unknown argument '$argument': the groups are run, test, all, peers and odd (see --help)" 2 ;;
   esac
 done
 
@@ -67,6 +72,7 @@ packages=("${run_packages[@]}")
 [[ $group == run ]] || packages+=("${test_packages[@]}")
 [[ $group == all ]] && packages+=("${other_packages[@]}")
 [[ $group == peers ]] && packages=("${peer_packages[@]}")
+[[ $group == odd ]] && packages=("${odd_packages[@]}")
 if $list_only; then
   printf '%s\n' "${packages[@]}"
   exit 0
