@@ -32,16 +32,21 @@ using Kind = FoundDataset::Kind;
 /// Throws unless a rebuilt shard is the same as in the manifest, to the byte. The file is removed
 /// then, so that nobody takes it for the promised one.
 void require_the_same(const ShardEntry& made, const ShardEntry& promised, const std::string& file,
-                      const ConvertWords& words) {
+                      const ConvertOptions& options) {
   if (made.sum == promised.sum && made.side_file == promised.side_file) return;
   std::error_code ignored;
   fs::remove(file, ignored);
   if (made.side_file) fs::remove(file + made.side_file->ending, ignored);
+  const bool may_be_packed_otherwise =
+      options.compression == Compression::gzip && options.compression_level.value_or(1) <= 3;
   throw Error(ErrorCode::failed_precondition,
               fmt::format("this shard was made anew, but not to the bytes that the manifest names, "
                           "and was removed: the input has other content than then, with the same "
-                          "size and time; make the dataset anew with {}",
-                          words.replace))
+                          "size and time{}; make the dataset anew with {}",
+                          may_be_packed_otherwise ? ", or this processor is of another kind, on "
+                                                    "which gzip's levels 0 to 3 depend"
+                                                  : "",
+                          options.words.replace))
       .at_file(file);
 }
 
@@ -231,8 +236,7 @@ class Conversion {
     ShardWorkers workers(input_, options_, plan_, journal_, std::move(task));
     run_workers_(workers);
     for (const ShardEntry& made : workers.take_entries()) {
-      require_the_same(made, found.manifest.shards[made.shard], plan_.shards[made.shard],
-                       options_.words);
+      require_the_same(made, found.manifest.shards[made.shard], plan_.shards[made.shard], options_);
     }
     if (options_.durability == Durability::synced) sync_side_files(names_, found.manifest.shards);
     clean_up();
