@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <unordered_set>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/detail/parse_whole.h>
 #include <infeed/detail/printable_text.h>
 #include <infeed/records/detail/record_frame.h>
@@ -49,13 +50,10 @@ std::int64_t time_in_name(const std::string& name) {
 /// Returns the time for the name of a new file: now, or later if a file of this second exists.
 /// TensorBoard reads the files of a folder in the order of their names.
 std::int64_t time_for_name(const std::string& directory, std::int64_t now) {
-  std::error_code error;
   std::int64_t time = now;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    time = std::max(time, time_in_name(entry->path().filename().string()) + 1);
+  for (const std::string& name : detail::names_in_folder(directory)) {
+    time = std::max(time, time_in_name(name) + 1);
   }
-  if (error) throw system_error("read the folder", directory, error.value());
   return time;
 }
 

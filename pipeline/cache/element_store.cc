@@ -8,6 +8,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/pipeline/detail/seeds.h>
 
 #include "cache/store_journal.h"
@@ -28,14 +29,11 @@ void remove_unnamed(const std::string& folder, const StoreContent& content) {
   std::unordered_set<std::string> named;
   for (const StoredShard& shard : content.shards) named.insert(shard.file);
   std::error_code failure;
-  std::vector<std::filesystem::path> unnamed;
-  std::filesystem::directory_iterator entry(folder, failure);
-  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
-    const std::string name = entry->path().filename().string();
-    if (is_shard_name(name) && !named.contains(name)) unnamed.push_back(entry->path());
+  // A shard that can't be found or removed only takes space.
+  for (const auto& [name, type] : detail::folder_entries(folder, failure)) {
+    if (!is_shard_name(name) || named.contains(name)) continue;
+    std::filesystem::remove(std::filesystem::path(folder) / name, failure);
   }
-  // A shard that can't be removed only takes space.
-  for (const std::filesystem::path& path : unnamed) std::filesystem::remove(path, failure);
 }
 
 /// Replaces the journal in one step. Returns it, open for appending.

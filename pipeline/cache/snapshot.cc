@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/iterator.h>
 #include <infeed/records/crc32c.h>
@@ -85,9 +86,9 @@ std::string find_snapshot(const std::string& path) {
   if (has_journal(path)) return path;
   std::error_code failure;
   std::vector<std::string> found;
-  std::filesystem::directory_iterator entry(path, failure);
-  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
-    if (has_journal(entry->path().string())) found.push_back(entry->path().string());
+  for (const auto& [name, type] : detail::folder_entries(path, failure)) {
+    const std::string folder = (std::filesystem::path(path) / name).string();
+    if (has_journal(folder)) found.push_back(folder);
   }
   if (found.size() == 1) return found.front();
   if (found.empty()) {

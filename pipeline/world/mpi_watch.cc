@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/detail/parse_whole.h>
 #include <infeed/detail/start_threads.h>
 #include <infeed/detail/wait_unless_stopped.h>
@@ -98,11 +99,11 @@ std::vector<std::string> stopped_ranks() {
   std::vector<std::string> found;
   const Variables own = variables_of("/proc/self");
   std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", failure)) {
-    const std::string process = entry.path().filename().string();
+  for (const auto& [process, type] : detail::folder_entries("/proc", failure)) {
     if (process.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (!is_stopped(entry.path())) continue;
-    const Variables variables = variables_of(entry.path());
+    const std::filesystem::path folder = std::filesystem::path("/proc") / process;
+    if (!is_stopped(folder)) continue;
+    const Variables variables = variables_of(folder);
     if (variables.empty() || !is_same_job(own, variables)) continue;
     if (const auto rank = rank_in(variables)) {
       found.push_back(fmt::format("rank {} (process {})", *rank, process));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "checkpoint/checkpoint_manifest.h"
+#include "infeed/detail/folder_entries.h"
 #include "infeed/error.h"
 #include "infeed/records/crc32c.h"
 #include "infeed/records/file.h"
@@ -45,10 +46,10 @@ File locked(const std::string& folder) {
 /// Removes partial checkpoints of killed processes, whose names no reader takes.
 void remove_leftovers(const fs::path& folder) {
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
+  for (const auto& [name, type] : detail::folder_entries(folder.string(), ignored)) {
     if (!name.starts_with("." + std::string(kPrefix))) continue;
-    if (name.ends_with(kPartial) || name.ends_with(kRemoved)) fs::remove_all(entry.path(), ignored);
+    if (name.ends_with(kPartial) || name.ends_with(kRemoved))
+      fs::remove_all(folder / name, ignored);
   }
 }
 
@@ -143,9 +144,10 @@ void rename_into_place(const fs::path& partial, const fs::path& checkpoint) {
 std::vector<std::string> training_checkpoints(const std::string& folder) {
   std::vector<std::pair<std::uint64_t, std::string>> found;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::optional<std::uint64_t> step = step_of(entry.path().filename().string());
-    if (step && entry.is_directory(error)) found.emplace_back(*step, entry.path().string());
+  for (const detail::FolderEntry& entry : detail::folder_entries(folder, error)) {
+    const std::optional<std::uint64_t> step = step_of(entry.name);
+    const std::string path = (fs::path(folder) / entry.name).string();
+    if (step && detail::is_folder(entry, path)) found.emplace_back(*step, path);
   }
   std::ranges::sort(found);
   std::vector<std::string> names;

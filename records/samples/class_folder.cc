@@ -12,6 +12,7 @@
 #include <utf8proc.h>
 #include <utility>
 
+#include "infeed/detail/folder_entries.h"
 #include "infeed/error.h"
 #include "infeed/records/file.h"
 #include "memory/block.h"
@@ -23,12 +24,10 @@ namespace fs = std::filesystem;
 
 /// Returns entries in the order of their bytes: the file system's order differs between machines.
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
-  std::error_code error;
   std::vector<fs::path> entries;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    entries.push_back(at->path());
+  for (const std::string& name : detail::names_in_folder(folder.string())) {
+    entries.push_back(folder / name);
   }
-  if (error) throw system_error("list", folder.string(), error.value());
   // A path compares itself part by part, and here only the last parts differ.
   std::sort(entries.begin(), entries.end(),
             [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/error.h>
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
@@ -34,12 +35,11 @@ bool is_record_file_name(const std::string& name) {
 std::vector<std::string> record_files_in(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    std::error_code ignored;
-    if (!is_record_file_name(at->path().filename().string())) continue;
-    if (at->is_regular_file(ignored)) files.push_back(at->path().string());
+  for (const std::string& name : detail::names_in_folder(folder)) {
+    const fs::path file = fs::path(folder) / name;
+    if (is_record_file_name(name) && fs::is_regular_file(file, error))
+      files.push_back(file.string());
   }
-  if (error) throw system_error("list", folder, error.value());
   std::sort(files.begin(), files.end());
   return files;
 }

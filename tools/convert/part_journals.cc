@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/error.h>
 #include <infeed/records/detail/json_depth.h>
 
@@ -60,11 +61,11 @@ std::string plan_line(const ConversionPlan& plan) {
 std::vector<Shard> list_parts(const DatasetNames& names) {
   std::vector<Shard> parts;
   std::error_code error;
-  fs::directory_iterator entries(names.folder, error);
+  const auto entries = infeed::detail::folder_entries(names.folder, error);
   if (error == std::errc::no_such_file_or_directory) return parts;
   if (error) throw system_error("list", names.folder, error.value());
-  for (const fs::directory_entry& entry : entries) {
-    const std::string file = entry.path().string();
+  for (const infeed::detail::FolderEntry& entry : entries) {
+    const std::string file = (fs::path(names.folder) / entry.name).string();
     const std::optional<ShardName> found = parse_shard_name(file);
     if (!found) continue;
     if (part_journal_file(names, found->shard) == file) parts.push_back(found->shard);

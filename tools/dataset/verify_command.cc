@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/error.h>
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
@@ -40,12 +41,7 @@ struct Checked {
 
 /// Returns the names without the folder, sorted.
 std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    names.push_back(at->path().filename().string());
-  }
-  if (error) throw system_error("list", folder, error.value());
+  std::vector<std::string> names = detail::names_in_folder(folder);
   std::sort(names.begin(), names.end());
   return names;
 }

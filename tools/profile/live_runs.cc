@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 #include <infeed/records/file.h>
@@ -43,14 +44,13 @@ std::multimap<std::uint64_t, std::string> pages_of(std::int64_t process) {
   const std::string begin = fmt::format("infeed-{}.", process);
   std::multimap<std::uint64_t, std::string> pages;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(kFolder, ignored)) {
-    const std::string name = entry.path().filename().string();
+  for (const auto& [name, type] : infeed::detail::folder_entries(std::string(kFolder), ignored)) {
     if (!name.starts_with(begin)) continue;
     std::string_view rest = std::string_view(name).substr(begin.size());
     std::uint64_t number = 0;
     const bool is_page = detail::take_number(rest, number) &&
                          (rest.empty() || rest.starts_with('-')) && !name.ends_with(".next");
-    if (is_page) pages.emplace(number, entry.path().string());
+    if (is_page) pages.emplace(number, (fs::path(kFolder) / name).string());
   }
   return pages;
 }

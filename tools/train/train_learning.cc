@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/device/fit.h>
 #include <infeed/device/models.h>
 #include <infeed/error.h>
@@ -174,9 +175,9 @@ std::string log_folder_of(const std::string& logs, const std::string& name, bool
   std::string newest;
   if (goes_on) {
     std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(logs, ignored)) {
-      if (!entry.path().filename().string().starts_with(name + "_")) continue;
-      newest = std::max(newest, entry.path().string());
+    for (const auto& entry : infeed::detail::folder_entries(logs, ignored)) {
+      if (!entry.name.starts_with(name + "_")) continue;
+      newest = std::max(newest, (std::filesystem::path(logs) / entry.name).string());
     }
   }
   if (!newest.empty()) return newest;

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "infeed/detail/folder_entries.h"
 #include "infeed/error.h"
 #include "infeed/records/file.h"
 #include "infeed/records/files.h"
@@ -39,8 +40,9 @@ std::string describe_folder(const fs::path& folder) {
     return fmt::format("folder '{}' does not exist", folder.string());
   }
   std::vector<std::string> names;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    names.push_back(at->path().filename().string() + (at->is_directory() ? "/" : ""));
+  for (const auto& entry : detail::folder_entries(folder.string(), error)) {
+    const bool is_folder = detail::is_folder(entry, (folder / entry.name).string());
+    names.push_back(entry.name + (is_folder ? "/" : ""));
   }
   if (error)
     return fmt::format("folder '{}' cannot be listed: {}", folder.string(), error.message());
@@ -95,32 +97,28 @@ class Search {
     if (detail::is_any_depth(wanted)) {
       if (!looked_in_.emplace(folder, part).second) return;  // another `**` led here, too
       look_in(folder, part + 1);
-      for (const fs::directory_entry& entry : entries_of(folder)) {
-        const std::string name = entry.path().filename().string();
-        std::error_code ignored;
+      for (const detail::FolderEntry& entry : entries_of(folder)) {
+        const std::string path = folder + entry.name;
         // A link to a folder may lead back here.
-        if (name.starts_with('.') || entry.is_symlink(ignored)) continue;
-        if (entry.is_directory(ignored)) look_in(folder + name + '/', part);
+        if (entry.name.starts_with('.') || detail::is_link(entry, path)) continue;
+        if (detail::is_folder(entry, path)) look_in(path + '/', part);
       }
     } else if (!detail::has_wildcard(wanted)) {
-      note(folder + wanted, part, fs::directory_entry());
+      note(folder + wanted, part, {});
     } else {
-      for (const fs::directory_entry& entry : entries_of(folder)) {
-        const std::string name = entry.path().filename().string();
-        if (detail::part_matches(wanted, name)) note(folder + name, part, entry);
+      for (const detail::FolderEntry& entry : entries_of(folder)) {
+        if (detail::part_matches(wanted, entry.name)) note(folder + entry.name, part, entry);
       }
     }
   }
 
   /// Something has the name of this part. `entry` may be empty.
-  void note(const std::string& name, std::size_t part, const fs::directory_entry& entry) {
+  void note(const std::string& name, std::size_t part, const detail::FolderEntry& entry) {
     std::error_code ignored;
     const bool is_last = part + 1 == parts_.size();
     if (!is_last) return look_in(name + '/', part + 1);
-    if (entry.path().empty() && !fs::exists(name, ignored)) return;
-    const bool is_folder =
-        entry.path().empty() ? fs::is_directory(name, ignored) : entry.is_directory(ignored);
-    if (is_folder) {
+    if (entry.name.empty() && !fs::exists(name, ignored)) return;
+    if (detail::is_folder(entry, name)) {
       found_folders_ = true;
     } else {
       files_.push_back(name);
@@ -128,21 +126,18 @@ class Search {
   }
 
   /// Empty for what is no folder.
-  std::vector<fs::directory_entry> entries_of(const std::string& folder) const {
-    std::vector<fs::directory_entry> entries;
+  std::vector<detail::FolderEntry> entries_of(const std::string& folder) const {
     std::error_code error;
-    const fs::path name(folder.empty() ? "." : folder);
-    for (fs::directory_iterator at(name, error), end; !error && at != end; at.increment(error)) {
-      entries.push_back(*at);
-    }
+    const std::string name(folder.empty() ? "." : folder);
+    std::vector<detail::FolderEntry> entries = detail::folder_entries(name, error);
     const int number = error.value();
     if (number == 0 || number == ENOENT || number == ENOTDIR) return entries;
-    if (number != EACCES && number != EPERM) throw system_error("list", name.string(), number);
+    if (number != EACCES && number != EPERM) throw system_error("list", name, number);
     throw Error(ErrorCode::permission_denied,
                 fmt::format("cannot list the files of '{}': a folder of it can't be read; check "
                             "owner and mode of its folders",
                             pattern_))
-        .at_file(name.string());
+        .at_file(name);
   }
 
   const std::string& pattern_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/error.h>
 
 namespace infeed::tools {
@@ -45,10 +46,7 @@ void check_folder(const std::string& folder) {
 }
 
 std::string describe(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
+  std::vector<std::string> names = infeed::detail::names_in_folder(folder);
   if (names.empty()) return "the folder is empty";
   std::sort(names.begin(), names.end());
   const std::size_t count = names.size();

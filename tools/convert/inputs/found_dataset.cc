@@ -7,6 +7,7 @@
 #include <optional>
 #include <unistd.h>
 
+#include <infeed/detail/folder_entries.h>
 #include <infeed/error.h>
 #include <infeed/records/file.h>
 #include <infeed/records/file_sum.h>
@@ -91,13 +92,12 @@ void remove_file(const std::string& file) {
 std::vector<std::string> list_dataset_files(const DatasetNames& names) {
   std::vector<std::string> files;
   std::error_code error;
-  fs::directory_iterator entries(names.folder, error);
+  const auto entries = infeed::detail::folder_entries(names.folder, error);
   if (error == std::errc::no_such_file_or_directory) return files;
   if (error) throw system_error("list", names.folder, error.value());
-  for (const fs::directory_entry& entry : entries) {
-    if (is_shard_of(names.name, entry.path().filename().string())) {
-      files.push_back(entry.path().string());
-    }
+  for (const infeed::detail::FolderEntry& entry : entries) {
+    if (!is_shard_of(names.name, entry.name)) continue;
+    files.push_back((fs::path(names.folder) / entry.name).string());
   }
   std::sort(files.begin(), files.end());
   return files;
