@@ -7,6 +7,7 @@
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
+#include <infeed/records/files.h>
 
 namespace infeed::tools {
 namespace {
@@ -61,6 +62,20 @@ void require_other_files(const FoundDataset& found, const ExampleInput& input,
                             "another folder or {}",
                             options.words.name))
         .at_file(read.path);
+  }
+}
+
+void require_unchanged(const ExampleInput& input, const ConvertOptions& options) {
+  for (const InputFile& before : input.files()) {
+    std::error_code ignored;
+    if (is_url(before.path) || !fs::is_regular_file(before.path, ignored)) continue;
+    const InputFile now = examine_input_file(before.path);
+    if (now.bytes == before.bytes && now.modified_ns == before.modified_ns) continue;
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("the file has changed while it was converted ({} bytes then, {} now), "
+                            "so shards may hold a mixture; use {} when nobody writes to it",
+                            before.bytes, now.bytes, options.words.replace))
+        .at_file(before.path);
   }
 }
 

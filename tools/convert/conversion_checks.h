@@ -8,7 +8,7 @@
 #include "convert/dataset_store.h"
 #include "convert/inputs/found_dataset.h"
 
-/// Checks of what one process and each of several do before they write anything.
+/// Checks of what one process and each of several do before they write anything, and before they say that all is done.
 namespace infeed::tools {
 
 /// Makes the plan. If no number of shards is given, takes that of a begun conversion.
@@ -21,6 +21,10 @@ void require_permission(const FoundDataset& found, const ConvertOptions& options
 /// Throws invalid_argument if overwriting would remove an input file.
 void require_other_files(const FoundDataset& found, const ExampleInput& input,
                          const ConvertOptions& options);
+
+/// Throws failed_precondition if a file of the input on this machine has another size or time than
+/// when it was opened. One that is gone was read to its end all the same.
+void require_unchanged(const ExampleInput& input, const ConvertOptions& options);
 
 /// Returns the manifest in the store; nothing if there is none. Throws already_exists if it is of
 /// another plan.

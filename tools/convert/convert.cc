@@ -180,6 +180,7 @@ class Conversion {
     }
     ShardWorkers workers(input_, options_, plan_, journal_, std::move(task));
     run_workers_(workers);
+    require_unchanged(input_, options_);
     Manifest manifest = make_manifest(plan_.text, plan_.id, workers.take_entries());
     manifest.statistics = workers.take_statistics();
     manifest.shapes = input_.shapes();

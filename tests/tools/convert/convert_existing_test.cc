@@ -1,3 +1,4 @@
+#include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -5,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <infeed/error.h>
+#include <infeed/records/record_writer.h>
 
 #include "convert/convert.h"
+#include "convert/inputs/open_input.h"
 #include "temporary_folder.h"
+#include "thrown_error.h"
 #include "tools/convert/numbered_inputs.h"
 #include "tools/folder_content.h"
 
@@ -51,6 +55,31 @@ TEST(Convert, AShardThatIsMissingOrDamagedIsMadeAnewAlone) {
   options.check_content = true;
   expect_rebuilt(1, "00001-of-00004.tfrecord' has the checksum");
   EXPECT_EQ(fs::last_write_time(first.files[0]), modified) << "a good shard was touched";
+}
+
+/// Bytes that were written over others of an array became a dataset without a word.
+TEST(Convert, AnInputThatChangesMeanwhileIsNoDataset) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder.file("out"));
+  const std::string file = folder.file("a.tfrecord");
+  {
+    RecordWriter writer(file);
+    for (int i = 0; i < 10; ++i) writer.write("record");
+    writer.close();
+  }
+  ConvertOptions options{.prefix = folder.file("out/set"), .shard_count = 2};
+  const auto input = tools::open_input({file}, {});
+  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(1));
+  const Error error = error_of([&] { tools::convert(*input, options); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.file(), file);
+  EXPECT_THAT(error.message(), HasSubstr("has changed while it was converted"));
+  EXPECT_FALSE(fs::exists(folder.file("out/set.manifest.json")));
+
+  const auto again = tools::open_input({file}, {});
+  EXPECT_EQ(error_of([&] { tools::convert(*again, options); }).code(), ErrorCode::already_exists);
+  options.existing = ExistingDataset::replace;
+  EXPECT_EQ(tools::convert(*again, options).manifest.examples(), 10U);
 }
 
 TEST(Convert, AShardOfAnotherInputDoesntTakeAPlaceInADataset) {
