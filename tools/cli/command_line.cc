@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <new>
@@ -45,6 +47,28 @@ void complain(const std::string& who, std::string text) {
   const std::string line =
       fmt::format("{}: {}\n", detail::printable_text(who), detail::printable_text(text));
   std::fputs(line.c_str(), stderr);
+}
+
+/// Complains without memory, which complain() takes.
+void complain_of_memory(const char* who) noexcept {
+  std::fputs(who, stderr);
+  std::fputs(": out of memory; close other programs or give this one a machine with more\n",
+             stderr);
+}
+
+/// Ends the command where a function that may not throw has found no memory: so do destructors of
+/// other libraries, which take some.
+[[noreturn]] void end_without_memory() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    complain_of_memory("infeed");
+    std::_Exit(kExitFailure);
+  } catch (const std::exception& error) {
+    std::fputs(error.what(), stderr);
+  } catch (...) {
+  }
+  std::abort();
 }
 
 /// Prints what is wrong with the arguments, and where the options are explained.
@@ -122,7 +146,7 @@ int run(const Command& command, const std::string& who) {
     }
     complain(who, error.what());
   } catch (const std::bad_alloc&) {
-    complain(who, "out of memory; close other programs or give this one a machine with more");
+    complain_of_memory(who.c_str());
   } catch (const std::exception& error) {
     complain(who, fmt::format("internal error: {}", error.what()));
   }
@@ -131,6 +155,7 @@ int run(const Command& command, const std::string& who) {
 
 int run_command_line(int argc, const char* const* argv, const std::vector<InputKind>& own_kinds) {
   fill_closed_streams();
+  std::set_terminate(&end_without_memory);
   // An output that would be larger than ulimit -f allows is an error, not the end of the process.
   (void)std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Input pipelines that feed a (simulated) TPU", "infeed");
@@ -182,6 +207,9 @@ int run_command_line(int argc, const char* const* argv, const std::vector<InputK
 }  // namespace infeed::tools
 
 int infeed::run_command(int argc, const char* const* argv,
-                        const std::vector<InputKind>& own_kinds) {
+                        const std::vector<InputKind>& own_kinds) try {
   return tools::run_command_line(argc, argv, own_kinds);
+} catch (const std::bad_alloc&) {  // for the options, or for the text of another error
+  tools::complain_of_memory("infeed");
+  return tools::kExitFailure;
 }
