@@ -59,6 +59,15 @@ def is_whole_json(content):
     return True
 
 
+def functions_in(report, program):
+    """The report of the preloaded library, with the names of the program's functions instead of addresses."""
+    addresses = re.findall(rf"{re.escape(program.name)}\(\+(0x[0-9a-f]+)\)", report)[:12]
+    if not addresses or not shutil.which("addr2line"):
+        return report.strip()
+    done = subprocess.run(["addr2line", "-Cfpse", program, *addresses], capture_output=True, text=True, check=False)
+    return report.splitlines()[0] + "".join(f"\n    {line[:150]}" for line in done.stdout.splitlines())
+
+
 class Worker:
     """A place of its own, where one command runs after the other."""
 
@@ -274,7 +283,7 @@ class Campaign:
                 return
             self.findings += 1
             print(f"{job.name} {fault}: {'; '.join(wrong[:5])}\n  it said: {struck.err[-600:]!r}\n"
-                  f"  it was at: {struck.reached[:1500]}\n  again: tests/faults.sh --replay {job.name} {fault}",
+                  f"  it was at: {functions_in(struck.reached, worker.infeed)}\n  again: tests/faults.sh --replay {job.name} {fault}",
                   flush=True)
 
     def work(self, number):

@@ -46,12 +46,12 @@ struct ProfileCommandOptions {
 
 /// Runs the program with INFEED_PROFILE. Its exit status doesn't matter as long as it has recorded
 /// something: a run that failed is worth a look, too.
-void record_program(const std::vector<std::string>& program, const std::string& recording,
-                    bool tries, const std::stop_token& stop) {
+void record_program(std::vector<std::string> program, const std::string& recording, bool tries,
+                    const std::stop_token& stop) {
   ::setenv("INFEED_PROFILE", recording.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   if (tries) ::setenv("INFEED_TRY", "1", 1);         // NOLINT(concurrency-mt-unsafe)
   std::vector<char*> arguments;
-  for (std::string argument : program) arguments.push_back(::strdup(argument.c_str()));
+  for (std::string& argument : program) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   // This program's threads have signals blocked, and it ignores SIGXFSZ. The other one is not to
   // inherit that.
@@ -69,7 +69,6 @@ void record_program(const std::vector<std::string>& program, const std::string& 
   const int failed =
       ::posix_spawnp(&child, arguments[0], nullptr, &attributes, arguments.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
-  for (char* argument : arguments) std::free(argument);  // NOLINT(cppcoreguidelines-no-malloc)
   if (failed != 0) throw system_error("run", program.front(), failed);
   const std::stop_callback end(stop, [child] { ::kill(child, SIGTERM); });
   int status = 0;

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <infeed/records/file.h>
 #include <infeed/records/record_writer.h>
 
 #include "sanitizers.h"
