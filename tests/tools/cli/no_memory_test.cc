@@ -20,10 +20,13 @@ class ToolWithoutMemory : public ::testing::TestWithParam<const char*> {};
 /// options are set up, where a folder is listed, and where a destructor of another library takes
 /// memory.
 TEST_P(ToolWithoutMemory, SaysSoWhereverAnAllocationFails) {
-  constexpr int kStride = 431;  // of some 5,000 places; tests/faults.sh tries any
+  // There are some 5,000 places; tests/faults.sh tries any.
+  constexpr int kStride = 431;
   const TemporaryFolder folder;
   for (int i = 0; i < 3; ++i) {
-    RecordWriter(folder.file(fmt::format("a-{}.tfrecord", i))).close();
+    RecordWriter writer(folder.file(fmt::format("a-{}.tfrecord", i)));
+    writer.write("a record");
+    writer.close();
   }
   const std::string report = folder.file("report");
   int struck = 0;
