@@ -276,7 +276,7 @@ class Campaign:
         with self.lock:
             self.counts[f"{fault.kind}:{fault.what}"] += 1
             self.ends["done all the same" if struck.status == 0 else
-                      "a clear error" if struck.status in (1, 130, 127) else "ended by a signal"] += 1
+                      "ended by a signal" if struck.status < 0 else "an error"] += 1
             if self.arguments.show:
                 print(f"{job.name} {fault}: {struck.status} {struck.err[-200:]!r}", flush=True)
             if not wrong:

@@ -16,7 +16,8 @@ PROCESS_KINDS = {"memory": "memory|no further thread", "no_memory": "memory|no f
                  "thread": "thread", "no_thread": "thread", "clock_back": None, "clock_ahead": None}
 LIMITS = {"fsize": "ulimit -f|larger than is allowed|could not be written", "nofile": "open files|descriptors",
           "as": "memory|thread|shared libraries"}
-LIMITS_FROM_TO = {"fsize": (0, 60_000), "nofile": (3, 30), "as": (20 << 20, 400 << 20)}
+# With less room than that, other libraries fail before main() begins.
+LIMITS_FROM_TO = {"fsize": (0, 60_000), "nofile": (3, 30), "as": (38 << 20, 400 << 20)}
 RLIMIT_NUMBERS = {"fsize": 1, "nofile": 7, "as": 9}
 CHANGES_OF_INPUT = ("cut", "vanish", "grow", "spoil")
 SIGNALS = ("INT", "TERM", "HUP", "PIPE", "KILL")
