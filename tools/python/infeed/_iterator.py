@@ -176,6 +176,7 @@ class Iterator:
 
     @property
     def is_closed(self):
+        """True behind close(), and behind the end of `with`."""
         return self._core.is_closed
 
     def __enter__(self):

@@ -56,19 +56,21 @@ def _shown(function, indent):
                 only_names = True
             default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
             parts.append(f"{parameter.name}: {parameter.annotation}{default}")
-    doc = inspect.getdoc(function).replace("\n", "\n" + indent + "    ").replace("\n\n", "\n\n")
-    lines = "\n".join(line.rstrip() for line in doc.split("\n"))
     return (f"{indent}def {function.__name__}({', '.join(parts)}) -> Dataset:\n"
-            f'{indent}    """{lines}"""\n{indent}    ...\n')
+            f"{_doc(function, indent + '    ')}{indent}    ...\n")
+
+
+def _doc(thing, indent):
+    """Its docstring, as a statement."""
+    doc = (inspect.getdoc(thing) or "").replace("\n", "\n" + indent)
+    lines = "\n".join(line.rstrip() for line in doc.split("\n"))
+    return f'{indent}"""{lines}"""\n'
 
 
 def _written(function, indent):
     """The stub of a function that was written by hand."""
-    doc = inspect.getdoc(function) or ""
-    doc = doc.replace("\n", "\n" + indent + "    ")
-    lines = "\n".join(line.rstrip() for line in doc.split("\n"))
     signature = str(inspect.signature(function))
-    return f'{indent}def {function.__name__}{signature}:\n{indent}    """{lines}"""\n{indent}    ...\n'
+    return f"{indent}def {function.__name__}{signature}:\n{_doc(function, indent + '    ')}{indent}    ...\n"
 
 
 def stub():
@@ -76,10 +78,10 @@ def stub():
     for source in infeed.SOURCES.values():
         shown = _shown if hasattr(source, "__signature__") else _written
         text += "\n" + shown(source, "")
-    text += "\nclass Dataset:\n"
+    text += "\nclass Dataset:\n" + _doc(_dataset.Dataset, "    ")
     for name, member in vars(_dataset.Dataset).items():
         if isinstance(member, property):
-            text += f"    @property\n    def {name}(self) -> Any: ...\n"
+            text += f"    @property\n    def {name}(self) -> Any:\n{_doc(member, '        ')}        ...\n"
         elif hasattr(member, "__signature__"):
             text += _shown(member, "    ")
         elif inspect.isfunction(member) and not name.startswith("_"):
