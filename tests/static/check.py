@@ -17,6 +17,7 @@ import sys
 
 from code_shape import check_classes, check_returns  # noqa: F401
 from comments import check_comments  # noqa: F401
+from promises import check_promises  # noqa: F401
 
 # From lowest to highest; each may include itself and what stands before it. Folders that are not
 # named here (tests, benchmarks) may include everything.

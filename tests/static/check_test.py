@@ -13,6 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import check  # noqa: E402
 import code_shape  # noqa: E402
+import promises  # noqa: E402
 
 HEADER = "#pragma once\n\n#include <vector>\n\nnamespace infeed {}\n"
 CLEAN = {
@@ -165,6 +166,27 @@ class CheckTest(unittest.TestCase):
         self.expect_finding("links", r"README.md:1: points at records/gone.png, which is not there")
         self.write("README.md", "# A `part`, or two\n[there](#a-part-or-two)\n```\n# gone\n```\n[gone](README.md#gone)\n")
         self.expect_finding("links", r"README.md:6: points at README.md#gone, which is not there")
+
+    def test_promise_without_its_test(self):
+        self.write("tests/CMakeLists.txt", "add_test(NAME fuzz.${NAME} COMMAND x)\n")
+        self.write("tests/records/record_test.cc", "TEST(Record, IsRead) {}\n")
+        self.write("tests/run.sh", CLEAN["tools/hello.sh"])
+        table = f"{promises.HEADING}\n\n| promise | tested by | last figure |\n|---|---|---|\n"
+        row = "| it reads | `Record.*`, `Record.IsRead`, `fuzz.*`, `tests/run.sh` | 3 records |\n"
+        self.write("README.md", table + row)
+        self.assertEqual(self.run_check("promises")[0], 0)
+        for old, new, said in (("Record.*", "Records.*", "no test is called Records.*"),
+                               ("IsRead", "IsWritten", "no test is called Record.IsWritten"),
+                               ("run.sh", "gone.sh", "the script tests/gone.sh is not there"),
+                               ("run.sh", "run.sh test_x.py", "the script tests/test_x.py is not there"),
+                               ("3 records ", "", "a promise has three cells"),
+                               ("`", "", "no test is named")):
+            with self.subTest(new=new):
+                self.write("README.md", table + row + row.replace(old, new))
+                self.expect_finding("promises", f"README.md:6: {re.escape(said)}")
+
+    def test_promises_are_there(self):
+        self.assertGreater(len(list(promises.rows_of(check.Tree(HERE.parents[1])))), 10)
 
     def test_length(self):
         self.write("records/long.cc", "int a;\n" * check.LINES_MAX)
