@@ -1,4 +1,4 @@
-// What pipeline/resume.md, embed.md and from_tfdata.md show compiles and does what they say.
+// Runs the code of pipeline/resume.md, embed.md and from_tfdata.md.
 #include <algorithm>
 #include <array>
 #include <filesystem>

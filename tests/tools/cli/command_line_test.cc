@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <regex>
 #include <sstream>
 
 #include "temporary_folder.h"
@@ -9,10 +10,13 @@ namespace infeed::test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 /// Expects one line, without anything that only a programmer understands.
@@ -34,18 +38,77 @@ TEST(CommandLine, VersionAndHelp) {
   EXPECT_THAT(train.out, AllOf(HasSubstr("--slice"), HasSubstr("--json"), HasSubstr("deep-mnist")));
 }
 
+/// Returns the first groups of all matches.
+std::vector<std::string> all_of(const std::string& text, const std::string& pattern) {
+  std::vector<std::string> found;
+  const std::regex regex(pattern);
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), regex);
+       at != std::sregex_iterator(); ++at) {
+    found.push_back((*at)[1]);
+  }
+  return found;
+}
+
+/// Returns the commands of `infeed --help`.
+std::vector<std::string> listed_commands() {
+  const std::string help = run_infeed({"--help"}).out;
+  return all_of(help.substr(help.find("\nCommands:\n")), "\n  ([a-z]+)  ");
+}
+
+/// Returns the options of `infeed COMMAND --help`: their long names.
+std::vector<std::string> listed_options(const std::string& command) {
+  return all_of(run_infeed({command, "--help"}).out, "\n  (?:-[a-zA-Z], |    )--([a-z-]+)");
+}
+
+/// Returns the words that don't stand in the text between these two, with each - as `hyphen`.
+std::vector<std::string> missing_words(const std::vector<std::string>& words,
+                                       const std::string& before, const std::string& behind,
+                                       const std::string& text, const std::string& hyphen = "-") {
+  std::vector<std::string> missing;
+  for (const std::string& word : words) {
+    const std::string shown = std::regex_replace(word, std::regex("-"), hyphen);
+    if (text.find(before + shown + behind) == text.npos) missing.push_back(word);
+  }
+  return missing;
+}
+
+TEST(CommandLine, EachCommandAndOptionIsInManualPagesAndCompletions) {
+  const std::vector<std::string> commands = listed_commands();
+  EXPECT_THAT(commands, AllOf(SizeIs(::testing::Ge(17)), Contains("convert"), Contains("help")));
+  const std::string page = run_infeed({"help", "--man"}).out;
+  const std::string bash = run_infeed({"completion", "bash"}).out;
+  const std::string zsh = run_infeed({"completion", "zsh"}).out;
+  EXPECT_THAT(missing_words(commands, ".BR infeed\\-", " (1)\n", page), IsEmpty());
+  EXPECT_THAT(missing_words(commands, "\n    ", ")\n", bash), IsEmpty());
+  EXPECT_THAT(missing_words(commands, "\n    ", ")\n", zsh), IsEmpty());
+  EXPECT_THAT(missing_words({"help", "gone"}, "\n    ", ")\n", bash), ElementsAre("gone"));
+  const auto part_of = [](const std::string& script, const std::string& command) {
+    const std::size_t at = script.find("\n    " + command + ")\n");
+    return script.substr(at, script.find("\n      ;;\n", at) - at);
+  };
+  for (const std::string& command : commands) {
+    SCOPED_TRACE(command);
+    const std::vector<std::string> options = listed_options(command);
+    EXPECT_THAT(options, Contains("help"));
+    EXPECT_THAT(missing_words(options, "\\fB\\-\\-", "\\fR",
+                              run_infeed({"help", command, "--man"}).out, "\\-"),
+                IsEmpty());
+    EXPECT_THAT(missing_words(options, " --", "", part_of(bash, command)), IsEmpty());
+    EXPECT_THAT(missing_words(options, "--", "", part_of(zsh, command)), IsEmpty());
+  }
+}
+
 TEST(CommandLine, HelpIsAskedForInEveryUsualWay) {
   const std::string whole = run_infeed({"--help"}).out;
   EXPECT_EQ(run_infeed({"-h"}).out, whole);
   EXPECT_EQ(run_infeed({"help"}).out, whole);
-  for (const char* const name : {"convert", "reshard", "inspect", "batch", "verify", "repair",
-                                 "index", "pace", "plan", "step", "train", "completion", "help"}) {
+  for (const std::string& name : listed_commands()) {
     SCOPED_TRACE(name);
-    EXPECT_THAT(whole, HasSubstr(std::string("\n  ") + name + " "));
+    EXPECT_THAT(whole, HasSubstr("\n  " + name + " "));
     const ProgramResult own = run_infeed({name, "--help"});
     EXPECT_EQ(own.status, 0);
     EXPECT_THAT(own.err, IsEmpty());
-    EXPECT_THAT(own.out, StartsWith(std::string("Usage: infeed ") + name + " [OPTION]..."));
+    EXPECT_THAT(own.out, StartsWith("Usage: infeed " + name + " [OPTION]..."));
     EXPECT_THAT(own.out, HasSubstr("\nExample"));
     EXPECT_EQ(run_infeed({name, "-h"}).out, own.out);
     EXPECT_EQ(run_infeed({"--help", name}).out, own.out);
