@@ -266,26 +266,34 @@ nb::dict as_dict(const StageStatistics& stage) {
 
 void bind_iterators(nb::module_& module) {
   nb::class_<PipelineStatistics>(module, "Statistics", "What the stages did so far, and how long.")
-      .def_prop_ro("stages",
-                   [](const PipelineStatistics& self) {
-                     nb::list stages;
-                     for (const StageStatistics& stage : self.stages) stages.append(as_dict(stage));
-                     return stages;
-                   })
-      .def_ro("elapsed_ns", &PipelineStatistics::elapsed_ns)
-      .def_ro("consumer_wait_ns", &PipelineStatistics::consumer_wait_ns)
-      .def_ro("process_cpu_ns", &PipelineStatistics::process_cpu_ns)
-      .def_ro("recording_problem", &PipelineStatistics::recording_problem)
+      .def_prop_ro(
+          "stages",
+          [](const PipelineStatistics& self) {
+            nb::list stages;
+            for (const StageStatistics& stage : self.stages) stages.append(as_dict(stage));
+            return stages;
+          },
+          "A dict of figures for each stage: its name, elements, errors, times and buffers.")
+      .def_ro("elapsed_ns", &PipelineStatistics::elapsed_ns,
+              "Time since the first next(), until now or the end.")
+      .def_ro("consumer_wait_ns", &PipelineStatistics::consumer_wait_ns,
+              "The part of it in which next() waited.")
+      .def_ro("process_cpu_ns", &PipelineStatistics::process_cpu_ns,
+              "CPU time of the whole process meanwhile.")
+      .def_ro("recording_problem", &PipelineStatistics::recording_problem,
+              "Why the recording ended early; empty if all is well.")
       .def(
           "verdict", [](const PipelineStatistics& self) { return in_python_words(self.verdict()); },
           "Says in one sentence what bounds the rate and what to do about it.")
       .def("table", &table_of, "All of it for a person to read.")
       .def("__str__", &table_of);
   nb::class_<TuningReport>(module, "TuningReport", "What the tuner did so far, and why.")
-      .def_prop_ro("verdict",
-                   [](const TuningReport& self) { return in_python_words(self.verdict); })
-      .def_ro("profile", &TuningReport::profile)
-      .def("text", &TuningReport::text)
+      .def_prop_ro(
+          "verdict", [](const TuningReport& self) { return in_python_words(self.verdict); },
+          "What bounds the rate, and whether a setting could change that.")
+      .def_ro("profile", &TuningReport::profile,
+              "What was learnt, as text: iterate(tuning_profile=...) begins with it.")
+      .def("text", &TuningReport::text, "Each change and its reason, for a person to read.")
       .def("__str__", &TuningReport::text);
   nb::class_<PyIterator>(module, "Iterator", nb::is_weak_referenceable())
       .def("next", &PyIterator::next)

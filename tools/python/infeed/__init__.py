@@ -16,7 +16,7 @@ alone, and an iterator's state_dict() goes on exactly where it stopped, in anoth
 """
 
 from . import _core
-from ._core import Batch, Column, RecordWriter, batch, example
+from ._core import Batch, Column, RecordWriter, Statistics, TuningReport, batch, example
 from ._dataset import SOURCES, Dataset, from_generator, from_json, from_numpy, reshard
 from ._errors import Error
 from ._iterator import Iterator
@@ -58,6 +58,6 @@ def from_hf(source, **options):
 globals().update(SOURCES)
 
 __all__ = ["BadRow", "Batch", "Column", "ColumnSpec", "Converted", "Dataset", "Error", "Iterator", "Place", "Ragged",
-           "RecordWriter", "Traced", "World", "agree", "batch", "bytes_", "column", "concatenate", "convert",
+           "RecordWriter", "Statistics", "Traced", "TuningReport", "World", "agree", "batch", "bytes_", "column", "concatenate", "convert",
            "detect_world", "example", "from_arrow", "from_generator", "from_hf", "from_json", "from_numpy",
            "merge_bad_rows", "padded", "ragged", "read", "reshard", "zip", *SOURCES]

@@ -15,6 +15,7 @@ from os import PathLike
 from typing import Any, Callable, Literal, Mapping, Sequence
 
 from infeed._core import Batch as Batch, Column as Column, RecordWriter as RecordWriter
+from infeed._core import Statistics as Statistics, TuningReport as TuningReport
 from infeed._core import batch as batch, example as example
 from infeed._errors import Error as Error
 from infeed._schema import ColumnSpec as ColumnSpec, Field as Field
