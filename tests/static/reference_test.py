@@ -103,6 +103,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.shown("[`record.h`](include/infeed/records/record.h)"),
                          '@ref infeed/records/record.h "record.h"')
         self.assertEqual(self.shown("[the code](io/read.cc)"), "the code (`records/io/read.cc`)")
+        self.assertEqual(self.shown("`[](x)` and `[a](b.md)`"), "`[](x)` and `[a](b.md)`")
         self.assertEqual(self.shown("[there](https://example.org/a_b)"), "[there](https://example.org/a_b)")
 
     def test_what_doxygen_would_take_for_a_command(self):

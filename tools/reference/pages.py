@@ -16,9 +16,9 @@ import sys
 ROOMS = ["records", "pipeline", "device", "tools", "benchmarks"]
 FENCE = re.compile(r"^ *```")
 HEADING = re.compile(r"^(#{1,6}) +(.+?) *$")
-LINK = re.compile(r"(!?)\[((?:[^\[\]`]|`[^`]*`)*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
-TAG = re.compile(r"</?(picture|details|summary|br|sup|sub)\b[^>]*>|<!--.*?-->")
+TAG = re.compile(r"</?(details|summary|br|sup|sub)\b[^>]*>")
 
 
 def page_id(path):
@@ -65,23 +65,17 @@ class Page:
             kept.append(text)
             return f"\0{len(kept) - 1}\0"
 
-        def shown_link(found):
-            picture, text, target = found.groups()
-            return keep(f"!{text}" if picture else self.link(escaped_prose(text), target))
+        def restored(text):
+            while "\0" in text:
+                text = re.sub(r"\0(\d+)\0", lambda found: kept[int(found.group(1))], text)
+            return text
 
-        def escaped_prose(text):
-            return "".join(part if part.startswith("`") else escaped(part)
-                           for part in re.split(r"(`[^`]*`)", text))
-
+        line = CODE.sub(lambda found: keep(found.group(0)), line)
         line = re.sub(r"<img\b([^>]*)>", lambda found: keep(self.picture(found.group(1))), line)
         line = re.sub(r"<source\b[^>]*>|</?picture>|<!--.*?-->", "", line)
-        line = LINK.sub(shown_link, line)
-        line = CODE.sub(lambda found: keep(found.group(0)), line)
+        line = LINK.sub(lambda found: keep(self.link(restored(escaped(found.group(1))), found.group(2))), line)
         line = TAG.sub(lambda found: keep(found.group(0)), line)
-        line = escaped(line)
-        while "\0" in line:
-            line = re.sub(r"\0(\d+)\0", lambda found: kept[int(found.group(1))], line)
-        return line
+        return restored(escaped(line))
 
     def picture(self, attributes):
         name = os.path.basename(re.search(r'src="([^"]+)"', attributes).group(1))
@@ -93,8 +87,7 @@ class Page:
             if FENCE.match(line):
                 in_code = not in_code
                 # Doxygen knows languages by the ends of files' names.
-                line = re.sub(r"```(\w+)", lambda found: "```{." + {"python": "py"}.get(*2 * [found.group(1)]) + "}", line)
-                lines.append(line)
+                lines.append(re.sub(r"```(\w+)", r"```{.\1}", line).replace("{.python}", "{.py}"))
             elif in_code:
                 lines.append(line)
             elif heading := HEADING.match(line):
