@@ -55,4 +55,31 @@ Column with_values(const Column& column, Tensor values) {
 
 std::string shown_number(double value) { return fmt::format("{}", value); }
 
+std::string shown_item(const Column& column, std::size_t index) {
+  return with_dtype(column.dtype(), [&]<class T>(T) {
+    const T value = column.values<T>()[index];
+    if constexpr (std::is_integral_v<T>) {
+      return fmt::format("{}", value);
+    } else {
+      return shown_number(converted<double>(value));
+    }
+  });
+}
+
+void map_ranges(const Column& column, const MapRange& map_items, const MapRange& map_padding,
+                const DescribeItem& describe) {
+  std::size_t done = 0;
+  for_each_run(column, [&](std::size_t begin, std::size_t end) {
+    map_padding(done, begin);
+    done = end;
+    if (map_items(begin, end)) [[likely]]
+      return;
+    // Looks once more for the first one: a test for each number would cost all of them.
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!map_items(i, i + 1)) refuse_item(column, static_cast<std::int64_t>(i), describe(i));
+    }
+  });
+  map_padding(done, static_cast<std::size_t>(column.values().shape().items()));
+}
+
 }  // namespace infeed::detail

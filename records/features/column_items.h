@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -30,6 +31,8 @@ std::string place_of_item(const Column& column, std::int64_t index);
 Column with_values(const Column& column, Tensor values);
 /// Writes a number for a message: "nan", "0.1", "7".
 std::string shown_number(double value);
+/// Writes number `index` of a column's values for a message.
+std::string shown_item(const Column& column, std::size_t index);
 
 /// True where static_cast<To>(value) is defined and changes nothing but a float's precision.
 template <class To, class From>
@@ -90,33 +93,36 @@ void for_each_run(const Column& column, Run run) {
   }
 }
 
+/// Maps the numbers from `begin` to `end` of a column's values. Returns false if there is one that it
+/// can't take.
+using MapRange = std::function<bool(std::size_t begin, std::size_t end)>;
+/// Says of number `index` of a column's values, which isn't taken, what was found and expected.
+using DescribeItem = std::function<std::string(std::size_t index)>;
+
+/// Calls map_items for all numbers of a column but its padding, and map_padding for that, in their
+/// order. Throws data_loss for the first number that isn't taken; describe is empty if all are.
+void map_ranges(const Column& column, const MapRange& map_items, const MapRange& map_padding,
+                const DescribeItem& describe);
+
 /// Makes numbers of type Out from a column's numbers of type In. map(number, is_bad) gives each;
-/// it sets is_bad to anything but 0 for one that it can't take, and describe(number) says then what
-/// was found and expected.
-template <class In, class Out, class Map, class Describe>
-Column map_numbers(const Column& column, Map map, Describe describe) {
+/// it sets is_bad to anything but 0 for one that it can't take.
+template <class In, class Out, class Map>
+Column map_numbers(const Column& column, Map map, const DescribeItem& describe = {}) {
   Tensor values(dtype_of<Out>(), column.values().shape());
   const In* const from = column.values<In>().data();
   Out* const to = values.template writable<Out>().data();
-  std::size_t done = 0;
-  const auto fill_padding = [&](std::size_t end) {
-    for (; done < end; ++done) to[done] = converted<Out>(from[done]);
-  };
-  for_each_run(column, [&](std::size_t begin, std::size_t end) {
-    fill_padding(begin);
-    unsigned is_bad = 0;
-    for (std::size_t i = begin; i < end; ++i) to[i] = map(from[i], is_bad);
-    done = end;
-    if (is_bad == 0) [[likely]]
-      return;
-    // Looks once more for the first one: a test for each number would cost all of them.
-    for (std::size_t i = begin; i < end; ++i) {
-      is_bad = 0;
-      map(from[i], is_bad);
-      if (is_bad != 0) refuse_item(column, static_cast<std::int64_t>(i), describe(from[i]));
-    }
-  });
-  fill_padding(values.shape().items() == 0 ? 0 : static_cast<std::size_t>(values.shape().items()));
+  map_ranges(
+      column,
+      [&map, from, to](std::size_t begin, std::size_t end) {
+        unsigned is_bad = 0;
+        for (std::size_t i = begin; i < end; ++i) to[i] = map(from[i], is_bad);
+        return is_bad == 0;
+      },
+      [from, to](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) to[i] = converted<Out>(from[i]);
+        return true;
+      },
+      describe);
   return with_values(column, std::move(values));
 }
 

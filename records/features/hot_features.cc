@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <limits>
+#include <span>
 
 #include "features/column_items.h"
 #include "features/feature_functions.h"
@@ -32,39 +34,57 @@ Tensor zeros(DType dtype, Shape shape) {
   return tensor;
 }
 
-/// Calls put(i, number i) for the numbers from `begin` to `end`.
-template <class T, class Put>
-void for_each_number(const Column& column, std::size_t begin, std::size_t end, std::int64_t depth,
-                     Put put) {
-  const T* const numbers = column.values<T>().data();
-  for (std::size_t i = begin; i < end; ++i) {
-    const auto number = static_cast<std::uint64_t>(numbers[i]);  // negative ones become large
-    if (number >= static_cast<std::uint64_t>(depth)) [[unlikely]] {
-      refuse_item(column, static_cast<std::int64_t>(i),
-                  fmt::format("{} is found, but a whole number from 0 to {} is expected",
-                              numbers[i], depth - 1));
+/// Reads whole numbers from `begin` on as unsigned ones; negative ones become large.
+using ReadNumbers = void (*)(const Column& column, std::size_t begin, std::span<std::uint64_t> to);
+
+template <class T>
+void read_numbers(const Column& column, std::size_t begin, std::span<std::uint64_t> to) {
+  const T* const from = column.values<T>().data() + begin;
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<std::uint64_t>(from[i]);
+}
+
+/// Calls put(i, number i) for the numbers from `begin` to `end`. They are read a few at a time, so that
+/// what puts them is compiled for each type that is written, but not for each that is read.
+template <class Put>
+void for_each_number(const Column& column, ReadNumbers read, std::size_t begin, std::size_t end,
+                     std::int64_t depth, Put put) {
+  std::array<std::uint64_t, 256> numbers;
+  while (begin < end) {
+    const std::size_t count = std::min(end - begin, numbers.size());
+    read(column, begin, std::span(numbers).first(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (numbers[i] >= static_cast<std::uint64_t>(depth)) [[unlikely]] {
+        refuse_item(column, static_cast<std::int64_t>(begin + i),
+                    fmt::format("{} is found, but a whole number from 0 to {} is expected",
+                                shown_item(column, begin + i), depth - 1));
+      }
+      put(begin + i, static_cast<std::size_t>(numbers[i]));
     }
-    put(i, static_cast<std::size_t>(number));
+    begin += count;
   }
 }
 
-template <class T, class Out>
-Column one_hot(const Column& column, std::int64_t depth) {
+template <class Out>
+Column one_hot(const Column& column, ReadNumbers read, std::int64_t depth) {
   std::vector<std::int64_t> extents(column.values().shape().begin(), column.values().shape().end());
   extents.push_back(depth);
   Tensor values = zeros(dtype_of<Out>(), Shape(std::span<const std::int64_t>(extents)));
   Out* const to = values.template writable<Out>().data();
   for_each_run(column, [&](std::size_t begin, std::size_t end) {
-    for_each_number<T>(column, begin, end, depth, [&](std::size_t i, std::size_t number) {
+    for_each_number(column, read, begin, end, depth, [&](std::size_t i, std::size_t number) {
       to[i * static_cast<std::size_t>(depth) + number] = converted<Out>(std::uint8_t{1});
     });
   });
   return with_values(column, std::move(values));
 }
 
+Column one_hot(const Column& column, ReadNumbers read, std::int64_t depth, DType dtype) {
+  return with_dtype(dtype, [&]<class Out>(Out) { return one_hot<Out>(column, read, depth); });
+}
+
 /// Calls visit(row, begin, end) for each row's numbers.
 template <class Visit>
-void for_each_row(const Column& column, Visit visit) {
+void for_each_row(const Column& column, const Visit& visit) {
   const auto rows = static_cast<std::size_t>(column.rows());
   const auto per_item = static_cast<std::size_t>(numbers_per_item(column));
   if (column.is_ragged()) {
@@ -81,13 +101,13 @@ void for_each_row(const Column& column, Visit visit) {
   for (std::size_t i = 0; i < rows; ++i) visit_next(i * per_item, (i + 1) * per_item);
 }
 
-template <class T, class Out>
-Column multi_hot(const Column& column, std::int64_t depth, bool counts) {
+template <class Out>
+Column multi_hot(const Column& column, ReadNumbers read, std::int64_t depth, bool counts) {
   Tensor values = zeros(dtype_of<Out>(), {column.rows(), depth});
   Out* const to = values.template writable<Out>().data();
   for_each_row(column, [&](std::size_t row, std::size_t begin, std::size_t end) {
     Out* const places = to + row * static_cast<std::size_t>(depth);
-    for_each_number<T>(column, begin, end, depth, [&](std::size_t i, std::size_t number) {
+    for_each_number(column, read, begin, end, depth, [&](std::size_t i, std::size_t number) {
       if (!counts) {
         places[number] = converted<Out>(std::uint8_t{1});
       } else if constexpr (std::is_arithmetic_v<Out> && !std::is_same_v<Out, bool>) {
@@ -103,14 +123,19 @@ Column multi_hot(const Column& column, std::int64_t depth, bool counts) {
   return Column::dense(std::move(values));
 }
 
+Column multi_hot(const Column& column, ReadNumbers read, std::int64_t depth,
+                 const feature::MultiHot& step) {
+  return with_dtype(
+      step.dtype, [&]<class Out>(Out) { return multi_hot<Out>(column, read, depth, step.counts); });
+}
+
 }  // namespace
 
 FeatureFunction feature_function(const feature::OneHot& step) {
   check_dtype(step.dtype);
   return [depth = checked_depth(step.depth), dtype = step.dtype](const Column& column) {
-    return visit_whole_numbers(column, [&]<class T>(T) {
-      return with_dtype(dtype, [&]<class Out>(Out) { return one_hot<T, Out>(column, depth); });
-    });
+    return visit_whole_numbers(
+        column, [&]<class T>(T) { return one_hot(column, &read_numbers<T>, depth, dtype); });
   };
 }
 
@@ -126,11 +151,8 @@ FeatureFunction feature_function(const feature::MultiHot& step) {
   }
   return [depth = checked_depth(step.depth), step](const Column& column) {
     if (column.levels() > 1) refuse_column_of(column, "rows without inner rows");
-    return visit_whole_numbers(column, [&]<class T>(T) {
-      return with_dtype(step.dtype, [&]<class Out>(Out) {
-        return multi_hot<T, Out>(column, depth, step.counts);
-      });
-    });
+    return visit_whole_numbers(
+        column, [&]<class T>(T) { return multi_hot(column, &read_numbers<T>, depth, step); });
   };
 }
 

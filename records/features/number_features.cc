@@ -22,13 +22,6 @@ bool is_nan(T value) {
   return value != value;  // whole numbers never are
 }
 
-template <class T>
-double as_double(T value) {
-  return static_cast<double>(static_cast<Computed<T>>(value));
-}
-
-constexpr auto kNeverRefused = [](auto) { return std::string(); };
-
 /// Returns the lowest T that is at least `bound`; nothing if there is none.
 template <class T>
 std::optional<T> lowest_from(double bound) {
@@ -70,14 +63,11 @@ Column clip(const Column& column, double min, double max) {
     refuse_option(fmt::format("no number of the column's type ({}) lies from {} to {}",
                               to_string(column.dtype()), shown_number(min), shown_number(max)));
   }
-  return map_numbers<T, T>(
-      column,
-      [low = *low, high = *high](T value, unsigned&) {
-        const auto number = static_cast<Number>(value);
-        const Number raised = number < low ? low : number;  // NaN stays
-        return static_cast<T>(raised > high ? high : raised);
-      },
-      kNeverRefused);
+  return map_numbers<T, T>(column, [low = *low, high = *high](T value, unsigned&) {
+    const auto number = static_cast<Number>(value);
+    const Number raised = number < low ? low : number;  // NaN stays
+    return static_cast<T>(raised > high ? high : raised);
+  });
 }
 
 template <class T>
@@ -98,7 +88,7 @@ Column bucketise(const Column& column, const std::vector<double>& boundaries) {
         return static_cast<std::int64_t>(std::upper_bound(lowest.begin(), lowest.end(), number) -
                                          lowest.begin());
       },
-      [](T) {
+      [](std::size_t) {
         return std::string("nan is in no bucket; a step 'fill' before puts a number there");
       });
 }
@@ -113,12 +103,10 @@ Column normalise(const Column& column, const feature::Normalise& step) {
     return static_cast<Out>((number - center) / scale);
   };
   if (mean.size() == 1) {
-    return map_numbers<T, Out>(
-        column,
-        [&, center = mean[0], scale = deviation[0]](T value, unsigned&) {
-          return normalised(value, center, scale);
-        },
-        kNeverRefused);
+    return map_numbers<T, Out>(column,
+                               [&, center = mean[0], scale = deviation[0]](T value, unsigned&) {
+                                 return normalised(value, center, scale);
+                               });
   }
   if (numbers_per_item(column) != static_cast<std::int64_t>(mean.size())) {
     refuse_option(
@@ -127,43 +115,47 @@ Column normalise(const Column& column, const feature::Normalise& step) {
                     mean.size(), column.row_shape().to_string()));
   }
   // The stretches that are no padding begin and end with items.
-  return map_numbers<T, Out>(
-      column,
-      [&, at = std::size_t{0}](T value, unsigned&) mutable {
-        const std::size_t i = at;
-        at = at + 1 == mean.size() ? 0 : at + 1;
-        return normalised(value, mean[i], deviation[i]);
-      },
-      kNeverRefused);
+  return map_numbers<T, Out>(column, [&, at = std::size_t{0}](T value, unsigned&) mutable {
+    const std::size_t i = at;
+    at = at + 1 == mean.size() ? 0 : at + 1;
+    return normalised(value, mean[i], deviation[i]);
+  });
 }
 
+/// Converts the numbers from `begin` to `end` of a tensor. Returns false if there is one that To
+/// doesn't hold. There is one for each pair of types, so it is this loop and nothing else.
 template <class From, class To>
-Column cast(const Column& column) {
-  const auto describe = [](From value) {
-    if constexpr (std::is_integral_v<From>) {
-      return fmt::format("{} is found, but {} is expected", value, expected_value(dtype_of<To>()));
-    } else {
-      return fmt::format("{} is found, but {} is expected", shown_number(as_double(value)),
-                         expected_value(dtype_of<To>()));
+bool cast_range(const std::byte* all_from, std::byte* all_to, std::size_t begin, std::size_t end) {
+  const auto* const from = reinterpret_cast<const From*>(all_from);
+  auto* const to = reinterpret_cast<To*>(all_to);
+  unsigned is_bad = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    to[i] = converted<To>(from[i]);
+    if constexpr (std::is_integral_v<To>) {
+      is_bad |= static_cast<unsigned>(!holds<To>(from[i]));
+    } else if constexpr (sizeof(To) < 8 && (sizeof(To) == 2 || std::is_same_v<From, double>)) {
+      // Only a number that was finite has become infinite.
+      is_bad |= static_cast<unsigned>(std::isinf(static_cast<Computed<To>>(to[i])) &&
+                                      !std::isinf(converted<double>(from[i])));
     }
+  }
+  return is_bad == 0;
+}
+
+Column cast(const Column& column, DType dtype) {
+  const auto range = with_dtype(column.dtype(), [dtype]<class From>(From) {
+    return with_dtype(dtype, []<class To>(To) { return &cast_range<From, To>; });
+  });
+  Tensor values(dtype, column.values().shape());
+  const MapRange map = [range, from = column.values().data(), to = values.writable_bytes().data()](
+                           std::size_t begin, std::size_t end) {
+    return range(from, to, begin, end);
   };
-  return map_numbers<From, To>(
-      column,
-      [](From value, unsigned& is_bad) {
-        if constexpr (std::is_integral_v<To>) {
-          is_bad |= static_cast<unsigned>(!holds<To>(value));
-          return converted<To>(value);
-        } else {
-          const To result = converted<To>(value);
-          // Only a number that was finite has become infinite.
-          if constexpr (sizeof(To) < 8 && (sizeof(To) == 2 || std::is_same_v<From, double>)) {
-            is_bad |= static_cast<unsigned>(std::isinf(static_cast<Computed<To>>(result)) &&
-                                            !std::isinf(as_double(value)));
-          }
-          return result;
-        }
-      },
-      describe);
+  map_ranges(column, map, map, [&column, dtype](std::size_t i) {
+    return fmt::format("{} is found, but {} is expected", shown_item(column, i),
+                       expected_value(dtype));
+  });
+  return with_values(column, std::move(values));
 }
 
 void check_finite(const std::vector<double>& numbers, std::string_view option) {
@@ -182,12 +174,9 @@ FeatureFunction feature_function(const feature::Fill& step) {
       if constexpr (std::is_integral_v<T>) {
         refuse_column_of(column, "floats, which may be NaN,");
       } else {
-        return map_numbers<T, T>(
-            column,
-            [filling = converted<T>(value)](T number, unsigned&) {
-              return is_nan(static_cast<Computed<T>>(number)) ? filling : number;
-            },
-            kNeverRefused);
+        return map_numbers<T, T>(column, [filling = converted<T>(value)](T number, unsigned&) {
+          return is_nan(static_cast<Computed<T>>(number)) ? filling : number;
+        });
       }
     });
   };
@@ -255,9 +244,7 @@ FeatureFunction feature_function(const feature::Cast& step) {
   }
   return [dtype = step.dtype, from_text = text_cast(step.dtype)](const Column& column) {
     if (column.dtype() == DType::bytes) return from_text(column);
-    return with_dtype(column.dtype(), [&]<class From>(From) {
-      return with_dtype(dtype, [&]<class To>(To) { return cast<From, To>(column); });
-    });
+    return cast(column, dtype);
   };
 }
 
