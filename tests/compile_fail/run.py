@@ -14,6 +14,9 @@ it, which stand in a function:
 The compiler must refuse it with that text in its first error, and that must be the only one. What
 `shows` gives (there may be several) stands in that error or in the lines before it, which name the
 types. A case that says `// compiles` instead must compile.
+
+All cases of a file are compiled together, and each error belongs to the case that it names. A case
+with a complaint is compiled once more alone, since a template of two cases fails only once.
 """
 
 import concurrent.futures
@@ -44,10 +47,15 @@ class Case:
             self.compiles = True
         self.code.append(line)
 
-    def source(self, prelude):
-        return "\n".join([
-            f'#include <{HEADER}>', f'#line 1 "{self.file}"', *prelude, "void examples() {",
-            f'#line {self.line} "{self.file}"', *self.code, "}", ""])
+    def has_line(self, line):
+        return self.line <= line < self.line + len(self.code)
+
+
+def source_of(cases, prelude):
+    lines = [f'#include <{HEADER}>', f'#line 1 "{cases[0].file}"', *prelude]
+    for case in cases:
+        lines += [f"void examples_{case.line}() {{", f'#line {case.line} "{case.file}"', *case.code, "}"]
+    return "\n".join(lines) + "\n"
 
 
 def cases_of(file):
@@ -62,6 +70,28 @@ def cases_of(file):
         else:
             prelude.append(line)
     return prelude, cases
+
+
+def outputs_of(cases, output):
+    """What the compiler said of each case: its errors, each behind the lines that led to it. None if an error
+    belongs to no case."""
+    outputs = [[] for _ in cases]
+    begin, owner, place = 0, None, re.compile(re.escape(cases[0].file) + r":(\d+):")
+    lines = output.splitlines()
+    for number, line in enumerate(lines):
+        # Behind an error come lines of source and notes.
+        if re.match(r" *\d* \| ", line) or re.search(r"\bnote: ", line):
+            begin = number + 1
+        elif re.search(r"\berror: ", line):
+            # The last place named is where the user's line stands; none is named where it is that of the error before.
+            named = [int(found) for text in lines[begin:number + 1] for found in place.findall(text)]
+            if named:
+                owner = next((index for index, case in enumerate(cases) if case.has_line(named[-1])), None)
+            if owner is None:
+                return None
+            outputs[owner] += lines[begin:number + 1]
+            begin = number + 1
+    return ["".join(f"{line}\n" for line in lines) for lines in outputs]
 
 
 def complaint_about(case, status, output):
@@ -98,18 +128,27 @@ def main():
     subprocess.run([*(argument for argument in compiler if argument != "-fsyntax-only"), "-x",
                     "c++-header", str(source), "-o", str(header)], check=True)
 
-    def run(prelude, case):
-        done = subprocess.run([compiler[0], f"-I{out}", *compiler[1:], "-x", "c++", "-"], capture_output=True,
-                              input=case.source(prelude), text=True, env={"LC_ALL": "C.UTF-8",
-                                                                          "PATH": "/usr/bin:/bin"})
+    def say(prelude, cases):
+        return subprocess.run([compiler[0], f"-I{out}", *compiler[1:], "-x", "c++", "-"], capture_output=True,
+                              input=source_of(cases, prelude), text=True,
+                              env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"})
+
+    def alone(prelude, case):
+        done = say(prelude, [case])
         return complaint_about(case, done.returncode, done.stderr)
 
-    work = [(prelude, case) for prelude, cases in map(cases_of, files) for case in cases]
+    def run(prelude, cases):
+        outputs = outputs_of(cases, say(prelude, cases).stderr) or [None] * len(cases)
+        together = [text is None or complaint_about(case, 1 if text else 0, text) for case, text in zip(cases, outputs)]
+        return [bad and alone(prelude, case) for case, bad in zip(cases, together)]
+
+    work = [(prelude, cases) for prelude, cases in map(cases_of, files) if cases]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        complaints = list(pool.map(lambda both: run(*both), work))
-    wrong = [f"{case}: {text}" for (_, case), text in zip(work, complaints) if text]
-    print("\n".join(wrong + [f"{len(work)} cases, {len(wrong)} wrong"]))
-    return 1 if wrong or not work else 0
+        complaints = [text for texts in pool.map(lambda both: run(*both), work) for text in texts]
+    cases = [case for _, cases in work for case in cases]
+    wrong = [f"{case}: {text}" for case, text in zip(cases, complaints) if text]
+    print("\n".join(wrong + [f"{len(cases)} cases, {len(wrong)} wrong"]))
+    return 1 if wrong or not cases else 0
 
 
 if __name__ == "__main__":

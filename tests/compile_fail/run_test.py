@@ -43,10 +43,20 @@ class RunTest(unittest.TestCase):
         self.assertEqual((self.good.line, self.good.compiles, self.good.error), (2, True, ""))
         self.assertEqual((self.bad.error, self.bad.shows),
                          ("the function can't be called", ["Element = long int"]))
-        source = self.bad.source(self.prelude).splitlines()
+        source = RUN.source_of([self.bad], self.prelude).splitlines()
         self.assertIn("using namespace infeed;", source)
         self.assertIn("numbers | map(length);", source)
         self.assertNotIn("numbers | map(next);", source)
+
+    def test_errors_belong_to_the_cases_that_they_name(self):
+        file = self.good.file
+        bad = REFUSED.replace("cases.cc:9", f"{file}:9")
+        self.assertEqual(RUN.outputs_of([self.good, self.bad], bad), ["", "".join(bad.splitlines(True)[:3])])
+        good = f"{file}:4:3: error: no match\n    4 | numbers\nmap.h:1:1: note: tried\n"
+        more = "stl.h:1:1: error: of the same line\n"
+        self.assertEqual(RUN.outputs_of([self.good, self.bad], good + more + bad)[0], good.splitlines(True)[0] + more)
+        self.assertIsNone(RUN.outputs_of([self.good, self.bad], f"{file}:1:1: error: of what all share\n"))
+        self.assertIsNone(RUN.outputs_of([self.good, self.bad], more))
 
     def test_what_is_as_it_should_be_is_no_complaint(self):
         self.assertEqual(RUN.complaint_about(self.good, 0, ""), "")
