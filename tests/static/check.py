@@ -328,12 +328,12 @@ CHECKS = {name[len("check_"):]: function
           for name, function in list(globals().items()) if name.startswith("check_")}
 
 
-def main():
+def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("checks", nargs="*", metavar="CHECK", help=", ".join(CHECKS) + " (default: all)")
     parser.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[2],
                         help="the tree to check (default: this one)")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     unknown = set(arguments.checks) - set(CHECKS)
     if unknown:
         parser.error(f"unknown check {', '.join(sorted(unknown))}: there are {', '.join(CHECKS)}")
