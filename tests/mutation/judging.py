@@ -1,24 +1,18 @@
-"""Builds the test program with one mistake in it, and runs its tests until one finds it.
-
-The source that holds the mistake is compiled alone, and linked in front of the module's library, whose
-own objects (which may hold several sources) give the rest. What a source includes is compiled once.
-"""
+"""Runs the tests of a program that has one mistake in it until one of them finds it."""
 
 import collections
 import dataclasses
-import json
 import os
 import pathlib
 import re
 import resource
-import shlex
 import shutil
 import signal
 import subprocess
 import time
 
-MODULES = ("records", "pipeline", "device")
-LEADING_INCLUDES = re.compile(r"(?:[ \t]*(?:#[ \t]*include[^\n]*|//[^\n]*)?\n)*")
+from building import Refused
+
 TESTS = re.compile(r"^(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+)", re.M)
 FAILED = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)
 RUNS = re.compile(r"^\[ RUN      \] ([\w/.]+)", re.M)
@@ -29,11 +23,6 @@ CPU_SECONDS_SOUND_MAX = 1800  # of tests without a mistake
 # Threads that all sleep for so long wait for each other.
 IDLE_SECONDS_MAX = 15
 BYTES_MAX = 12 << 30
-FLAGS = ["-g0", "-D_GLIBCXX_ASSERTIONS", "-Wno-parentheses", "-Wno-error=parentheses"]
-
-
-class Refused(Exception):
-    """What was asked for can't be done; says why, and what to do."""
 
 
 @dataclasses.dataclass
@@ -43,91 +32,6 @@ class Run:
     how: str = ""  # failed, crashed, hung, slow
     cpu_seconds: float = 0
     tests: int = 0
-
-
-class Build:
-    """A build folder of the preset release, made with Ninja, with its test programs."""
-
-    def __init__(self, folder, root, scratch):
-        self.folder, self.root = pathlib.Path(folder).resolve(), pathlib.Path(root).resolve()
-        self.scratch = pathlib.Path(scratch)
-        database = self.folder / "compile_commands.json"
-        if not database.exists():
-            raise Refused(f"{database} is missing: configure with `cmake --preset release`")
-        self.entries = json.loads(database.read_text())
-        self.links = {}
-        self.preamble = (None, [])
-
-    def compile_command(self, source):
-        """The command for one source, which may be a part of a unity source."""
-        path = str(self.root / source)
-        for entry in self.entries:
-            name = entry["file"]
-            if name == path or "/Unity/unity_" in name and path in self.parts_of(name):
-                words = shlex.split(entry["command"])
-                break
-        else:
-            raise Refused(f"{source} is not compiled in {self.folder}: its option may be off")
-        command, skip = [], 0
-        for word in words:
-            if skip:
-                skip -= 1
-            elif word in ("-o", "-c", "-MF", "-MT", "-MQ", "-include"):
-                skip = 1
-            elif word not in ("-MD", "-MMD", "-Winvalid-pch") and not word.endswith(("ccache", ".cxx", ".cc")):
-                command.append(word)
-        return command + FLAGS, entry["directory"]
-
-    def parts_of(self, unity):
-        if not hasattr(self, "parts"):
-            self.parts = collections.defaultdict(set)
-        if unity not in self.parts and pathlib.Path(unity).exists():
-            text = pathlib.Path(unity).read_text()
-            self.parts[unity] = set(re.findall(r'#include "([^"]+)"', text))
-        return self.parts[unity]
-
-    def compile(self, source, text):
-        """The object of `source` with another text; None if the compiler refuses it."""
-        command, folder = self.compile_command(source)
-        place = self.root / source
-        end = LEADING_INCLUDES.match(text).end()
-        head = self.scratch / "head.h"
-        if self.preamble != (source, text[:end]):
-            head.write_text(text[:end])
-            made = subprocess.run([*command, "-iquote", place.parent, "-x", "c++-header", head, "-o",
-                                   f"{head}.gch"], cwd=folder, capture_output=True, text=True)
-            if made.returncode:
-                raise Refused(f"what {source} includes doesn't compile: {made.stderr}")
-            self.preamble = (source, text[:end])
-        mutated, out = self.scratch / place.name, self.scratch / "mutant.o"
-        mutated.write_text(text)
-        done = subprocess.run([*command, "-iquote", place.parent, "-include", head, "-c", mutated, "-o", out],
-                              cwd=folder, capture_output=True, text=True)
-        self.complaint = done.stderr
-        return out if done.returncode == 0 else None
-
-    def program_of(self, module):
-        return self.folder / "tests" / f"infeed_{module}_tests"
-
-    def link(self, module, made):
-        """The module's test program with an object in front of all others."""
-        program = self.program_of(module)
-        if not program.exists():
-            raise Refused(f"{program} is missing: build it with `ninja -C {self.folder} {program.name}`")
-        if module not in self.links:
-            target = str(program.relative_to(self.folder))
-            said = subprocess.run(["ninja", "-C", self.folder, "-t", "commands", "-s", target],
-                                  check=True, capture_output=True, text=True).stdout
-            words = shlex.split(next(part for part in said.split("&&") if f"-o {target}" in part))
-            words[words.index("-o") + 1] = str(self.scratch / "mutant")
-            if shutil.which("ld.lld"):
-                words.insert(1, "-fuse-ld=lld")
-            words[1:1] = ["-Wl,-z,muldefs", "-Wl,--strip-debug"]
-            first = next(at for at, word in enumerate(words) if word.endswith(".o"))
-            self.links[module] = words[:first], words[first:]
-        front, behind = self.links[module]
-        subprocess.run([*front, made, *behind], cwd=self.folder, check=True)
-        return self.scratch / "mutant"
 
 
 def limits(cpu_seconds):

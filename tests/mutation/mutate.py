@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import building
 import judging
 import rewriting
 
@@ -66,7 +67,7 @@ def sources_of(root, only):
     for place in only or PLACES:
         path = root / place
         if not path.exists():
-            raise judging.Refused(f"{place} isn't in {root}; name a file or a folder, such as records/codec")
+            raise building.Refused(f"{place} isn't in {root}; name a file or a folder, such as records/codec")
         found += [path] if path.is_file() else sorted(path.rglob("*.cc"))
     return [str(path.relative_to(root)) for path in found]
 
@@ -136,7 +137,7 @@ def judge_file(judge, explanations, file, mutants, options, keep):
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="PLACE",
-                        help=f"a source or a folder, relative to the tree; default: {', '.join(PLACES)}")
+                        help=f"a source, a private header or a folder of sources, relative to the tree; default: {', '.join(PLACES)}")
     parser.add_argument("--minutes", type=float, default=30, help="ends behind so many; default: 30")
     parser.add_argument("--seed", type=int, default=1, help="draws the mistakes and the order of the files")
     parser.add_argument("--per-file", type=int, default=20, metavar="N",
@@ -178,7 +179,7 @@ def chosen(options):
 def run(options, explanations):
     results, refused = [], 0
     with tempfile.TemporaryDirectory(prefix="infeed-mutants-") as scratch, open(options.results, "a") as out:
-        build = judging.Build(options.build or options.root / "build/release", options.root, scratch)
+        build = building.Build(options.build or options.root / "build/release", options.root, scratch)
         judge = judging.Judge(build, lambda line: print(line, flush=True))
 
         def keep(result):
@@ -193,7 +194,7 @@ def run(options, explanations):
                 break
             try:
                 judge_file(judge, explanations, file, mutants, options, keep)
-            except judging.Refused as refusal:
+            except building.Refused as refusal:
                 print(f"  left out: {refusal}", flush=True)
                 refused += 1
     report(results)
@@ -221,7 +222,7 @@ def main(arguments):
                     print(f"{mutant.file}:{mutant.line}: {mutant.kind}\n- {mutant.before}\n+ {mutant.after}")
         else:
             return run(options, explanations)
-    except judging.Refused as refusal:
+    except building.Refused as refusal:
         print(refusal, file=sys.stderr)
         return 2
     return 0

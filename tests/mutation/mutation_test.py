@@ -84,7 +84,7 @@ void record_both(int value);
 int* sums();
 """
 BUILD = """rule cc
-  command = c++ -std=c++20 -Wall -Wextra -Werror -I. -o $out -c $in
+  command = c++ -std=c++20 -Wall -Wextra -Werror -I. -Irecords -o $out -c $in
 rule pack
   command = ar qc $out $in
 rule link
@@ -141,7 +141,7 @@ class MutationTest(unittest.TestCase):
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        command = "c++ -std=c++20 -Wall -Wextra -Werror -I. -o tiny.o -c"
+        command = f"c++ -std=c++20 -Wall -Wextra -Werror -I. -I{self.root}/records -o tiny.o -c"
         unity = str(self.root / "Unity/unity_0_cxx.cxx")
         (self.root / "compile_commands.json").write_text(json.dumps(
             [{"directory": str(self.root), "file": unity, "command": f"{command} {unity}"}]))
@@ -185,6 +185,17 @@ class MutationTest(unittest.TestCase):
         self.assertEqual(how["value /= 2;", "{}"], "slow")
         self.assertRegex(out, r"survive, +1 explained, +\d+ don't compile  records/tiny\n")
         self.assertIn("\n- sums()[1] = value;\n+ {}\n", out)
+
+    def test_private_header(self):
+        self.tree()
+        (self.root / "records/tiny/tiny.cc").write_text(
+            '#include "tiny/half.h"\n' + TINY.replace("value /= 2;", "value = half(value);"))
+        (self.root / "records/tiny/half.h").write_text(
+            "#pragma once\ninline unsigned half(unsigned value) { return value / 2; }\n")
+        judging.subprocess.run(["ninja", "-C", self.root], check=True, capture_output=True)
+        status, out, err = self.mutate("--only", "records/tiny/half.h")
+        self.assertEqual((status, err), (0, ""), out)
+        self.assertRegex(out, r"100.0 % +2 found, +0 survive.* records/tiny/half.h\n")
 
     def test_stale_explanation(self):
         self.tree()
