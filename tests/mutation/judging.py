@@ -18,10 +18,11 @@ FAILED = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)
 RUNS = re.compile(r"^\[ RUN      \] ([\w/.]+)", re.M)
 # A mistake may be slow by so much; behind it nobody would wait.
 TIMES_SLOWER = 5
-CPU_SECONDS_MIN = 10
+CPU_SECONDS_MIN = 3
 CPU_SECONDS_SOUND_MAX = 1800  # of tests without a mistake
 # Threads that all sleep for so long wait for each other.
 IDLE_SECONDS_MAX = 15
+KILLERS_MAX = 20
 BYTES_MAX = 12 << 30
 
 
@@ -136,7 +137,8 @@ class Judge:
 
     def __init__(self, build, say):
         self.build, self.say = build, say
-        self.killers = collections.defaultdict(list)  # of each source, the last one first
+        # The tests that found something in each source, and the CPU time of those they ran among.
+        self.killers = collections.defaultdict(dict)
         self.sound = {}  # the filter and the CPU time of each run without a mistake
 
     def steps(self, source):
@@ -181,12 +183,13 @@ class Judge:
         killers = self.killers[mutant.file]
         steps = [(only, self.sound[module, only]) for only in self.steps(mutant.file)]
         if killers:
-            steps.insert(0, (":".join(killers[:20]), 0))
+            last = list(killers)[-KILLERS_MAX:]
+            steps.insert(0, (":".join(reversed(last)), max(killers[test] for test in last)))
         for only, sound_seconds in steps:
             run = self.run_twice(program, only, TIMES_SLOWER * sound_seconds + CPU_SECONDS_MIN)
             if not run.passed:
-                if "." in run.by and run.by not in killers:
-                    killers.insert(0, run.by)
+                if "." in run.by:
+                    killers.setdefault(run.by, sound_seconds)
                 return "killed", run.by, run.how
         return "survived", "", ""
 
