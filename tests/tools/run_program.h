@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "sanitizers.h"
+
 /// Runs the real program and sees what a user sees.
 namespace infeed::test {
 
@@ -25,7 +27,7 @@ struct ProgramOptions {
   std::function<bool()> send_signal_when = {};
   int signal = 0;
   std::string program = INFEED_COMMAND;
-  std::chrono::seconds time_limit{60};
+  std::chrono::seconds time_limit{kAddressSanitizer || kThreadSanitizer ? 600 : 60};
 };
 
 /// Runs `infeed ARGUMENTS...`. Past its time limit the program is killed (status 137).
