@@ -321,7 +321,10 @@ std::string read_file(const File& in) {
   if (const auto size = in.size_bytes()) {
     require_not_sparse(in, *size);
     bytes.resize(*size);
-    bytes.resize(in.read_at(0, bytes));
+    std::size_t done = 0;
+    // A read that an error cut short gives the bytes before it; the error comes with the next one.
+    while (const std::size_t got = in.read_at(done, std::span(bytes).subspan(done))) done += got;
+    bytes.resize(done);
     return bytes;
   }
   std::array<char, 4096> step{};
