@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <mutex>
 #include <string_view>
 #include <unistd.h>
 #include <utility>
@@ -54,6 +55,10 @@ std::unique_ptr<Recorder> Recorder::of(IteratorContext& run, const RecordingOpti
   wanted.live = wanted.live || std::string_view(text_of_environment("INFEED_TOP")) == "1";
   if (wanted.file.empty() && !wanted.live) return nullptr;
   try {
+    // An iterator that begins beside another finds that one's file with its first line, which says
+    // that it is this process's.
+    static std::mutex beginning;
+    const std::lock_guard lock(beginning);
     std::optional<RecordingFile> file;
     if (!wanted.file.empty()) file.emplace(wanted.file, wanted.bytes_max);
     return std::make_unique<Recorder>(run, wanted, std::move(file));

@@ -1,3 +1,4 @@
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -5,7 +6,9 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <latch>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <sys/resource.h>
@@ -102,6 +105,29 @@ TEST_F(Recording, StepsAddUp) {
     }
   }
   EXPECT_GT(last_end, 0U);
+}
+
+TEST_F(Recording, IteratorsThatBeginAtOnceHaveAFileEach) {
+  for (int round = 0; round < 40; ++round) {
+    const std::string file = folder_.file(fmt::format("run-{}.profile", round));
+    std::array<RecordingStatus, 4> all;
+    std::latch start(std::ssize(all));
+    {
+      std::vector<std::jthread> consumers;
+      for (RecordingStatus& status : all) {
+        consumers.emplace_back([&] {
+          start.arrive_and_wait();
+          status = range(3).iterate({.recording = {.file = file}}).recording();
+        });
+      }
+    }
+    std::set<std::string> files;
+    for (const RecordingStatus& status : all) {
+      EXPECT_TRUE(status.is_on) << status.problem;
+      files.insert(status.file);
+    }
+    ASSERT_EQ(files.size(), all.size());
+  }
 }
 
 TEST_F(Recording, ASlowCallIsTracedToItsElement) {
