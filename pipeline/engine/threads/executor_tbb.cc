@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 #include <thread>
@@ -112,7 +115,8 @@ struct WaitingTasks {
 /// one worker fewer than there are cores, since it expects its caller to work. Here the consumer
 /// waits, so the own thread takes that part: all cores work, and no limit of the process is changed.
 /// It also takes the first task, so that tasks run if all workers are busy with the host's work. It
-/// starts with a task, and ends when there has been none for a while.
+/// starts with a task, and ends when there has been none for a while. Where the system gives TBB no
+/// thread, it takes all tasks.
 ///
 /// Invariant: the destructor returns when no task runs. Tasks that have not begun are dropped.
 class TbbExecutor final : public Executor {
@@ -151,16 +155,43 @@ class TbbExecutor final : public Executor {
       const std::lock_guard lock(tasks_->mutex);
       tasks_->waiting.push_back(std::move(task));
       own_comes = tasks_->own_is_idle || start_own();
-      needs_worker = thread_count_ > 1 && tasks_->waiting.size() > (own_comes ? 1U : 0U);
+      needs_worker =
+          thread_count_ > 1 && tasks_->waiting.size() > (own_comes ? 1U : 0U) && !tbb_lacks_threads;
       if (needs_worker) ++tasks_->held_by_tbb;
     }
     if (own_comes) tasks_->has_more.notify_one();
-    if (needs_worker) arena_.enqueue([tasks = tasks_.get()] { tasks->run_for_tbb(); });
+    if (needs_worker) {
+      ask_for_worker();
+    } else if (!own_comes) {
+      require_own();
+    }
   }
 
   int concurrency() const override { return thread_count_; }
 
  private:
+  /// TBB throws if the system gives it no thread, and takes that worker as started from then on:
+  /// what it is given later may never run.
+  void ask_for_worker() {
+    try {
+      arena_.enqueue([tasks = tasks_.get()] { tasks->run_for_tbb(); });
+    } catch (const std::exception&) {
+      tbb_lacks_threads = true;
+      {
+        const std::lock_guard lock(tasks_->mutex);
+        --tasks_->held_by_tbb;
+      }
+      require_own();
+    }
+  }
+  /// Throws unless the own thread is there, which takes what no worker takes.
+  void require_own() const {
+    const std::lock_guard lock(tasks_->mutex);
+    if (tasks_->own_is_there) return;
+    throw detail::no_thread(
+        std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
+  }
+
   /// Starts the own thread if it isn't there. Returns false if it is, or if the system gives none:
   /// then the workers run all tasks.
   bool start_own() {
@@ -194,6 +225,8 @@ class TbbExecutor final : public Executor {
   static bool is_worker() {
     return tbb::this_task_arena::current_thread_index() != tbb::task_arena::not_initialized;
   }
+
+  static inline std::atomic<bool> tbb_lacks_threads = false;  ///< once for all executors
 
   const int thread_count_;
   tbb::task_arena arena_;

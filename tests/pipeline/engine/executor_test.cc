@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <cerrno>
+#include <cstdlib>
+#include <dlfcn.h>
 #include <functional>
 #include <future>
 #include <gtest/gtest.h>
 #include <latch>
 #include <mutex>
+#include <pthread.h>
 #include <set>
 #include <string_view>
 #include <tbb/global_control.h>
@@ -15,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
 
 #include "pipeline/suite/executors.h"
@@ -303,3 +308,61 @@ TEST(UsableCores, RespectsTheAffinityMask) {
 
 }  // namespace
 }  // namespace infeed::test
+
+// Sanitizers replace the same function; clang doesn't say by a macro that it uses one.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
+
+namespace infeed::test {
+namespace {
+
+/// Threads that the system still gives.
+std::atomic<int> threads_left = 1'000'000;
+
+}  // namespace
+}  // namespace infeed::test
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*work)(void*), void* argument) noexcept {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto kReal = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
+  if (infeed::test::threads_left.fetch_sub(1) <= 0) return EAGAIN;
+  return kReal(thread, attributes, work, argument);
+}
+
+namespace infeed::test {
+namespace {
+
+/// Returns true once all of some tasks have run.
+bool runs_all(Executor& executor) {
+  constexpr int kTasks = 5;
+  std::latch all(kTasks);
+  for (int i = 0; i < kTasks; ++i) executor.submit([&all] { all.count_down(); });
+  all.wait();
+  return true;
+}
+
+/// Ends the process with 0 if all is well: TBB never recovers from a thread that it didn't get.
+[[noreturn]] void run_without_workers() {
+  threads_left = 1;
+  bool is_well = runs_all(*Executor::tbb(2));
+  threads_left = 1;
+  is_well = runs_all(*Executor::tbb(2)) && is_well;
+  threads_left = 0;
+  try {
+    Executor::tbb(2)->submit([] {});
+    is_well = false;
+  } catch (const Error& error) {
+    is_well = is_well && error.code() == ErrorCode::resource_exhausted;
+  }
+  std::_Exit(is_well ? 0 : 1);
+}
+
+TEST(Executor, TheOwnThreadDoesAllIfTheSystemGivesTbbNone) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process in which TBB has no worker yet
+  EXPECT_EXIT(run_without_workers(), ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace infeed::test
+
+#endif
