@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <thread>
 
+#include "pipeline/drawn_whole/faults.h"
+#include "pipeline/drawn_whole/figures.h"
 #include "pipeline/drawn_whole/other_process.h"
 
 namespace infeed::test {
@@ -48,9 +50,12 @@ std::vector<Finding> Checks::run() {
     check_resumes();
     if (words_.chance(0.5)) check_resume_of_second_iteration();
     if (words_.chance(0.1) && !options_.is_quick) check_other_process();
+    if (words_.chance(0.3)) check_hosts();
   }
   check_memory_limit();
+  if (words_.chance(0.5)) check_changing_limit();
   for (int i = 0; i < 2; ++i) check_interruption();
+  if (Faults::are_possible()) check_faults();
   if (options_.checks_memory) check_allocator();
   if (options_.checks_refusals && !drawn_.is_unordered) check_refusals();
   watch_.end();
@@ -74,7 +79,7 @@ bool Checks::set_expected() {
     has_errors_ = run->checkpoint().errors != 0 ||
                   std::any_of(expected_.begin(), expected_.end(),
                               [](const std::string& text) { return text.starts_with("!"); });
-    if (!is_cut_) expect_account_empty(*run);
+    if (!is_cut_) expect_end(*run, expected_, 0);
     return true;
   } catch (const Error& error) {
     refused_ = error.what();
@@ -114,11 +119,11 @@ void Checks::check_passes() {
     begin(fmt::format("pass {}", pass), drawn);
     const std::unique_ptr<Run> run = drawn_.start(dataset, drawn);
     const HangWatch::Shown shown(watch_, *run);
-    expect_stream(take(*run, kElementsMax, drawn.manner), 0);
+    const Stream got = take(*run, kElementsMax, drawn.manner);
     if (drawn.options.order_hash && !drawn_.is_unordered && run->order_hash() != expected_hash_) {
       find("another order_hash() than that of the serial form");
     }
-    if (!is_cut_) expect_account_empty(*run);
+    is_cut_ ? expect_stream(got, 0) : expect_end(*run, got, 0);
   }
 }
 
@@ -191,8 +196,8 @@ void Checks::expect_rest(Checkpoint checkpoint, std::uint64_t order_hash) {
       const std::unique_ptr<Run> run = drawn_.start(dataset, drawn);
       const HangWatch::Shown shown(watch_, *run);
       if (crashes == 0) {
-        expect_stream(take(*run, kElementsMax - std::min(kElementsMax, place), drawn.manner),
-                      place);
+        const Stream got = take(*run, kElementsMax - std::min(kElementsMax, place), drawn.manner);
+        is_cut_ ? expect_stream(got, place) : expect_end(*run, got, place);
         if (order_hash != 0 && run->order_hash() != order_hash) {
           find("another order_hash() at the end than that of the serial form");
         }
@@ -230,18 +235,37 @@ void Checks::begin(const std::string& check, const Settings& settings) {
   watch_.check(check_);
 }
 
+Settings Checks::settings() {
+  Settings drawn = draw_settings(words_, *executors_, drawn_.epoch);
+  if (words_.chance(0.25)) draw_recording(words_, drawn_.surroundings.folder, drawn);
+  return drawn;
+}
+
 void Checks::expect_stream(const Stream& got, std::size_t from) {
   if (drawn_.is_unordered && is_cut_) return;
-  const bool is_sorted = drawn_.is_unordered;
-  const Stream expected = is_sorted ? without_order(expected_) : behind(expected_, from);
-  const Stream compared = is_sorted ? without_order(got) : got;
-  if (compared == expected) return;
-  const auto [a, b] =
-      std::mismatch(compared.begin(), compared.end(), expected.begin(), expected.end());
-  const auto at = static_cast<std::size_t>(a - compared.begin());
+  if (drawn_.is_unordered) return expect_same(without_order(got), without_order(expected_), from);
+  expect_same(got, behind(expected_, from), from);
+}
+
+void Checks::expect_same(const Stream& got, const Stream& expected, std::size_t from) {
+  if (got == expected) return;
+  const auto [a, b] = std::mismatch(got.begin(), got.end(), expected.begin(), expected.end());
+  const auto at = static_cast<std::size_t>(a - got.begin());
   find(fmt::format("{}element {} is {}, expected {}; {} elements, expected {}",
-                   is_sorted ? "sorted, " : "", from + at, shown(compared, at), shown(expected, at),
-                   got.size(), expected.size()));
+                   drawn_.is_unordered ? "sorted, " : "", from + at, shown(got, at),
+                   shown(expected, at), got.size(), expected.size()));
+}
+
+void Checks::expect_end(const Run& run, const Stream& got, std::size_t from) {
+  expect_stream(got, from);
+  expect_account_empty(run);
+  const bool is_of_integers = shared_ && kind_of(*shared_) == Kind::integer;
+  for (std::string& problem : figure_problems({.run = run,
+                              .got = got,
+                              .is_from_begin = from == 0,
+                              .is_of_integers = is_of_integers})) {
+    find(std::move(problem));
+  }
 }
 
 void Checks::expect_account_empty(const Run& run) {
@@ -249,25 +273,24 @@ void Checks::expect_account_empty(const Run& run) {
   if (left != 0) find(fmt::format("{} bytes are in the account after the end", left));
 }
 
-std::optional<ErrorCode> Checks::run_until_stopped(Run& run, Manner manner, ErrorCode allowed) {
+void Checks::run_until_stopped(Run& run, Manner manner, ErrorCode allowed) {
   const HangWatch::Shown shown(watch_, run);
-  Stream got = take(run, kElementsMax, manner);
+  judge_stopped(run, take(run, kElementsMax, manner), allowed);
+}
+
+void Checks::judge_stopped(Run& run, Stream got, ErrorCode allowed) {
   const bool is_expected = places_of(got) == places_of(expected_) && got.size() == expected_.size();
   const std::optional<ErrorCode> ended = run.ended_by();
-  if (!ended || (*ended == allowed && is_expected && !got.empty() && !expected_.empty() &&
-                 got.back() == expected_.back())) {
-    expect_stream(got, 0);
-    return ended;
+  const bool is_own_end = ended == allowed && is_expected && !got.empty() && !expected_.empty() &&
+                          got.back() == expected_.back();
+  if (!ended || *ended != allowed || is_own_end) {
+    return is_cut_ ? expect_stream(got, 0) : expect_end(run, got, 0);
   }
-  if (*ended != allowed) {
-    expect_stream(got, 0);
-    return ended;
-  }
-  got.pop_back();
-  if (is_cut_ && got.size() == kElementsMax) return ended;
+  if (is_cut_ && got.size() - 1 == kElementsMax) return;
   expect_account_empty(run);
+  for (std::string& problem : figure_problems({.run = run, .got = got})) find(std::move(problem));
+  got.pop_back();
   expect_rest_behind(run, got);
-  return ended;
 }
 
 void Checks::expect_rest_behind(Run& run, const Stream& got) {

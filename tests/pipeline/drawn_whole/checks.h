@@ -18,7 +18,7 @@ struct Finding {
 
 /// Checks of any drawn pipeline: its stream is the same in its serial form, in parallel, from a
 /// second iteration, for several consumers, described anew, in another process, behind any
-/// checkpoint, and up to an early end.
+/// checkpoint, and up to an early end. What the runs count and record agrees with it.
 class Checks {
  public:
   Checks(DrawnCase& drawn, const CaseOptions& options, HangWatch& watch)
@@ -38,6 +38,11 @@ class Checks {
   void check_resumes();
   void check_resume_of_second_iteration();
   void check_other_process();
+  // resize_checks.cc
+  void check_hosts();
+  void check_changing_limit();
+  // fault_checks.cc
+  void check_faults();
   // interruptions.cc
   void check_interruption();
   // memory_checks.cc
@@ -51,14 +56,19 @@ class Checks {
   /// Returns one that must go on from a checkpoint of this pipeline.
   AnyDataset any_description(std::size_t place);
   std::size_t any_place() { return words_.below(expected_.size() + 1); }
-  Settings settings() { return draw_settings(words_, *executors_, drawn_.epoch); }
+  Settings settings();
 
   void begin(const std::string& check, const Settings& settings);
   void expect_stream(const Stream& got, std::size_t from);
+  void expect_same(const Stream& got, const Stream& expected, std::size_t from);
+  /// Expects a run that is over to have given all from that element on, and its figures to agree.
+  void expect_end(const Run& run, const Stream& got, std::size_t from);
   /// Goes on from the checkpoint's text, with a few crashes on the way, to the end.
   void expect_rest(Checkpoint checkpoint, std::uint64_t order_hash);
   /// Runs to the end, or until something ends it; returns the error that did.
-  std::optional<ErrorCode> run_until_stopped(Run& run, Manner manner, ErrorCode allowed);
+  void run_until_stopped(Run& run, Manner manner, ErrorCode allowed);
+  /// Judges a run that is over: at its end, or ended by an error of the code `allowed`.
+  void judge_stopped(Run& run, Stream got, ErrorCode allowed);
   void expect_rest_behind(Run& run, const Stream& got);
   void expect_account_empty(const Run& run);
   void find(std::string differs);

@@ -68,7 +68,12 @@ bool DrawnCase::knows_seeds(const std::vector<std::string>& elements) const {
 }
 
 std::string DrawnCase::command(const CaseOptions& options) const {
-  std::string text = fmt::format("infeed_drawn_stages --seed {} --only {}", options.seed, number);
+  return fmt::format("infeed_drawn_stages --seed {} --only {}{}", options.seed, number,
+                     options_text(options));
+}
+
+std::string options_text(const CaseOptions& options) {
+  std::string text;
   if (options.checks_memory) text += " --check-memory";
   if (options.checks_refusals) text += " --check-refusals";
   if (!options.plan.empty()) text += fmt::format(" --plan '{}'", options.plan);

@@ -24,6 +24,9 @@ struct CaseOptions {
   std::string plan = {};  ///< a plan in place of a drawn one
 };
 
+/// Returns the options that a command which repeats something needs, with a space before each.
+std::string options_text(const CaseOptions& options);
+
 /// A drawn pipeline, and how it is described anew.
 struct DrawnCase {
   DrawnCase(const CaseOptions& options, std::uint64_t number);

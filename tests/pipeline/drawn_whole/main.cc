@@ -15,6 +15,7 @@
 #include "pipeline/drawn_whole/checks.h"
 #include "pipeline/drawn_whole/other_process.h"
 #include "pipeline/drawn_whole/process_state.h"
+#include "pipeline/drawn_whole/rounds.h"
 #include "pipeline/drawn_whole/shrink.h"
 #include "records/temporary_files.h"
 #include "sanitizers.h"
@@ -26,7 +27,8 @@ constexpr const char* kUsage = R"(infeed_drawn_stages [OPTION...]
 
 Draws pipelines of all stages and sources and checks each against itself: its serial form, in
 parallel, for several consumers, from checkpoints, in another process, under memory limits, and
-ended at any moment. What is found is printed with the command that repeats it.
+ended at any moment, with system calls that fail, limits that change, and recorded. What is found is
+printed with the command that repeats it.
 
   --pipelines N       so many (100); --first K: from number K on
   --seed S            of all that is drawn (1)
@@ -119,6 +121,7 @@ class Worker {
       for (std::uint64_t time = 0; time < arguments_.times; ++time) {
         found += run_and_look_behind(number) ? 1 : 0;
         if (found != 0 && arguments_.options.is_quick) return found;
+        found += rounds_.note(i + 1) ? 1 : 0;
       }
     }
     fmt::print("{} pipelines of {} elements, {} of them refused; {} with findings\n", pipelines_,
@@ -152,10 +155,14 @@ class Worker {
           {"at the end", fmt::format("{} threads are left of {} before; {}", after.threads,
                                      before.threads, ProcessState::names())});
     }
-    if (after.descriptors > before.descriptors) {
+    if (after.descriptors > before.descriptors || after.mapped_files > before.mapped_files ||
+        after.live_pages > before.live_pages) {
       findings.push_back(
-          {"at the end", fmt::format("{} descriptors are left of {} before; {}", after.descriptors,
-                                     before.descriptors, ProcessState::names())});
+          {"at the end",
+           fmt::format("{} descriptors, {} mapped files and {} live pages are left of {}, {} and "
+                       "{} before; {}",
+                       after.descriptors, after.mapped_files, after.live_pages, before.descriptors,
+                       before.mapped_files, before.live_pages, ProcessState::names())});
     }
     if (grows(before, after) && findings.empty()) look_for_leak(number, after, findings);
     print(number, findings);
@@ -227,6 +234,8 @@ class Worker {
 
   const Arguments& arguments_;
   HangWatch watch_;
+  Rounds rounds_{fmt::format("infeed_drawn_stages --seed {} --first {}{}", arguments_.options.seed,
+                             arguments_.first, options_text(arguments_.options))};
   std::uint64_t pipelines_ = 0;
   std::uint64_t elements_ = 0;
   std::uint64_t refused_ = 0;
@@ -295,7 +304,7 @@ int run(const std::vector<std::string>& words) {
   if (arguments.shrinking_tries != 0) {
     const DrawnCase failing(arguments.options, arguments.first);
     fmt::print("{}\n", failing.plan.text());
-    shrunk(arguments.options, failing, static_cast<int>(arguments.shrinking_tries));
+    print_shrunk(arguments.options, failing, static_cast<int>(arguments.shrinking_tries));
     return 1;
   }
   if (!arguments.is_alone && !arguments.is_worker) return supervise(words, arguments);

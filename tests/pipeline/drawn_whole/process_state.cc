@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "pipeline/drawn_whole/counting_allocator.h"
@@ -42,10 +43,39 @@ std::vector<std::string> descriptor_targets() {
   return targets;
 }
 
+std::vector<std::string> mapped_file_names() {
+  std::vector<std::string> files;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t name = line.find('/');
+    if (name == std::string::npos) continue;
+    const std::string file = line.substr(name);
+    const bool is_of_program = file.find(".so") != std::string::npos ||
+                               file.ends_with("/infeed_drawn_stages") || file.starts_with("/usr/");
+    if (!is_of_program) files.push_back(file);
+  }
+  return files;
+}
+
+std::vector<std::string> live_page_names() {
+  const std::string begin = "infeed-" + std::to_string(::getpid()) + ".";
+  std::vector<std::string> pages;
+  std::error_code gone;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/dev/shm", gone)) {
+    std::string name = entry.path().filename().string();
+    if (name.starts_with(begin)) pages.push_back(std::move(name));
+  }
+  return pages;
+}
+
 }  // namespace
 
 ProcessState ProcessState::now() {
-  return {thread_names().size(), descriptor_targets().size(), live_bytes()};
+  return {.threads = thread_names().size(),
+          .descriptors = descriptor_targets().size(),
+          .mapped_files = mapped_file_names().size(),
+          .live_pages = live_page_names().size(),
+          .bytes = live_bytes()};
 }
 
 bool ProcessState::wait_for_threads(std::size_t threads) {
@@ -62,6 +92,10 @@ std::string ProcessState::names() {
   for (const std::string& name : thread_names()) text += " " + name;
   text += "; descriptors:";
   for (const std::string& target : descriptor_targets()) text += " " + target;
+  text += "; mapped files:";
+  for (const std::string& file : mapped_file_names()) text += " " + file;
+  text += "; live pages:";
+  for (const std::string& page : live_page_names()) text += " " + page;
   return text;
 }
 

@@ -8,15 +8,17 @@ namespace infeed::test {
 
 /// The resources of a process at a moment. None may grow from one pipeline to the next.
 struct ProcessState {
-  std::size_t threads = 0;      ///< the library's, which have names; TBB's stay
-  std::size_t descriptors = 0;  ///< open files
-  std::uint64_t bytes = 0;      ///< by counting_allocator.h
+  std::size_t threads = 0;       ///< the library's, which have names; TBB's stay
+  std::size_t descriptors = 0;   ///< open files
+  std::size_t mapped_files = 0;  ///< libraries left out
+  std::size_t live_pages = 0;    ///< files that `infeed top` would read
+  std::uint64_t bytes = 0;       ///< by counting_allocator.h
 
   static ProcessState now();
   /// Waits up to ten seconds until there are no more threads than that: joined threads leave /proc
   /// a little later. Returns false if there still are.
   static bool wait_for_threads(std::size_t threads);
-  /// Returns the names of the library's threads, and of the descriptors' targets.
+  /// Returns the names of the library's threads, of the descriptors' targets and of the files.
   static std::string names();
 };
 

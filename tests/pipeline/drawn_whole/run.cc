@@ -50,6 +50,7 @@ class RunOf final : public Run {
   void cancel() override { iterator_.cancel(); }
   PipelineStatistics statistics() const override { return iterator_.statistics(); }
   TuningReport tuning() const override { return iterator_.tuning(); }
+  RecordingStatus recording() const override { return iterator_.recording(); }
   void freeze_tuning() override { iterator_.freeze_tuning(); }
   const MemoryAccount& memory() const override { return iterator_.memory(); }
   void set_memory_limit(std::uint64_t bytes) override { iterator_.set_memory_limit(bytes); }

@@ -35,6 +35,7 @@ class Run {
   virtual void cancel() = 0;
   virtual PipelineStatistics statistics() const = 0;
   virtual TuningReport tuning() const = 0;
+  virtual RecordingStatus recording() const = 0;
   virtual void freeze_tuning() = 0;
   virtual const MemoryAccount& memory() const = 0;
   virtual void set_memory_limit(std::uint64_t bytes) = 0;

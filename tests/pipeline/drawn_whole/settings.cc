@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/drawn_whole/figures.h"
 #include "pipeline/suite/random_knobs.h"
 #include "sanitizers.h"
 
@@ -71,6 +72,19 @@ Settings draw_settings(Words& words, const SharedExecutors& executors, std::uint
                    : settings.manner == Manner::peek ? ", peeked at"
                                                      : "";
   return settings;
+}
+
+void draw_recording(Words& words, const std::string& folder, Settings& settings) {
+  RecordingOptions& recording = settings.options.recording;
+  recording.file = folder + "/run.profile";
+  recording.slow_after = std::chrono::microseconds(1 + words.rather_small(2000));
+  recording.live = words.chance(0.3);
+  settings.text += fmt::format(", recorded{}", recording.live ? " and shown live" : "");
+  if (words.chance(0.2)) {
+    recording.file = fmt::format("{}/{}", folder, kShortRecording);
+    recording.bytes_max = std::uint64_t{1024} << words.below(8);
+    settings.text += fmt::format(" in {} bytes", recording.bytes_max);
+  }
 }
 
 Settings serial_settings(const SharedExecutors& executors, std::uint64_t epoch) {

@@ -35,6 +35,8 @@ class SharedExecutors {
 };
 
 Settings draw_settings(Words& words, const SharedExecutors& executors, std::uint64_t epoch);
+/// Lets the run be recorded in a file of the folder.
+void draw_recording(Words& words, const std::string& folder, Settings& settings);
 /// One thread, nothing works ahead.
 Settings serial_settings(const SharedExecutors& executors, std::uint64_t epoch);
 

@@ -78,11 +78,10 @@ bool fails(const CaseOptions& options, const DrawnCase& failing, const Plan& pla
 
 }  // namespace
 
-Plan shrunk(const CaseOptions& options, const DrawnCase& failing, int tries) {
+void print_shrunk(const CaseOptions& options, const DrawnCase& failing, int tries) {
   Plan plan = failing.plan;
   if (!fails(options, failing, plan, tries)) {
-    fmt::print("it doesn't fail again in {} tries\n", tries);
-    return plan;
+    return fmt::print("it doesn't fail again in {} tries\n", tries);
   }
   for (bool is_smaller = true; is_smaller;) {
     is_smaller = false;
@@ -95,7 +94,10 @@ Plan shrunk(const CaseOptions& options, const DrawnCase& failing, int tries) {
       break;
     }
   }
-  return plan;
+  CaseOptions small = options;
+  small.plan = plan.text();
+  fmt::print("smallest: infeed_drawn_stages --seed {} --first {} --pipelines {}{}\n", options.seed,
+             failing.number, tries, options_text(small));
 }
 
 }  // namespace infeed::test

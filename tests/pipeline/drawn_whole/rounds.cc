@@ -1,0 +1,56 @@
+#include "pipeline/drawn_whole/rounds.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include "pipeline/drawn_whole/counting_allocator.h"
+#include "process_status.h"
+
+namespace infeed::test {
+namespace {
+
+constexpr std::uint64_t kPipelinesPerRound = 100;
+// Rounds until all that is made only once is there.
+constexpr std::uint64_t kRoundsBefore = 3;
+constexpr std::uint64_t kGrowthBytesMax = 256 << 10;
+// Fragments of memory that the C library keeps of the largest pipelines.
+constexpr std::uint64_t kResidentGrowthBytesMax = 64 << 20;
+
+double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+}  // namespace
+
+bool Rounds::note(std::uint64_t pipelines) {
+  const std::uint64_t round = pipelines / kPipelinesPerRound;
+  if (round == rounds_) return false;
+  rounds_ = round;
+  ::malloc_trim(0);
+  const ProcessState now = ProcessState::now();
+  const std::uint64_t resident_bytes = status_bytes("VmRSS");
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begun_);
+  fmt::print("{:4} s  {} pipelines: {:.2f} MiB live, {:.1f} resident, {} threads, {} descriptors\n",
+             seconds.count(), pipelines, mib(now.bytes), mib(resident_bytes), now.threads,
+             now.descriptors);
+  const bool is_compared = round > kRoundsBefore;
+  const bool has_grown =
+      is_compared &&
+      (now.bytes > first_bytes_ + kGrowthBytesMax ||
+       (allocator_has_peak() && resident_bytes > first_resident_bytes_ + kResidentGrowthBytesMax));
+  if (has_grown) {
+    fmt::print(
+        "\nFOUND: memory grows from round to round: {:.2f} MiB live and {:.1f} resident "
+        "after {} pipelines were {:.2f} and {:.1f}\n  again: {} --pipelines {}\n",
+        mib(now.bytes), mib(resident_bytes), pipelines, mib(first_bytes_),
+        mib(first_resident_bytes_), command_, pipelines);
+  }
+  std::fflush(stdout);
+  if (!is_compared || has_grown) {
+    first_bytes_ = now.bytes;
+    first_resident_bytes_ = resident_bytes;
+  }
+  return has_grown;
+}
+
+}  // namespace infeed::test
