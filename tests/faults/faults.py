@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+import resource
 import signal
 import time
 
@@ -132,7 +133,6 @@ def send(process, number):
 
 
 def shrink(process, what, limit):
-    import resource
     try:
         hard = resource.prlimit(process.pid, RLIMIT_NUMBERS[what])[1]
         resource.prlimit(process.pid, RLIMIT_NUMBERS[what], (limit, hard))
