@@ -39,9 +39,12 @@ struct Killed {};
 
 TEST(Guides, ATrainingThatIsKilledGoesOn) {
   const TemporaryFolder folder;
-  const auto batches = range(100'000) | shuffle({.buffer = 100, .seed = 1}) | repeat() | batch(8);
+  // Described anew for each run, as in another process: a dataset counts its iterations.
+  const auto described = [] {
+    return range(100'000) | shuffle({.buffer = 100, .seed = 1}) | repeat() | batch(8);
+  };
   std::vector<std::int64_t> straight;
-  guides::train(batches, folder.file("straight"), 450,
+  guides::train(described(), folder.file("straight"), 450,
                 [&](const auto& batch) { straight.push_back(batch.values()[0]); });
   std::vector<std::int64_t> taken;
   for (const std::size_t killed_at : std::vector<std::size_t>{250, 399, 450}) {
@@ -50,7 +53,7 @@ TEST(Guides, ATrainingThatIsKilledGoesOn) {
       taken.push_back(batch.values()[0]);
     };
     try {
-      guides::train(batches, folder.file("killed"), 450, step);
+      guides::train(described(), folder.file("killed"), 450, step);
     } catch (const Killed&) {
       taken.resize(taken.size() / 100 * 100);  // the model is of the last save, too
     }
