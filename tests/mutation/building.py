@@ -164,5 +164,6 @@ class Build:
             first = next(at for at, word in enumerate(words) if word.endswith(".o"))
             self.links[module] = words[:first], words[first:]
         front, behind = self.links[module]
-        subprocess.run([*front, *made, *behind], cwd=self.folder, check=True)
+        if not self.compiled([*front, *made, *behind], self.folder):
+            raise Refused(f"{program.name} doesn't link, so build it first: {self.complaint}")
         return self.scratch / "mutant"

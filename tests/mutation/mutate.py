@@ -142,6 +142,9 @@ def parsed(arguments):
     parser.add_argument("--seed", type=int, default=1, help="draws the mistakes and the order of the files")
     parser.add_argument("--per-file", type=int, default=20, metavar="N",
                         help="draws so many a file, 0 takes all; default: 20")
+    parser.add_argument("--likely", action="store_true",
+                        help="runs only the tests named like a source (without any, its room's): quick, but "
+                             "another test may find what survives, as --again without this shows")
     parser.add_argument("--list", action="store_true", help="prints the mistakes that would be tried, and ends")
     parser.add_argument("--check", action="store_true",
                         help="checks that explained.txt explains what there is, and ends")
@@ -180,7 +183,7 @@ def run(options, explanations):
     results, refused = [], 0
     with tempfile.TemporaryDirectory(prefix="infeed-mutants-") as scratch, open(options.results, "a") as out:
         build = building.Build(options.build or options.root / "build/release", options.root, scratch)
-        judge = judging.Judge(build, lambda line: print(line, flush=True))
+        judge = judging.Judge(build, lambda line: print(line, flush=True), options.likely)
 
         def keep(result):
             results.append(result)

@@ -14,6 +14,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import building  # noqa: E402
 import judging  # noqa: E402
 import mutate  # noqa: E402
 import rewriting  # noqa: E402
@@ -196,6 +197,23 @@ class MutationTest(unittest.TestCase):
         status, out, err = self.mutate("--only", "records/tiny/half.h")
         self.assertEqual((status, err), (0, ""), out)
         self.assertRegex(out, r"100.0 % +2 found, +0 survive.* records/tiny/half.h\n")
+
+    def test_again_and_only_likely_tests(self):
+        self.tree()
+        other = self.root / "tests/records/tiny/other_test.cc"
+        other.write_text("TEST(Other, tests) {}\n")
+        build = building.Build(self.root, self.root, self.root)
+        self.assertEqual(judging.Judge(build, print, True).steps("records/tiny/tiny.cc"),
+                         [judging.filter_of({"Tiny"})])
+        self.assertEqual(judging.Judge(build, print).steps("records/tiny/tiny.cc"),
+                         [judging.filter_of({"Tiny"}), judging.filter_of({"Other"}),
+                          judging.filter_of((), {"Tiny", "Other"})])
+        earlier = self.root / "earlier.jsonl"
+        survivor = {"file": "records/tiny/tiny.cc", "line": 23, "before": "sums()[1] = value;", "after": "{}"}
+        earlier.write_text(json.dumps({**survivor, "state": "survived"}) + "\n" + json.dumps(
+            {**survivor, "before": "record(value);", "state": "killed"}) + "\n")
+        out = self.mutate("--again", str(earlier), "--likely")[1]
+        self.assertRegex(out, r"0.0 % +0 found, +1 survive.* in all\n")
 
     def test_stale_explanation(self):
         self.tree()
