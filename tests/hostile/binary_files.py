@@ -1,6 +1,5 @@
 """Files byte by byte: records, and images, arrays and archives that claim much and have little."""
 
-import io
 import pathlib
 import struct
 import tarfile
@@ -75,11 +74,36 @@ def npy(shape, descr="<f4", data=b""):
 
 
 def npz(members, compression=zipfile.ZIP_DEFLATED):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", compression) as archive:
-        for name, data in members:
-            archive.writestr(zipfile.ZipInfo(name), data, compression)
-    return file.getvalue()
+    """The bytes that zipfile writes, whose own objects take twenty times as long to make."""
+    files, directory, packed = [], [], {}
+    at = 0
+    for name, data in members:
+        if data not in packed:
+            packer = zlib.compressobj(-1, zlib.DEFLATED, -15)
+            body = packer.compress(data) + packer.flush() if compression == zipfile.ZIP_DEFLATED else data
+            # Version, flags, method, the first day of 1980, checksum, sizes.
+            packed[data] = struct.pack("<HHHHHIII", 20, 0, compression, 0, 0x21, zlib.crc32(data), len(body), len(data)), body
+        about, body = packed[data]
+        file_name = name.encode()
+        files += [b"PK\3\4", about, struct.pack("<HH", len(file_name), 0), file_name, body]
+        directory += [b"PK\1\2", struct.pack("<H", 0x0314), about,
+                      struct.pack("<HHHHHII", len(file_name), 0, 0, 0, 0, 0o600 << 16, at), file_name]
+        at += 30 + len(file_name) + len(body)
+    listed = b"".join(directory)
+    count = len(directory) // 5
+    return b"".join([*files, listed, b"PK\5\6", struct.pack("<HHHHIIH", 0, 0, count, count, len(listed), at, 0)])
+
+
+def gzipped(begin, byte, count):
+    """The beginning and a byte so often; gzip takes a second for what is 256 times the same here."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    piece = byte * (1 << 20)
+    body = packer.compress(begin) + packer.flush(zlib.Z_FULL_FLUSH)
+    body += (packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH)) * (count >> 20) + packer.flush()
+    crc = zlib.crc32(begin)
+    for _ in range(count >> 20):
+        crc = zlib.crc32(piece, crc)
+    return b"\x1f\x8b\x08" + bytes(6) + b"\xff" + body + struct.pack("<II", crc, len(begin) + count)
 
 
 def npz_of_one_member(entries, size):

@@ -26,6 +26,7 @@ INTERRUPTED = 130
 LOOKED_ENOUGH = 0  # top has no other end
 MANY_BYTES = 16 << 30  # of a file without blocks: no disk is used
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+LOOK_EVERY_S = 0.002  # a loop without it would take the core that the command needs
 
 
 def pipeline_of(files, step_us):
@@ -163,6 +164,7 @@ def interrupt(words, is_time):
             if time.monotonic() > end:
                 process.kill()
                 raise RuntimeError(f"{' '.join(words)} did not begin in {SECONDS_TO_BEGIN_MAX} s")
+            time.sleep(LOOK_EVERY_S)
         seconds = None
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
@@ -200,6 +202,7 @@ def look(infeed, folder):
             while not list(pathlib.Path("/dev/shm").glob(f"infeed-{seen.pid}.*")):
                 if seen.poll() is not None or time.monotonic() > end:
                     raise RuntimeError("the process that top is to look at shows nothing")
+                time.sleep(LOOK_EVERY_S)
             words = ["top", str(seen.pid), "--every", "3600"]
             status, said, seconds = interrupt(
                 [infeed, *words], lambda pid: os.stat(f"/proc/{pid}/fd/1").st_size > 0)
@@ -230,7 +233,7 @@ def try_all(infeed, folder, chosen, source):
         if chosen not in " ".join(words):
             continue
         # Of recordings, reading is the first part of the work.
-        part_s = source.uniform(0, 5 if "run.profile" in " ".join(words) else 0.4)
+        part_s = source.uniform(0, 2 if "run.profile" in " ".join(words) else 0.4)
         while True:
             status, said, seconds = interrupt([infeed, *words], lambda pid: cpu_s(pid) >= part_s)
             # A machine may be so fast that nothing, or only the last step, was left to stop.

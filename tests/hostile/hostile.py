@@ -4,7 +4,6 @@ with a clear error or the right result, and writes nowhere else."""
 
 import argparse
 import contextlib
-import gzip
 import itertools
 import json
 import os
@@ -17,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from binary_files import (array_files, crc32c, field, jpeg_folders, masked, png, record, tar_files,
+from binary_files import (array_files, crc32c, field, gzipped, jpeg_folders, masked, png, record, tar_files,
                           write)
 from limited import limited_commands, pipe_commands
 from packed_files import classes_of, compressed_files, names, packed, tables
@@ -45,8 +44,8 @@ def text_inputs(folder):
                 json.dumps({f"o{i}": {"a": 1} for i in range(100_000)}) + "\n")
     yield write(folder, "prefix.jsonl",
                 json.dumps({"x" * (1 << 20): {f"{i}": 1 for i in range(3_000)}}) + "\n")
-    yield write(folder, "one_line.csv.gz", gzip.compress(b"a,b\n" + b"x" * (256 << 20), 1))
-    yield write(folder, "commas.csv.gz", gzip.compress(b"a,b\n" + b"," * (32 << 20), 1))
+    yield write(folder, "one_line.csv.gz", gzipped(b"a,b\n", b"x", 256 << 20))
+    yield write(folder, "commas.csv.gz", gzipped(b"a,b\n", b",", 32 << 20))
     yield write(folder, "latin1.csv", "größe,caf\xe9\n1,2\n".encode("latin-1"))
     yield write(folder, "control.csv", "\x1b]0;owned\x07,\u202eb\n1,2\n")
     yield write(folder, "quote.csv", 'a,b\n"' + "x" * 1_000_000)
@@ -78,7 +77,7 @@ def record_files(folder):
     yield write(folder, "huge.tfrecord", struct.pack("<QI", 1 << 62, 0) + b"x" * 100)
     yield write(folder, "checked.tfrecord", (lambda length: length + struct.pack(
         "<I", masked(crc32c(length))) + b"x" * 100)(struct.pack("<Q", 1 << 40)))
-    yield write(folder, "bomb.tfrecord.gz", gzip.compress(b"\0" * (256 << 20), 9))
+    yield write(folder, "bomb.tfrecord.gz", gzipped(b"", b"\0", 256 << 20))
     for program in ("zstd", "lz4"):
         yield write(folder, f"bomb.tfrecord.{program}", packed(program, b"\0" * (256 << 20)))
     yield write(folder, "index.tfrecord.lz4", packed("lz4", record(b"abc")) + struct.pack(

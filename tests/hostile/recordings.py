@@ -3,7 +3,7 @@
 import itertools
 import json
 
-LARGE_BYTES = 100_000_000
+LARGE_BYTES = 40_000_000
 WINDOW_NS = 100_000_000
 LATE_NS = 4_000_000
 
@@ -48,7 +48,7 @@ def usual_stages():
 
 
 def large_recording(path):
-    """Of a run of some hours with a late step in each tenth of a second."""
+    """Of a run of an hour with a late step in each tenth of a second."""
     with open(path, "w", encoding="ascii") as file:
         file.write(text([header(), usual_stages()]))
         for number in itertools.count():
