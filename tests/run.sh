@@ -10,7 +10,8 @@
 #                   programs of tests/interop build
 #   --sanitizers    that, and the same tests under clang++ with AddressSanitizer and
 #                   UndefinedBehaviorSanitizer (asan), and with ThreadSanitizer (tsan)
-#   --all           that, the debug preset and clang-tidy
+#   --all           that, the debug preset and clang-tidy; tests that otherwise draw some of their cases run
+#                   them all (INFEED_TEST_ALL)
 #   --preset NAME   only that preset: release, debug, asan or tsan
 #   --help          this text
 #
@@ -37,7 +38,10 @@ while (($#)); do
   case $1 in
     --builds) with_builds=true ;;
     --sanitizers) presets=(release asan tsan) with_builds=true ;;
-    --all) presets=(release debug asan tsan) with_builds=true with_tidy=true ;;
+    --all)
+      presets=(release debug asan tsan) with_builds=true with_tidy=true
+      export INFEED_TEST_ALL=1
+      ;;
     --preset)
       case ${2:-} in
         release | debug | asan | tsan) presets=("$2") ;;

@@ -28,7 +28,8 @@
 /// element, "7", "(0, 7)", "[1 2 3]" (a batch), "! element 3 is broken" (an error; what a user's
 /// function threw: "! " and its text), "!! ..." (a terminal error, the last). The suite then
 /// checks, for inputs without elements, with one, with many, without errors and with errors at the
-/// first, a middle, the last and all places:
+/// first, a middle, the last and all places (of long inputs at one of these, which is drawn, or at
+/// each with tests_all()):
 ///  - values, order, errors and the end, whatever the chunks' sizes are (sources that give one
 ///    element at a time or random numbers of them; recut() behind the stage) and on every executor;
 ///  - that the end stays the end, that statistics add up, that no byte stays in the memory account;

@@ -134,7 +134,7 @@ class RecutStage final : public PassThroughStage {
   }
 
  private:
-  std::mt19937_64 random_;
+  std::minstd_rand random_;
   Chunk in_;
 };
 

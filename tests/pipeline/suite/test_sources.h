@@ -81,7 +81,7 @@ class ListedStage : public Stage {
   const Cut cut_;
   Gate* const gate_;
   std::unique_ptr<CancellationWaker> waker_;
-  std::mt19937_64 random_;
+  std::minstd_rand random_;  // seeded for each run, for which a larger state takes a while
   std::size_t position_ = 0;
 };
 
