@@ -13,6 +13,8 @@
 
 #include "convert/journal.h"
 #include "temporary_folder.h"
+#include "test_seed.h"
+#include "tools/convert/drawn_calls.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
 #include "tools/small_dataset.h"
@@ -25,11 +27,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-
-std::uint64_t test_seed() {
-  const char* const given = std::getenv("INFEED_TEST_SEED");
-  return given != nullptr ? std::stoull(given) : 20'261'121;
-}
 
 /// Images of 4x4 whose pixels are random, so that gzip has something to do.
 void write_random_images(const TemporaryFolder& folder, std::uint32_t count) {
@@ -119,7 +116,7 @@ struct FaultCase {
 
 class ConvertFaults : public ConvertResume, public ::testing::WithParamInterface<FaultCase> {};
 
-TEST_P(ConvertFaults, AtEverySystemCallOfTheProtocolTheBytesAreTheSameAfterwards) {
+TEST_P(ConvertFaults, AtASystemCallOfTheProtocolTheBytesAreTheSameAfterwards) {
   write_random_images(folder_, 10);
   const FaultCase& fault = GetParam();
   std::vector<std::string> options{"--shards", "2", "--threads", "1"};
@@ -128,8 +125,10 @@ TEST_P(ConvertFaults, AtEverySystemCallOfTheProtocolTheBytesAreTheSameAfterwards
   const auto whole = folder_content(folder_.file("whole"));
   ASSERT_EQ(whole.size(), fault.files);
 
-  int number = 1;
-  for (;; ++number) {
+  // Each kind has its own calls.
+  DrawnCalls calls(std::hash<std::string>()(fault.name));
+  int number = calls.next();
+  for (;; number = calls.next()) {
     const std::string output = folder_.file("out");
     const std::string report = folder_.file("report");
     const ProgramResult struck = run_infeed(
@@ -141,8 +140,8 @@ TEST_P(ConvertFaults, AtEverySystemCallOfTheProtocolTheBytesAreTheSameAfterwards
       ASSERT_EQ(struck.status, 0) << struck.err;
       break;
     }
-    SCOPED_TRACE(
-        fmt::format("{} at call {}, {}: {}", fault.kind, number, read_bytes(report), struck.err));
+    SCOPED_TRACE(fmt::format("{} at call {}, {}, {}: {}", fault.kind, number,
+                             DrawnCalls::seed_text(), read_bytes(report), struck.err));
     EXPECT_THAT(struck.status, AnyOf(0, 1, 128 + SIGKILL));
     if (struck.status == 1) {
       EXPECT_EQ(std::count(struck.err.begin(), struck.err.end(), '\n'), 1);
@@ -176,9 +175,10 @@ TEST_F(ConvertResume, KilledWhileAShardIsMadeAnewTheBytesAreTheSameAfterwards) {
   const std::vector<std::string> options{"--shards", "2", "--threads", "1", "--check"};
   ASSERT_EQ(run_infeed(command("out", options)).status, 0);
   const auto whole = folder_content(out);
-  int number = 1;
-  for (;; ++number) {
-    SCOPED_TRACE(number);
+  DrawnCalls calls(0);
+  int number = calls.next();
+  for (;; number = calls.next()) {
+    SCOPED_TRACE(fmt::format("at call {}, {}", number, DrawnCalls::seed_text()));
     std::fstream(out + "/data-00001-of-00002.tfrecord",
                  std::ios::binary | std::ios::in | std::ios::out)
             .seekp(50)

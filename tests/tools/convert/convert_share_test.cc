@@ -13,6 +13,7 @@
 #include "convert/journal.h"
 #include "test_seed.h"
 #include "thrown_error.h"
+#include "tools/convert/drawn_calls.h"
 #include "tools/convert/numbered_inputs.h"
 #include "tools/convert/shared_conversion.h"
 
@@ -138,7 +139,7 @@ TEST_F(ConvertShare, ShareKilledAtDrawnMomentsAndRunAgainMakesTheSameBytes) {
   }
 }
 
-TEST_F(ConvertShare, KilledAtEverySystemCallTheBytesAreTheSameAfterwards) {
+TEST_F(ConvertShare, KilledAtASystemCallTheBytesAreTheSameAfterwards) {
   write_table(30);
   const std::vector<std::string> words{"convert", folder_.file("table.csv"), "--shards", "2"};
   ASSERT_EQ(run(words, "whole", {}).status, 0);
@@ -146,9 +147,11 @@ TEST_F(ConvertShare, KilledAtEverySystemCallTheBytesAreTheSameAfterwards) {
   const std::vector<std::vector<std::string>> parts{
       {"--shard", "0/2"}, {"--shard", "1/2"}, {"--finish"}};
   for (std::size_t struck = 0; struck < parts.size(); ++struck) {
-    int number = 1;
-    for (;; ++number) {
-      SCOPED_TRACE(fmt::format("{} at call {}", parts[struck].front(), number));
+    DrawnCalls calls(struck);
+    int number = calls.next();
+    for (;; number = calls.next()) {
+      SCOPED_TRACE(
+          fmt::format("{} at call {}, {}", parts[struck].front(), number, DrawnCalls::seed_text()));
       for (std::size_t part = 0; part < parts.size(); ++part) {
         if (part == struck) {
           run(words, "out", with(parts[part], {"--threads", "1"}),
