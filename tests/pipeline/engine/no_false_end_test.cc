@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <gtest/gtest.h>
 #include <string>
 #include <thread>
@@ -132,11 +133,12 @@ TEST(NoFalseEnd, OfAThousandTimeOuts) {
     auto iterator =
         endless.build(true).iterate({.executor = executor.executor, .epoch = 0, .watchdog = limit});
     // The consumer doesn't wait for every stall.
-    std::thread canceller([&iterator] {
-      be_busy_for(milliseconds(8));
-      iterator.cancel();
+    std::promise<void> stopped;
+    std::thread canceller([&iterator, over = stopped.get_future()] {
+      if (over.wait_for(milliseconds(8)) == std::future_status::timeout) iterator.cancel();
     });
     const Error error = take_until_stopped(endless, iterator);
+    stopped.set_value();
     canceller.join();
     timed_out += error.code() == ErrorCode::deadline_exceeded ? 1 : 0;
     if (error.code() != ErrorCode::deadline_exceeded) {
