@@ -180,7 +180,7 @@ class GroupSum {
     return received;
   }
 
-  /// What an exchange takes, by rank.
+  /// The spans that an exchange takes, by rank.
   struct Sent {
     explicit Sent(std::size_t ranks) : outgoing(ranks), incoming(ranks) {}
     std::vector<std::span<const std::byte>> outgoing;
