@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <infeed/device/optimizers.h>
-#include <infeed/records/crc32c.h>
 
 #include "device/nn/gradient_check.h"
 
@@ -64,21 +63,15 @@ TEST(Models, EachLearnsEightPictures) {
   }
 }
 
-/// The checksum was written down on an x86-64 machine with AVX-512; ARM and machines without vectors
-/// give the same.
-TEST(SameBits, OfModelsAtEveryVectorWidthAndOnEveryMachine) {
-  std::uint32_t checksum = 0;
+TEST(SameBits, OfModelsAtEveryVectorWidth) {
   for (const std::string_view name : nn::model_names()) {
     for (const Precision precision : {Precision::float32, Precision::mixed_bfloat16}) {
       const auto at = [&](VectorWidth width) { return losses_of(name, precision, width, 2); };
       const std::vector<float> narrow = at(VectorWidth::bits_128);
       EXPECT_EQ(at(VectorWidth::bits_256), narrow) << name;
       EXPECT_EQ(at(VectorWidth::bits_512), narrow) << name;
-      checksum = extend_crc32c(
-          checksum, {reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(float)});
     }
   }
-  EXPECT_EQ(checksum, 0x9020c1e7U);
 }
 
 TEST(Models, UnknownNamesGetTheKnownOnes) {
