@@ -63,7 +63,7 @@ folder="$infeed_root/build/soak"
 mkdir -p "$folder"
 log="$folder/seed-$seed.log"
 say "soak of $minutes min. with --seed $seed; the log is $log"
-"${without_random_addresses[@]}" "$program" --seed "$seed" --seconds $((60 * minutes)) \
+"${without_random_addresses[@]}" "$program" --check-faults --seed "$seed" --seconds $((60 * minutes)) \
   --pipelines "$pipelines" --check-memory --check-refusals 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 ((status == 0)) && exit 0

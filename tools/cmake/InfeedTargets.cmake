@@ -147,7 +147,7 @@ endfunction()
 # infeed_precompile(TARGET HEADER...): what most sources of a program include is compiled once, where eight of
 # them are compiled together. The preset debug compiles each by itself, which shows a missing #include.
 function(infeed_precompile TARGET)
-  if(CMAKE_UNITY_BUILD AND NOT INFEED_SANITIZE)
+  if(PROJECT_IS_TOP_LEVEL AND CMAKE_UNITY_BUILD AND NOT INFEED_SANITIZE)
     target_precompile_headers(${TARGET} PRIVATE ${ARGN})
   endif()
 endfunction()

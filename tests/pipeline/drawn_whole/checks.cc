@@ -50,12 +50,12 @@ std::vector<Finding> Checks::run() {
     check_resumes();
     if (words_.chance(0.5)) check_resume_of_second_iteration();
     if (words_.chance(0.1) && !options_.is_quick) check_other_process();
-    if (words_.chance(0.3)) check_hosts();
+    if (options_.checks_faults && words_.chance(0.3)) check_hosts();
   }
   check_memory_limit();
-  if (words_.chance(0.5)) check_changing_limit();
+  if (options_.checks_faults && words_.chance(0.5)) check_changing_limit();
   for (int i = 0; i < 2; ++i) check_interruption();
-  if (Faults::are_possible()) check_faults();
+  if (options_.checks_faults && Faults::are_possible()) check_faults();
   if (options_.checks_memory) check_allocator();
   if (options_.checks_refusals && !drawn_.is_unordered) check_refusals();
   watch_.end();

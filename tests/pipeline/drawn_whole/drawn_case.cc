@@ -76,6 +76,7 @@ std::string options_text(const CaseOptions& options) {
   std::string text;
   if (options.checks_memory) text += " --check-memory";
   if (options.checks_refusals) text += " --check-refusals";
+  if (options.checks_faults) text += " --check-faults";
   if (!options.plan.empty()) text += fmt::format(" --plan '{}'", options.plan);
   return text;
 }

@@ -27,8 +27,7 @@ constexpr const char* kUsage = R"(infeed_drawn_stages [OPTION...]
 
 Draws pipelines of all stages and sources and checks each against itself: its serial form, in
 parallel, for several consumers, from checkpoints, in another process, under memory limits, and
-ended at any moment, with system calls that fail, limits that change, and recorded. What is found is
-printed with the command that repeats it.
+ended at any moment, and recorded. What is found is printed with the command that repeats it.
 
   --pipelines N       so many (100); --first K: from number K on
   --seed S            of all that is drawn (1)
@@ -38,6 +37,7 @@ printed with the command that repeats it.
   --hang-seconds N    what one check may take (60)
   --check-memory      hold the process to the memory limit; count what is left behind
   --check-refusals    memory that is refused must be refused in the same place each time
+  --check-faults      system calls that fail, limits and numbers of hosts that change
   --plan TEXT         this pipeline instead of a drawn one, with --only K for all else
   --shrink N          with --only: make the pipeline smaller as long as it fails in one of N tries
   --quick             nothing behind the first finding of a pipeline, and no other processes
@@ -78,6 +78,7 @@ Arguments read_arguments(const std::vector<std::string>& words) {
                                                {"--checkpoint", &read.checkpoint_file}};
   std::map<std::string, bool*> flags = {{"--check-memory", &read.options.checks_memory},
                                         {"--check-refusals", &read.options.checks_refusals},
+                                        {"--check-faults", &read.options.checks_faults},
                                         {"--worker", &read.is_worker},
                                         {"--quick", &read.options.is_quick},
                                         {"--list", &read.is_listing}};

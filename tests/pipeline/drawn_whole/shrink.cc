@@ -72,6 +72,7 @@ bool fails(const CaseOptions& options, const DrawnCase& failing, const Plan& pla
                                         "--worker",       "--quick"};
   if (options.checks_memory) arguments.emplace_back("--check-memory");
   if (options.checks_refusals) arguments.emplace_back("--check-refusals");
+  if (options.checks_faults) arguments.emplace_back("--check-faults");
   const int status = run_self(arguments, Output::none);
   return status != 0 && status != 2;
 }

@@ -203,6 +203,14 @@ TEST_F(Trace, AnyRowOfAShuffleOfAll) {
   }
 }
 
+/// Rows behind the end were asked for, which made an error of the last batch.
+TEST_F(Trace, ALastBatchThatIsNotFull) {
+  const auto records =
+      indexed_records(record_files(), {.without_index = WithoutIndex::scan}) | batch(7);
+  EXPECT_FALSE(longest_call(records, 28).empty());
+  longest_call(files(text_files()) | batch(7), 0);
+}
+
 TEST_F(Trace, FilesAndFolders) {
   const auto names = text_files();
   expect_traced(files(names), 1, names[1], 0, 2);
