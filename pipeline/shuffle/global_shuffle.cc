@@ -39,7 +39,8 @@ class GlobalShuffleStage final : public PassThroughStage {
   }
 
   std::uint64_t input_position(std::uint64_t position) const override {
-    return permutation_(position);
+    // A last batch that isn't full asks for elements behind the end, which have no other place.
+    return position < count_ ? permutation_(position) : position;
   }
 
  private:

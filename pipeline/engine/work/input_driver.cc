@@ -37,6 +37,8 @@ InputDriver::InputDriver(const IteratorContext& run, StageCounters& counters, Ha
 
 InputDriver::~InputDriver() {
   thread_.join();
+  // One whose thread the system didn't give says nothing about the pass.
+  if (input_ticks_ == 0) return;
   counters_.last_pass_ticks.store(pass_ticks(), std::memory_order_relaxed);
 }
 
