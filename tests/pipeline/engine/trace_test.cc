@@ -206,15 +206,10 @@ TEST_F(Trace, AnyRowOfAShuffleOfAll) {
 /// Rows behind the end were asked for: of the last batch that made an error, and in a shuffle an
 /// endless search, or a division by zero.
 TEST_F(Trace, ALastBatchThatIsNotFull) {
-  const auto records =
-      indexed_records(record_files(), {.without_index = WithoutIndex::scan}) | batch(7);
-  EXPECT_FALSE(longest_call(records, 28).empty());
-  const auto shuffled = indexed_records(record_files(), {.without_index = WithoutIndex::scan}) |
-                        global_shuffle({.seed = 5}) | batch(7);
-  EXPECT_FALSE(longest_call(shuffled, 28).empty());
-  const auto buffered = indexed_records(record_files(), {.without_index = WithoutIndex::scan}) |
-                        shuffle({.buffer = 20, .seed = 5}) | batch(7);
-  EXPECT_FALSE(longest_call(buffered, 28).empty());
+  const auto records = indexed_records(record_files(), {.without_index = WithoutIndex::scan});
+  EXPECT_FALSE(longest_call(records | batch(7), 28).empty());
+  EXPECT_FALSE(longest_call(records | global_shuffle({.seed = 5}) | batch(7), 28).empty());
+  EXPECT_FALSE(longest_call(records | shuffle({.buffer = 20, .seed = 5}) | batch(7), 28).empty());
   longest_call(files(text_files()) | batch(7), 0);
 }
 
