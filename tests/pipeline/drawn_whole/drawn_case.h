@@ -19,7 +19,7 @@ struct CaseOptions {
   bool checks_memory = false;
   /// True: checks that memory is refused in the same place each time, as memory_account.h says.
   bool checks_refusals = false;
-  bool checks_faults = false;  ///< also limits and numbers of hosts that change
+  bool checks_faults = false;  ///< also figures, limits and numbers of hosts that change
   /// True: leaves out slow checks: other processes.
   bool is_quick = false;
   std::string plan = {};  ///< a plan in place of a drawn one

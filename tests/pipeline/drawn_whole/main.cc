@@ -37,7 +37,8 @@ ended at any moment, and recorded. What is found is printed with the command tha
   --hang-seconds N    what one check may take (60)
   --check-memory      hold the process to the memory limit; count what is left behind
   --check-refusals    memory that is refused must be refused in the same place each time
-  --check-faults      system calls that fail, limits and numbers of hosts that change
+  --check-faults      system calls that fail, limits and numbers of hosts that change, and figures
+                      of a run that must agree
   --plan TEXT         this pipeline instead of a drawn one, with --only K for all else
   --shrink N          with --only: make the pipeline smaller as long as it fails in one of N tries
   --quick             nothing behind the first finding of a pipeline, and no other processes
