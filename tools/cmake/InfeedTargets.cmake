@@ -118,34 +118,29 @@ function(infeed_messages TARGET PROTO)
   target_link_libraries(${TARGET} PRIVATE protobuf::libprotobuf)
 endfunction()
 
-# infeed_program(NAME [UNOPTIMISED] SOURCES ... LINK ...): a program that is never installed (tests,
-# benchmarks). UNOPTIMISED: for tests of the library, which is built as it is released; optimising the
-# tests themselves doubles the build. Their lines for a debugger are a tenth of it (the presets debug,
-# asan and tsan have them).
+# infeed_program(NAME [UNOPTIMISED] SOURCES ... [RELEASED LIBRARY...] LINK ...): a program that is never installed
+# (tests, benchmarks), without lines for a debugger, a tenth of the build (the presets debug, asan and tsan have them).
+# UNOPTIMISED: for tests, which optimising would double the build. RELEASED: the libraries that are tested as they are
+# released. The linker takes the first copy that it meets of an inline function, so theirs come first: with the tests'
+# copies in the libraries the stages' suite takes twice the time.
 function(infeed_program NAME)
-  cmake_parse_arguments(ARG "UNOPTIMISED" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "UNOPTIMISED" "" "SOURCES;LINK;RELEASED" ${ARGN})
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE ${ARG_LINK} infeed_options)
   target_compile_options(${NAME} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g0>)
   if(ARG_UNOPTIMISED)
     target_compile_options(${NAME} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
   endif()
+  if(ARG_RELEASED)
+    list(TRANSFORM ARG_RELEASED REPLACE "(.+)" "$<TARGET_FILE:\\1>")
+    list(JOIN ARG_RELEASED " " archives)
+    target_link_options(${NAME} PRIVATE
+      "$<$<CONFIG:RelWithDebInfo>:SHELL:-Wl,--whole-archive ${archives} -Wl,--no-whole-archive>")
+  endif()
 endfunction()
 
-# infeed_quick_build(PROGRAM LIBRARY...): a test program's own sources are compiled without optimisation, which
-# would double the build, and without lines for a debugger, a tenth of it (the presets debug, asan and tsan have
-# them). The libraries stay as they are released: the linker takes the first copy that it meets of an inline
-# function, so theirs come first. With the tests' copies in the libraries the stages' suite takes twice the time.
-function(infeed_quick_build PROGRAM)
-  target_compile_options(${PROGRAM} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0 -g0>)
-  list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_FILE:\\1>")
-  list(JOIN ARGN " " archives)
-  target_link_options(${PROGRAM} PRIVATE
-    "$<$<CONFIG:RelWithDebInfo>:SHELL:-Wl,--whole-archive ${archives} -Wl,--no-whole-archive>")
-endfunction()
-
-# infeed_precompile(TARGET HEADER...): what most sources of a program include is compiled once, where eight of
-# them are compiled together. The preset debug compiles each by itself, which shows a missing #include.
+# infeed_precompile(TARGET HEADER...): what many sources of a target include is compiled once, in builds that
+# compile several of them together. The preset debug compiles each by itself, which shows a missing #include.
 function(infeed_precompile TARGET)
   if(PROJECT_IS_TOP_LEVEL AND CMAKE_UNITY_BUILD AND NOT INFEED_SANITIZE)
     target_precompile_headers(${TARGET} PRIVATE ${ARGN})
