@@ -175,6 +175,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="infeed-hosts-", ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         env = environment(given.plugin, {"INFEED_MPI_START_SECONDS": "10"})
+        try:
+            made = Network(folder).__enter__()
+            made.__exit__()
+        except (OSError, subprocess.CalledProcessError) as failure:
+            print(f"no network namespaces can be made here: {failure}")
+            sys.exit(NOT_HERE)
         with Network(folder) as network:
             try:
                 rounds = Rounds(TrainingOfHosts(given.infeed, folder, network), env, random.Random(given.seed))
