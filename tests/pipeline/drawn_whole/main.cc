@@ -126,8 +126,8 @@ class Worker {
         found += rounds_.note(i + 1) ? 1 : 0;
       }
     }
-    fmt::print("{} pipelines of {} elements, {} of them refused; {} with findings\n", pipelines_,
-               elements_, refused_, found);
+    fmt::print("{} pipelines of {} elements, {} of them refused; {} with findings\n",
+               counts_.pipelines, counts_.elements, counts_.refused, found);
     std::fflush(stdout);
     return found;
   }
@@ -149,7 +149,7 @@ class Worker {
 
   bool run_and_look_behind(std::uint64_t number) {
     const ProcessState before = ProcessState::now();
-    std::vector<Finding> findings = run_one(number);
+    std::vector<Finding> findings = run_one(number, counts_);
     const bool has_ended = ProcessState::wait_for_threads(before.threads);
     ProcessState after = ProcessState::now();
     if (!has_ended) {
@@ -179,8 +179,9 @@ class Worker {
   /// Memory that is taken only once is no leak: a leak grows each time.
   void look_for_leak(std::uint64_t number, ProcessState before, std::vector<Finding>& findings) {
     std::string growths;
+    Counts again;  // the pipeline counts once
     for (int round = 0; round < 4; ++round) {
-      run_one(number);
+      run_one(number, again);
       ProcessState::wait_for_threads(before.threads);
       const ProcessState after = ProcessState::now();
       if (!grows(before, after)) return;
@@ -190,7 +191,13 @@ class Worker {
     findings.push_back({"at the end", "bytes that are never given back, each time:" + growths});
   }
 
-  std::vector<Finding> run_one(std::uint64_t number) {
+  struct Counts {
+    std::uint64_t pipelines = 0;
+    std::uint64_t elements = 0;
+    std::uint64_t refused = 0;
+  };
+
+  std::vector<Finding> run_one(std::uint64_t number, Counts& counts) {
     DrawnCase drawn(arguments_.options, number);
     watch_.begin(fmt::format("pipeline {} of seed {}: {}", number, arguments_.options.seed,
                              drawn.plan.text()),
@@ -199,9 +206,9 @@ class Worker {
     try {
       Checks checks(drawn, arguments_.options, watch_);
       findings = checks.run();
-      ++pipelines_;
-      elements_ += checks.expected().size();
-      if (!checks.refused().empty()) ++refused_;
+      ++counts.pipelines;
+      counts.elements += checks.expected().size();
+      if (!checks.refused().empty()) ++counts.refused;
       if (arguments_.is_alone) show(checks);
     } catch (const std::exception& error) {
       findings.push_back({"the checks", fmt::format("it threw {}", error.what())});
@@ -238,9 +245,7 @@ class Worker {
   HangWatch watch_;
   Rounds rounds_{fmt::format("infeed_drawn_stages --seed {} --first {}{}", arguments_.options.seed,
                              arguments_.first, options_text(arguments_.options))};
-  std::uint64_t pipelines_ = 0;
-  std::uint64_t elements_ = 0;
-  std::uint64_t refused_ = 0;
+  Counts counts_;
 };
 
 /// Runs the pipelines in a process that may die of one: then another process goes on behind it.
