@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "pipeline/drawn_whole/faults.h"
-#include "pipeline/drawn_whole/figures.h"
 #include "pipeline/drawn_whole/other_process.h"
 
 namespace infeed::test {
@@ -79,7 +78,7 @@ bool Checks::set_expected() {
     has_errors_ = run->checkpoint().errors != 0 ||
                   std::any_of(expected_.begin(), expected_.end(),
                               [](const std::string& text) { return text.starts_with("!"); });
-    if (!is_cut_) expect_end(*run, expected_, 0);
+    expect_end(*run, expected_, 0);
     return true;
   } catch (const Error& error) {
     refused_ = error.what();
@@ -123,7 +122,7 @@ void Checks::check_passes() {
     if (drawn.options.order_hash && !drawn_.is_unordered && run->order_hash() != expected_hash_) {
       find("another order_hash() than that of the serial form");
     }
-    is_cut_ ? expect_stream(got, 0) : expect_end(*run, got, 0);
+    expect_end(*run, got, 0);
   }
 }
 
@@ -197,7 +196,7 @@ void Checks::expect_rest(Checkpoint checkpoint, std::uint64_t order_hash) {
       const HangWatch::Shown shown(watch_, *run);
       if (crashes == 0) {
         const Stream got = take(*run, kElementsMax - std::min(kElementsMax, place), drawn.manner);
-        is_cut_ ? expect_stream(got, place) : expect_end(*run, got, place);
+        expect_end(*run, got, place);
         if (order_hash != 0 && run->order_hash() != order_hash) {
           find("another order_hash() at the end than that of the serial form");
         }
@@ -258,15 +257,16 @@ void Checks::expect_same(const Stream& got, const Stream& expected, std::size_t 
 
 void Checks::expect_end(const Run& run, const Stream& got, std::size_t from) {
   expect_stream(got, from);
+  if (is_cut_) return;
   expect_account_empty(run);
-  if (!options_.checks_faults) return;
   const bool is_of_integers = shared_ && kind_of(*shared_) == Kind::integer;
-  for (std::string& problem : figure_problems({.run = run,
-                              .got = got,
-                              .is_from_begin = from == 0,
-                              .is_of_integers = is_of_integers})) {
-    find(std::move(problem));
-  }
+  expect_figures(
+      {.run = run, .got = got, .is_from_begin = from == 0, .is_of_integers = is_of_integers});
+}
+
+void Checks::expect_figures(const SeenRun& seen) {
+  if (!options_.checks_faults) return;
+  for (std::string& problem : figure_problems(seen)) find(std::move(problem));
 }
 
 void Checks::expect_account_empty(const Run& run) {
@@ -285,13 +285,11 @@ void Checks::judge_stopped(Run& run, Stream got, ErrorCode allowed) {
   const bool is_own_end = ended == allowed && is_expected && !got.empty() && !expected_.empty() &&
                           got.back() == expected_.back();
   if (!ended || *ended != allowed || is_own_end) {
-    return is_cut_ ? expect_stream(got, 0) : expect_end(run, got, 0);
+    return expect_end(run, got, 0);
   }
   if (is_cut_ && got.size() - 1 == kElementsMax) return;
   expect_account_empty(run);
-  if (options_.checks_faults) {
-    for (std::string& problem : figure_problems({.run = run, .got = got})) find(std::move(problem));
-  }
+  expect_figures({.run = run, .got = got});
   got.pop_back();
   expect_rest_behind(run, got);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pipeline/drawn_whole/drawn_case.h"
+#include "pipeline/drawn_whole/figures.h"
 #include "pipeline/drawn_whole/hang_watch.h"
 
 namespace infeed::test {
@@ -61,8 +62,10 @@ class Checks {
   void begin(const std::string& check, const Settings& settings);
   void expect_stream(const Stream& got, std::size_t from);
   void expect_same(const Stream& got, const Stream& expected, std::size_t from);
-  /// Expects a run that is over to have given all from that element on, and its figures to agree.
+  /// Expects a run that is over, unless it was cut, to have given all from that element on, to hold
+  /// no memory, and its figures to agree.
   void expect_end(const Run& run, const Stream& got, std::size_t from);
+  void expect_figures(const SeenRun& seen);
   /// Goes on from the checkpoint's text, with a few crashes on the way, to the end.
   void expect_rest(Checkpoint checkpoint, std::uint64_t order_hash);
   /// Runs to the end, or until something ends it; returns the error that did.
