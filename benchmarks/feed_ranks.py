@@ -13,13 +13,13 @@ import argparse
 import json
 import os
 import pathlib
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
 
 from convert_ranks import ROOT, write_images
+from ranks import ENVIRONMENT
 
 BAR = 1.7
 IMAGES = 200
@@ -36,14 +36,13 @@ def pipeline(folder, batches):
 
 def rate(options, folder, workers):
     """The batches a second that the trainer took, and their order hash."""
-    environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     figures = folder / "taken.json"
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
                "-n", "1", options.infeed, "feed", "--pipeline", str(folder / "pipeline.json"),
                "--take", str(options.batches), "--json", str(figures)]
     for core in sorted(os.sched_getaffinity(0))[:workers]:
         command += [":", "-n", "1", "taskset", "-c", str(core), options.infeed, "feed"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         sys.exit(f"{workers} ranks ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
     found = json.loads(figures.read_text())

@@ -9,6 +9,7 @@ its seed (also: INFEED_TEST_SEED) and what was said.
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import random
@@ -175,13 +176,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="infeed-hosts-", ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
         env = environment(given.plugin, {"INFEED_MPI_START_SECONDS": "10"})
-        try:
-            made = Network(folder).__enter__()
-            made.__exit__()
-        except (OSError, subprocess.CalledProcessError) as failure:
-            print(f"no network namespaces can be made here: {failure}")
-            sys.exit(NOT_HERE)
-        with Network(folder) as network:
+        with contextlib.ExitStack() as stack:
+            try:
+                network = stack.enter_context(Network(folder))
+            except (OSError, subprocess.CalledProcessError) as failure:
+                print(f"no network namespaces can be made here: {failure}")
+                sys.exit(NOT_HERE)
             try:
                 rounds = Rounds(TrainingOfHosts(given.infeed, folder, network), env, random.Random(given.seed))
                 done = went_on = 0
