@@ -114,7 +114,7 @@ class MemoryCacheStage final : public Stage {
 
   TracedPlace do_trace(std::uint64_t position) const override {
     if (content_ == nullptr && input_ == nullptr) {  // zip asks for both of its sides
-      return TracedPlace::unknown(counters().label, "has not begun");
+      return TracedPlace::unknown(label(), "has not begun");
     }
     if (content_ == nullptr) return input_->trace(position);
     TracedPlace kept = content_->places().find(position);

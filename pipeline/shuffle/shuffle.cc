@@ -88,7 +88,7 @@ class ShuffleStage final : public Stage {
       return TracedPlace::unknown("shuffle doesn't know the length of its input yet");
     }
     // A last batch that isn't full asks for elements behind the end, which lie in no buffer.
-    if (position >= count) return TracedPlace::unknown(counters().label, "has ended before");
+    if (position >= count) return TracedPlace::unknown(label(), "has ended before");
     return input_->trace(input_position_of(words_.generator(), buffer_, count, position));
   }
 

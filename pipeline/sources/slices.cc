@@ -33,8 +33,7 @@ class SlicesStage final : public Stage {
     if (spec_.file_of == nullptr) {
       return TracedPlace::unknown(counters().label, "has its elements in memory, not in a file");
     }
-    // A last batch that isn't full is traced as if it were.
-    if (position >= count_) return TracedPlace::unknown(counters().label, "has ended before");
+    if (position >= count_) return TracedPlace::unknown(label(), "has ended before");
     return {RecordPlace{.file = spec_.file_of(static_cast<std::size_t>(position))}, {}};
   }
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {

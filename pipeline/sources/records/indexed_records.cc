@@ -45,8 +45,7 @@ class IndexedRecordsStage final : public Stage {
     return count;
   }
   TracedPlace do_trace(std::uint64_t position) const override {
-    // A last batch that isn't full is traced as if it were.
-    if (position >= set_.size()) return TracedPlace::unknown(counters().label, "has ended before");
+    if (position >= set_.size()) return TracedPlace::unknown(label(), "has ended before");
     const auto [file, record] = set_.place_of(position);
     return {RecordPlace{.file = file, .record = record}, {}};
   }
