@@ -97,20 +97,27 @@ void NameTable::put(std::size_t index) {
   for (std::size_t i = 0; i <= index; ++i) put(i);
 }
 
+/// Takes the memory that one more name needs, so that adding it can't fail halfway: threads that
+/// share a table go on with it while the one that ran out of memory ends.
+void NameTable::make_room_for_one() {
+  const std::size_t size = names_.size() + 1;
+  if (size > names_.capacity()) names_.reserve(2 * size);
+  if (size > successors_.capacity()) successors_.reserve(2 * size);
+  if (4 * size <= table_.size()) return;
+  table_.assign(std::bit_ceil(8 * size), Slot{0, 0});
+  for (std::size_t i = 0; i < names_.size(); ++i) put(i);
+}
+
 /// A record can hold a million names, and somebody may want them all. So no step here takes longer
 /// the more names there are, whatever they are.
 std::size_t NameTable::add(std::string name, std::string_view noun) {
   if (!names_.empty() && find_by_hash(name) != names_.size()) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{} '{}' is asked for twice", noun, name));
   }
+  make_room_for_one();
   names_.push_back(std::move(name));
   add_successor(names_, successors_, first_);
-  std::size_t first_not_in_table = names_.size() - 1;
-  if (4 * names_.size() > table_.size()) {
-    table_.assign(std::bit_ceil(8 * names_.size()), Slot{0, 0});
-    first_not_in_table = 0;
-  }
-  for (std::size_t i = first_not_in_table; i < names_.size(); ++i) put(i);
+  put(names_.size() - 1);
   return names_.size() - 1;
 }
 

@@ -193,6 +193,9 @@ TEST_F(Blame, ASlowRead) {
   std::string wrong;
   for (const LateStep& step : report.late_steps) {
     if (is_of_machine(step)) continue;
+    // Nothing is ready before a step asks, so on a slow machine it's true that a stage gives less.
+    const bool is_planted = std::chrono::nanoseconds(step.length_ns) >= kStall;
+    if (step.cause == Cause::starved && !is_planted) continue;
     if (step.cause != Cause::slow_read) {
       wrong += step.sentence + "\n";
       continue;

@@ -17,7 +17,7 @@ namespace infeed::detail {
 class NameTable {
  public:
   /// Adds a name and returns its index. Throws invalid_argument for a name added before: "`noun`
-  /// 'x' is asked for twice".
+  /// 'x' is asked for twice". After any exception the table is as it was before.
   std::size_t add(std::string name, std::string_view noun);
   std::size_t size() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_; }
@@ -37,6 +37,7 @@ class NameTable {
     std::uint32_t index_plus_one;  // 0: free
   };
   std::uint64_t hash(std::string_view name) const;
+  void make_room_for_one();
   void put(std::size_t index);
   std::size_t find_by_hash(std::string_view name) const;
 

@@ -1,0 +1,71 @@
+#include <cstddef>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <new>
+#include <string>
+#include <utility>
+
+#include <infeed/records/detail/name_table.h>
+
+namespace {
+/// Number of this thread's next allocation that fails, from 1; 0: none fails.
+thread_local int refused_allocation = 0;
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  const bool is_refused = refused_allocation > 0 && --refused_allocation == 0;
+  void* const memory = is_refused ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace infeed::detail {
+namespace {
+
+std::string name_of(std::size_t index) { return fmt::format("a name that is long: {}", index); }
+
+NameTable table_of(std::size_t size) {
+  NameTable table;
+  for (std::size_t i = 0; i < size; ++i) table.add(name_of(i), "column");
+  return table;
+}
+
+void expect_whole(const NameTable& table, std::size_t size) {
+  ASSERT_EQ(table.size(), size);
+  for (std::size_t i = 0; i < size; ++i) {
+    std::size_t predicted = table.first();
+    EXPECT_EQ(table.find(name_of(i), predicted), i);
+  }
+}
+
+/// A table with a name but no place for its hash was read by the thread that summed up the next
+/// shard: `infeed convert` crashed where its memory ended.
+TEST(NameTable, IsAsItWasWhereAnAllocationFails) {
+  int refused = 0;
+  for (std::size_t size = 0; size <= 40; ++size) {
+    for (int allocation = 1;; ++allocation) {
+      NameTable table = table_of(size);
+      std::string name = name_of(size);
+      bool is_refused = false;
+      refused_allocation = allocation;
+      try {
+        table.add(std::move(name), "column");
+      } catch (const std::bad_alloc&) {
+        is_refused = true;
+      }
+      refused_allocation = 0;
+      if (!is_refused) break;
+      ++refused;
+      expect_whole(table, size);
+      EXPECT_EQ(table.add(name_of(size), "column"), size);
+      expect_whole(table, size + 1);
+    }
+  }
+  EXPECT_GT(refused, 10);
+}
+
+}  // namespace
+}  // namespace infeed::detail
