@@ -1,6 +1,7 @@
 #pragma once
 
-/// The sanitizer of this build: GCC tells by macros, Clang by __has_feature.
+/// The sanitizer of this build: GCC tells by macros, Clang by __has_feature. INFEED_TESTS_SANITIZED is defined if
+/// there is one, which brings an allocator of its own.
 namespace infeed::test {
 
 #if defined(__has_feature)
@@ -11,12 +12,14 @@ namespace infeed::test {
 
 #if defined(__SANITIZE_ADDRESS__) || INFEED_TESTS_HAVE_FEATURE(address_sanitizer)
 inline constexpr bool kAddressSanitizer = true;
+#define INFEED_TESTS_SANITIZED
 #else
 inline constexpr bool kAddressSanitizer = false;
 #endif
 
 #if defined(__SANITIZE_THREAD__) || INFEED_TESTS_HAVE_FEATURE(thread_sanitizer)
 inline constexpr bool kThreadSanitizer = true;
+#define INFEED_TESTS_SANITIZED
 #else
 inline constexpr bool kThreadSanitizer = false;
 #endif

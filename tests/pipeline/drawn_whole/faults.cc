@@ -31,12 +31,12 @@ std::uint64_t mixed(std::uint64_t x) {
 }
 
 /// Returns a drawn number if it is this call's turn to fail, or else 0.
-std::uint64_t struck() {
+[[maybe_unused]] std::uint64_t struck() {
   const std::uint64_t drawn = mixed(faults_seed + calls.fetch_add(1) * 0x9E3779B97F4A7C15);
   return drawn % faults_each == 0 ? drawn / faults_each | 1U : 0;
 }
 
-bool is_in_folder(int descriptor) {
+[[maybe_unused]] bool is_in_folder(int descriptor) {
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
   std::array<char, 4096> path{};
   const long size = syscall(SYS_readlink, link.c_str(), path.data(), path.size());

@@ -7,6 +7,7 @@
 
 #include "infeed/records/training_checkpoint.h"
 #include "records/temporary_files.h"
+#include "sanitizers.h"
 
 // A process that is killed while it saves leaves the checkpoint before or the new one, whole.
 namespace infeed::test {
@@ -88,8 +89,11 @@ TEST(KilledSave, LeavesTheOldOneOrTheNewOneWhole) {
   for (const std::uint64_t step : {1, 2}) {  // replaces the old one, or comes behind it
     std::vector<std::int64_t> seen;
     EXPECT_GT(kill_everywhere(step, seen), 20);
-    // The old one up to one system call, and the new one from it on.
-    EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+    // The old one up to one system call, and the new one from it on. Sanitizers make calls of their own, not
+    // always as many.
+    if (!kAddressSanitizer && !kThreadSanitizer) {
+      EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+    }
     EXPECT_EQ(seen.front(), 1);
     EXPECT_EQ(seen.back(), 2);
   }

@@ -12,6 +12,7 @@
 #include "infeed/records/detail/aligned_array.h"
 #include "infeed/records/dlpack.h"
 #include "infeed/records/tensor.h"
+#include "sanitizers.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -69,8 +70,11 @@ TEST(BatchMemory, ErrorsSayWhatTheResourceDid) {
   const auto take = [](const TensorPool& pool) {
     return error_of([&] { Tensor(DType::uint8, {100}, pool); });
   };
-  for (const auto& memory : std::vector<std::shared_ptr<std::pmr::memory_resource>>{
-           std::make_shared<OddMemory>(Kind::gives_null), std::make_shared<CountingMemory>(64)}) {
+  std::vector<std::shared_ptr<std::pmr::memory_resource>> empty = {
+      std::make_shared<CountingMemory>(64)};
+  // The standard library says that no resource gives null, and the sanitizer ends a program where one does.
+  if (!kAddressSanitizer) empty.push_back(std::make_shared<OddMemory>(Kind::gives_null));
+  for (const auto& memory : empty) {
     const Error none = take(pool_of(memory));
     EXPECT_EQ(none.code(), ErrorCode::resource_exhausted);
     EXPECT_EQ(none.message(),
