@@ -96,6 +96,37 @@ TEST(ColumnStatistics, CountsWhatIsThere) {
   }
 }
 
+/// Short examples are read by their own names where there are thousands of columns, long ones by all names.
+TEST(ColumnStatistics, AreTheSameHoweverManyColumnsAnExampleHas) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 3000; ++i) names.push_back(fmt::format("column {}", i));
+  std::vector<std::string> examples = {"no example"};
+  for (const int of_each : {1, 3, 40, 3000}) {
+    ExampleBuilder builder;
+    for (int i = 0; i < of_each; ++i) builder.integers(names[std::size_t(i)], i - of_each);
+    examples.push_back(builder.floats("nobody's", 1).encode());
+  }
+  ColumnStatistics known(names);
+  ColumnStatistics met;
+  for (const std::string& example : examples) {
+    known.add(example);
+    met.add(example);
+  }
+  std::vector<Column> without;
+  for (const Column& column : met.columns()) {
+    if (column.name != "nobody's") without.push_back(column);
+  }
+  const std::vector<Column> found = known.columns();
+  ASSERT_EQ(found.size(), without.size());
+  for (std::size_t i = 0; i < without.size(); ++i) {
+    SCOPED_TRACE(without[i].name);
+    EXPECT_EQ(found[i].name, without[i].name);
+    EXPECT_EQ(found[i].examples, without[i].examples);
+    EXPECT_EQ(found[i].sum, without[i].sum);
+  }
+  EXPECT_EQ(known.opaque_records(), 1);
+}
+
 TEST(ColumnStatistics, MergingPartsIsTheWhole) {
   ColumnStatistics whole;
   ColumnStatistics merged;
