@@ -39,10 +39,11 @@ def write_table(folder, rows):
     return name
 
 
-def write_images(folder, count, side=64):
-    """PNGs of random pixels."""
+def write_images(folder, count, side=64, noise_bits=8):
+    """PNGs of random pixels. With fewer bits of noise a picture is small and takes long to decode, as photographs do."""
     name = os.path.join(folder, "photos")
     chance = random.Random(1)
+    noise = bytes(value % (1 << noise_bits) for value in range(256))
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -51,7 +52,7 @@ def write_images(folder, count, side=64):
         if i % 1000 == 0:
             inner = os.path.join(name, f"class{i // 1000 % 10}")
             os.makedirs(inner, exist_ok=True)
-        pixels = b"".join(b"\0" + chance.randbytes(3 * side) for _ in range(side))
+        pixels = b"".join(b"\0" + chance.randbytes(3 * side).translate(noise) for _ in range(side))
         with open(os.path.join(inner, f"{i}.png"), "wb") as file:
             file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
                        + chunk(b"IDAT", zlib.compress(pixels, 1)) + chunk(b"IEND", b""))

@@ -3,8 +3,8 @@
 
     benchmarks/feed_ranks.py [--infeed PROGRAM] [--batches N] [--repeats N]
 
-The pipeline decodes images and cuts random crops of 224x224 out of them, which keeps more than one core busy; the trainer
-takes the batches and does nothing with them. Each rank that makes them has one core, which it shares with the trainer.
+The pipeline decodes images of 500x500 and cuts random crops of 224x224 out of them, which keeps more than one core busy;
+the trainer takes the batches and does nothing with them. Each rank that makes them has one core, which it shares with the trainer.
 The figure is the rate that the trainer saw; the median of N runs (5) counts. Needs two free cores. Exit status 1 if two
 ranks are less than 1.7 times as fast.
 """
@@ -22,7 +22,7 @@ from convert_ranks import ROOT, write_images
 from ranks import ENVIRONMENT
 
 BAR = 1.7
-IMAGES = 200
+IMAGES = 64
 
 
 def pipeline(folder, batches):
@@ -52,13 +52,13 @@ def rate(options, folder, workers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--infeed", default=os.path.join(ROOT, "build/release/tools/infeed"))
-    parser.add_argument("--batches", type=int, default=150)
+    parser.add_argument("--batches", type=int, default=60)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     runs = {1: [], 2: []}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "pipeline.json").write_text(pipeline(write_images(folder, IMAGES, side=400), options.batches))
+        (folder / "pipeline.json").write_text(pipeline(write_images(folder, IMAGES, side=500, noise_bits=3), options.batches))
         for _ in range(options.repeats):
             for workers, found in runs.items():
                 found.append(rate(options, folder, workers))

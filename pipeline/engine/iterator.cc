@@ -151,6 +151,7 @@ void IteratorCore::resume(const IterateOptions& options) {
                     checkpoint.position, skipped)));
   }
   advance(skipped);
+  before_.elements = skipped;
   before_.errors = checkpoint.errors;
 }
 
@@ -257,7 +258,15 @@ Pull IteratorCore::pull_root() {
 }
 
 Pull IteratorCore::pull_or_pop() {
-  return ready_ == nullptr ? root_->pull(chunk_, chunk_.capacity()) : ready_->pop(chunk_);
+  return ready_ == nullptr ? root_->pull(chunk_, most_wanted()) : ready_->pop(chunk_);
+}
+
+/// Returns how many elements to pull at once.
+std::size_t IteratorCore::most_wanted() const {
+  const std::uint64_t given = position() - before_.elements;
+  const std::uint64_t wanted = run_->elements_wanted();
+  const std::uint64_t most = wanted > given ? wanted - given : 1;
+  return static_cast<std::size_t>(std::min<std::uint64_t>(most, chunk_.capacity()));
 }
 
 Pull IteratorCore::recorded_pull(Recorder& recorder) {
@@ -354,6 +363,10 @@ TuningReport IteratorCore::tuning() const {
 void IteratorCore::freeze_tuning() {
   may_tune_ = false;
   if (is_tuning_.load(std::memory_order_acquire)) tuner_->freeze();
+}
+
+void IteratorCore::read_ahead_until(std::uint64_t position) {
+  run_->set_elements_wanted(position - std::min(position, before_.elements));
 }
 
 void IteratorCore::cancel() { run_->cancel(); }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -48,6 +50,12 @@ class IteratorContext : public detail::Cancellation {
   /// The settings that the stages leave to the tuner.
   detail::Knobs& knobs() { return knobs_; }
   detail::Bookmarks& bookmarks() { return bookmarks_; }
+  /// How many elements of this run the consumer will ask for, as far as it has said
+  /// (Iterator::read_ahead_until()). From any thread.
+  std::uint64_t elements_wanted() const { return wanted_.load(std::memory_order_relaxed); }
+  void set_elements_wanted(std::uint64_t elements) {
+    wanted_.store(elements, std::memory_order_relaxed);
+  }
   /// Returns true if stages keep where their last elements came from.
   bool keeps_places() const { return recorder_ != nullptr || traces_; }
   /// Returns true if each element is to be traced, and each row of a batch.
@@ -79,6 +87,7 @@ class IteratorContext : public detail::Cancellation {
   int cores_ = 0;  ///< 0: not asked for yet
   detail::ReaderResources readers_{memory_};
 
+  std::atomic<std::uint64_t> wanted_{detail::kAllElements};
   detail::IteratorCounters counters_;
   detail::Bookmarks bookmarks_;
   const bool traces_;

@@ -25,6 +25,14 @@ StageCounters& IteratorCounters::of_stage(const Node& node, StageCounters* consu
   return entry->counters;
 }
 
+std::uint64_t StageCounters::input_wanted(std::uint64_t of_root) const {
+  constexpr int kStagesMax = 64;  // farther away from the root it isn't worth the look
+  if (depth > kStagesMax) return kAllElements;
+  const std::uint64_t given = consumer == nullptr ? of_root : consumer->input_wanted(of_root);
+  if (given == kAllElements || node == nullptr) return given;
+  return node->input_taken(given).value_or(kAllElements);
+}
+
 /// Adds the stages from the consumer's side to the sources. Numbers them the other way.
 IteratorCounters::Entry& IteratorCounters::add_tree(const Node& node, StageCounters* consumer,
                                                     std::size_t ordinal,
@@ -40,6 +48,7 @@ IteratorCounters::Entry& IteratorCounters::add_tree(const Node& node, StageCount
   entry.counters.own = std::vector<std::atomic<std::uint64_t>>(entry.counters.traits.counts.size());
   entry.counters.consumer = consumer;
   entry.counters.outer = outer;
+  entry.counters.node = &node;
   entry.counters.depth = consumer == nullptr ? 0 : consumer->depth + 1;
   by_place_.try_emplace({consumer, ordinal, entry.counters.name}, &entry);
   for (std::size_t i = 0; i < node.inputs().size(); ++i) {

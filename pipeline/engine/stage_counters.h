@@ -13,7 +13,14 @@
 
 #include "engine/threads/clock.h"
 
+namespace infeed {
+class Node;
+}
+
 namespace infeed::detail {
+
+/// More elements than anybody counts to.
+inline constexpr std::uint64_t kAllElements = ~std::uint64_t{0};
 
 struct StageCounters;
 
@@ -21,6 +28,7 @@ struct StageCounters;
 struct StageDescription {
   StageCounters* consumer = nullptr;     ///< the stage that pulls this one; null at the root
   const StageCounters* outer = nullptr;  ///< the flat_map in whose inner datasets it is, or null
+  const Node* node = nullptr;            ///< null for a queue that is no stage
   int depth = 0;                         ///< stages between it and the iterator's consumer
   std::string name;
   std::string given_name;
@@ -86,6 +94,10 @@ struct StageCounters : StageDescription, PullCounters {
   Amount queue_max;
   std::atomic<bool> is_tuned{false};  ///< autotune chose parallelism or the queue
   Amount buffered;                    ///< now
+
+  /// Returns how many of the input's first elements the pipeline's first `of_root` are made of;
+  /// kAllElements if that isn't known.
+  std::uint64_t input_wanted(std::uint64_t of_root) const;
 
   /// "prefetch < batch < map": from the consumer's side to this stage. The last 64 stages at most:
   /// the whole paths of n stages are n * n labels.

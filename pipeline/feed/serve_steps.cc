@@ -117,11 +117,23 @@ class StepServer {
   void make_range(const Asked& asked) {
     bool has_more = true;
     for (std::uint64_t i = 0; has_more && i < asked.request.steps; ++i) {
+      trainers_[asked.trainer].iterator.read_ahead_until(end_of_steps(asked));
       has_more = make_step(asked);
       ++served_.steps;
       ++step_;
       check_wanted(asked);
     }
+  }
+
+  /// Returns the end of the steps that the iterator will make: the range, and those that follow it
+  /// without a gap. Others make what comes behind, so the iterator needn't.
+  std::uint64_t end_of_steps(const Asked& asked) const {
+    std::uint64_t end = asked.request.first + asked.request.steps;
+    for (const auto& [trainer, request] : asked_) {
+      const bool follows = trainer == asked.trainer && request.run == asked.request.run;
+      if (follows && request.first == end) end += request.steps;
+    }
+    return end;
   }
 
   /// Sends one step. Returns false at the end.

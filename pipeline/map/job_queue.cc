@@ -51,6 +51,7 @@ JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
       driver_(run, counters, hand_off_, ready_, input, input.type(),
               {.name = spec->name + "-driver",
                .room = [this](std::size_t elements_max) { return room(elements_max); },
+               .is_wanted = [this] { return is_wanted_ && jobs_.empty(); },
                .take = [this](Chunk& pulled) { cut_into_jobs(pulled); },
                .finish = [this](ErrorPointer failure) { finish(std::move(failure)); }}) {
   counters_.has_own_calls = true;

@@ -75,6 +75,31 @@ std::vector<std::string> alone(const Batches& batches, IterateOptions options = 
   return take_rest(iterator);
 }
 
+/// Each worker read ahead into the ranges of the others: two made a third of the batches twice.
+TEST(Feed, NoBatchIsMadeTwiceAsLongAsNobodyIsLost) {
+  constexpr std::int64_t kSteps = 90;
+  for (int workers = 1; workers <= 3; ++workers) {
+    SCOPED_TRACE(workers);
+    std::atomic<std::int64_t> made{0};
+    const auto count = [&made](std::int64_t i) {
+      ++made;
+      return i;
+    };
+    const FedJob job{.workers = workers,
+                     .pipeline =
+                         [&] {
+                           return range(4 * kSteps) | map(count, {.parallelism = 2}) | batch(4) |
+                                  in_columns() | prefetch(16);
+                         },
+                     .options = {.range_steps = 5}};
+    const auto errors = job.run([](Feeder& feeder) {
+      EXPECT_EQ(take_rest(feeder).size(), static_cast<std::size_t>(kSteps));
+    });
+    EXPECT_THAT(errors, Each(IsEmpty()));
+    EXPECT_EQ(made, 4 * kSteps);
+  }
+}
+
 TEST(Feed, GivesWhatOneProcessGivesAtAnyNumberOfWorkers) {
   for (int number = 0; number < kPipelines; ++number) {
     const std::vector<std::string> expected = alone(pipeline(number), {.epoch = 3});

@@ -29,6 +29,7 @@ ChunkQueue::ChunkQueue(IteratorContext& run, StageCounters& counters, std::strin
       driver_(run, counters, hand_off_, values_, input, type,
               {.name = std::move(thread_name),
                .room = [this](std::size_t elements_max) { return room(elements_max); },
+               .is_wanted = [this] { return is_wanted_ && chunks_.empty(); },
                .take = [this](Chunk& chunk) { hold(chunk); },
                .finish = [this](ErrorPointer failure) { finish(std::move(failure)); }}) {}
 

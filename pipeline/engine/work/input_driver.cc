@@ -1,5 +1,6 @@
 #include "engine/work/input_driver.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
@@ -72,6 +73,7 @@ Pull InputDriver::timed_pull(Chunk& out, std::size_t want) {
   const std::uint64_t begin_ticks = ticks_now();
   const Pull pulled = input_.pull(out, want);
   input_ticks_ += ticks_now() - begin_ticks;
+  if (pulled == Pull::values) elements_ += out.slots();
   return pulled;
 }
 
@@ -95,12 +97,25 @@ void InputDriver::give_back() {
   is_taken_ = false;
 }
 
+/// Returns how many elements may be pulled by what the iterator's consumer will ask for.
+std::size_t InputDriver::may_read() const {
+  const std::size_t capacity = pulled_.capacity();
+  const std::uint64_t of_root = run_.elements_wanted();
+  if (of_root == kAllElements) return capacity;
+  const std::uint64_t wanted = counters_.input_wanted(of_root);
+  if (wanted > elements_)
+    return static_cast<std::size_t>(std::min<std::uint64_t>(capacity, wanted - elements_));
+  // It asks for more than it has said, or elements were left out on the way.
+  return owner_.is_wanted() ? 1 : 0;
+}
+
 InputDriver* InputDriver::claim() {
   if (!may_pull()) {
     full_since_ticks_ = 0;
     return nullptr;
   }
-  room_ = owner_.room(pulled_.capacity());
+  const std::size_t most = may_read();
+  room_ = most == 0 ? 0 : owner_.room(most);
   if (room_ == 0) {
     if (full_since_ticks_ == 0) full_since_ticks_ = ticks_now();
     return nullptr;

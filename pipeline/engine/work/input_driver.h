@@ -23,6 +23,9 @@ namespace infeed::detail {
 /// less than starting threads does, the pass begins in the serial form. It leaves that form once it
 /// has turned out longer.
 ///
+/// Nothing is pulled ahead that the iterator's consumer has said it won't ask for, as far as the
+/// stages on the way can tell.
+///
 /// Invariants, beside those of Workers: either the thread or the consumer has the input. The
 /// consumer takes it only while the thread doesn't pull, and when all pulled elements are handed
 /// over. The thread goes on only after the consumer has given it back. The thread starts with the
@@ -37,6 +40,8 @@ class InputDriver {
     /// Returns how many elements may be pulled now, at most the given number; 0: none until wake().
     /// Called with the lock held.
     std::function<std::size_t(std::size_t)> room;
+    /// Returns true if the consumer waits and nothing is on its way to it. Called with the lock held.
+    std::function<bool()> is_wanted;
     std::function<void(Chunk&)> take;  ///< leaves the chunk empty
     /// Says that nothing more comes: the input is over or, with a failure, has failed for good.
     std::function<void(ErrorPointer)> finish;
@@ -80,6 +85,7 @@ class InputDriver {
   std::uint64_t pass_ticks() const;
   void note_longer_pass();
   bool may_pull() const { return !is_serial() && !is_taken_ && !hand_off_.over(); }
+  std::size_t may_read() const;
   InputDriver* claim();
   void pull(Lock& lock);
 
@@ -90,7 +96,9 @@ class InputDriver {
   Stage& input_;
   const Owner owner_;
   const std::uint64_t work_before_ticks_;  ///< the stage's own, before this pass
-  std::uint64_t input_ticks_ = 0;          ///< belongs to whoever has the input
+  // These two belong to whoever has the input.
+  std::uint64_t input_ticks_ = 0;
+  std::uint64_t elements_ = 0;  ///< pulled so far, errors included
   std::atomic<bool> is_serial_{false};
   std::atomic<bool> is_brief_;  ///< the consumer alone sets it to false, with the lock
   bool is_taken_ = false;       ///< by the consumer, which alone writes it

@@ -125,6 +125,12 @@ class Iterator {
   /// Returns this place, for IterateOptions::resume later, in this or another process.
   Checkpoint checkpoint() const { return core().checkpoint(); }
 
+  /// Says that elements from `position` on won't be asked for soon, so that prefetch, parallel map
+  /// and try_next() don't make what nobody takes. It may be moved on at any time; an element behind
+  /// it is made when it is asked for. Stages whose elements can't be counted from here (filter,
+  /// shuffle, interleave, and all before them) read ahead as ever.
+  void read_ahead_until(std::uint64_t position) { core().read_ahead_until(position); }
+
   /// Ends the iteration from another thread: a waiting next() and every later call throw
   /// Error(cancelled). Up to 1,024 elements that this iterator already has come first. next()
   /// throws once running calls of user functions and running reads have returned, since a thread

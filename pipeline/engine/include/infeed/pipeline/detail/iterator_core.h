@@ -61,6 +61,7 @@ class IteratorCore {
   Checkpoint checkpoint() const;
   /// Returns where the rows of the element at `position` came from.
   std::vector<TracedPlace> rows_of(std::uint64_t position) const;
+  void read_ahead_until(std::uint64_t position);
   void cancel();
   PipelineStatistics statistics() const;
   const MemoryAccount& memory() const;
@@ -86,6 +87,7 @@ class IteratorCore {
   void resume(const IterateOptions& options);
   Pull pull_root();
   Pull pull_or_pop();
+  std::size_t most_wanted() const;
   Pull recorded_pull(Recorder& recorder);
   ErrorPointer cancellation(std::string_view when) const;
   [[noreturn]] void fail(const ErrorPointer& error);
@@ -100,6 +102,7 @@ class IteratorCore {
   std::uint64_t epoch_;
   std::atomic<std::uint64_t> position_{0};  ///< written by the consumer, read by the tuner
   struct {
+    std::uint64_t elements = 0;
     std::uint64_t errors = 0;
     TakenBefore taken = {};
   } before_;  ///< this run, says the checkpoint that it resumed from
