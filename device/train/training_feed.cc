@@ -98,7 +98,7 @@ void name_columns(std::vector<ColumnBatch>& shares) {
 
 TrainingFeed::TrainingFeed(std::vector<ShareFeed> feeds, const Options& options)
     : feeds_(std::move(feeds)), place_(std::make_shared<StepPlace>(reached())) {
-  feeds_.front().iterator.core_for_timer().expect_late_steps();
+  feeds_.front().iterator.core_for_timer().expect_steps(/*after_the_end=*/true);
   const auto replicas = [](std::int32_t sum, const ShareFeed& feed) { return sum + feed.replicas; };
   feeder_.emplace(
       Feeder::Options{.replicas = std::accumulate(feeds_.begin(), feeds_.end(), 0, replicas),

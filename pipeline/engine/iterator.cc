@@ -258,15 +258,12 @@ Pull IteratorCore::pull_root() {
 }
 
 Pull IteratorCore::pull_or_pop() {
-  return ready_ == nullptr ? root_->pull(chunk_, most_wanted()) : ready_->pop(chunk_);
-}
-
-/// Returns how many elements to pull at once.
-std::size_t IteratorCore::most_wanted() const {
+  if (ready_ != nullptr) return ready_->pop(chunk_);
   const std::uint64_t given = position() - before_.elements;
   const std::uint64_t wanted = run_->elements_wanted();
   const std::uint64_t most = wanted > given ? wanted - given : 1;
-  return static_cast<std::size_t>(std::min<std::uint64_t>(most, chunk_.capacity()));
+  return root_->pull(chunk_,
+                     static_cast<std::size_t>(std::min<std::uint64_t>(most, chunk_.capacity())));
 }
 
 Pull IteratorCore::recorded_pull(Recorder& recorder) {
@@ -282,13 +279,9 @@ Pull IteratorCore::recorded_pull(Recorder& recorder) {
 
 RecordingStatus IteratorCore::recording() const { return run_->recording(); }
 
-void IteratorCore::expect_steps() {
+void IteratorCore::expect_steps(bool after_the_end) {
+  steps_are_late_ |= after_the_end;
   if (run_->recorder() != nullptr) run_->recorder()->steps().expect();
-}
-
-void IteratorCore::expect_late_steps() {
-  steps_are_late_ = true;
-  expect_steps();
 }
 
 void IteratorCore::finish_recording(const std::string& why) {

@@ -51,7 +51,7 @@ class IteratorContext : public detail::Cancellation {
   detail::Knobs& knobs() { return knobs_; }
   detail::Bookmarks& bookmarks() { return bookmarks_; }
   /// How many elements of this run the consumer will ask for, as far as it has said
-  /// (Iterator::read_ahead_until()). From any thread.
+  /// (read_ahead_until()). From any thread.
   std::uint64_t elements_wanted() const { return wanted_.load(std::memory_order_relaxed); }
   void set_elements_wanted(std::uint64_t elements) {
     wanted_.store(elements, std::memory_order_relaxed);

@@ -117,7 +117,7 @@ class StepServer {
   void make_range(const Asked& asked) {
     bool has_more = true;
     for (std::uint64_t i = 0; has_more && i < asked.request.steps; ++i) {
-      trainers_[asked.trainer].iterator.read_ahead_until(end_of_steps(asked));
+      read_ahead_until(trainers_[asked.trainer].iterator, end_of_steps(asked));
       has_more = make_step(asked);
       ++served_.steps;
       ++step_;

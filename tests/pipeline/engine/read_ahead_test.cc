@@ -64,10 +64,10 @@ TEST(ReadAhead, EndsWhereTheConsumerHasSaid) {
     made = 0;
     {
       auto iterator = dataset.iterate();
-      iterator.read_ahead_until(7);
+      read_ahead_until(iterator, 7);
       EXPECT_EQ(take(iterator, 7), numbers(0, 7));
       EXPECT_EQ(made, 7);
-      iterator.read_ahead_until(9);
+      read_ahead_until(iterator, 9);
       EXPECT_EQ(take(iterator, 2), numbers(7, 9));
     }  // joins the threads
     EXPECT_EQ(made, 9);
@@ -79,7 +79,7 @@ TEST(ReadAhead, WhatIsAskedForBehindItIsMade) {
   for (const auto& [name, dataset] : all_that_read_ahead(made)) {
     SCOPED_TRACE(name);
     auto iterator = dataset.iterate();
-    iterator.read_ahead_until(3);
+    read_ahead_until(iterator, 3);
     EXPECT_EQ(take(iterator, 100), numbers(0, 40));
     EXPECT_FALSE(iterator.next());
   }
@@ -93,13 +93,13 @@ TEST(ReadAhead, CountsFromWhereItGoesOn) {
     Checkpoint place;
     {
       auto iterator = dataset.iterate();
-      iterator.read_ahead_until(5);
+      read_ahead_until(iterator, 5);
       EXPECT_EQ(take(iterator, 5), numbers(0, 5));
       place = iterator.checkpoint();
     }
     {
       auto iterator = dataset.iterate({.resume = place, .skip = 1});
-      iterator.read_ahead_until(10);
+      read_ahead_until(iterator, 10);
       EXPECT_EQ(take(iterator, 4), numbers(6, 10));
     }
     EXPECT_EQ(made, 10);
@@ -113,7 +113,7 @@ TEST(ReadAhead, HoldsForAConsumerThatDoesNotWait) {
     made = 0;
     {
       auto iterator = dataset.iterate();
-      iterator.read_ahead_until(4);
+      read_ahead_until(iterator, 4);
       for (std::int64_t i = 0; i < 4; ++i) {
         EXPECT_EQ(*iterator.next_for(std::chrono::hours(1)), i);
       }
@@ -130,7 +130,7 @@ TEST(ReadAhead, IsCountedInRowsBeforeABatch) {
     made = 0;
     {
       auto iterator = (dataset | batch(8) | prefetch(4)).iterate();
-      iterator.read_ahead_until(2);
+      read_ahead_until(iterator, 2);
       EXPECT_EQ((*iterator.next())[7], 7);
       EXPECT_EQ((*iterator.next())[7], 15);
     }
@@ -149,7 +149,7 @@ TEST(ReadAhead, EndsNothingWhereElementsAreLeftOut) {
     auto iterator = (range(60) | prefetch(2) | map(fails, {.parallelism = parallelism}) |
                      skip_errors() | prefetch(5) | filter(is_even) | prefetch(5))
                         .iterate();
-    iterator.read_ahead_until(2);
+    read_ahead_until(iterator, 2);
     std::vector<std::int64_t> expected;
     for (std::int64_t i = 0; i < 60; ++i) {
       if (i % 3 != 0 && is_even(i)) expected.push_back(i);
@@ -167,7 +167,7 @@ TEST(ReadAhead, LeavesErrorsInTheirPlaces) {
   };
   {
     auto iterator = (range(20) | map(fails, {.parallelism = 2}) | prefetch(8)).iterate();
-    iterator.read_ahead_until(3);
+    read_ahead_until(iterator, 3);
     EXPECT_EQ(*iterator.next(), 0);
     EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::data_loss);
     EXPECT_EQ(*iterator.next(), 2);

@@ -34,7 +34,7 @@
 /// A request carries the place to go on from (checkpoint.h), so seeds that nobody gave are the same at
 /// all workers, and a worker with other data or another pipeline refuses. A worker goes to a step by
 /// seeking, and goes on without it when the next range follows the last one. It reads no further
-/// ahead than its ranges, since others make what comes behind (Iterator::read_ahead_until()).
+/// ahead than its ranges, since others make what comes behind (read_ahead_until()).
 ///
 /// An element's error takes the place of its step, as without workers. If a failed element may have
 /// moved the ones behind it (checkpoint.h: errors), ranges beyond it are asked for anew, from one

@@ -125,12 +125,6 @@ class Iterator {
   /// Returns this place, for IterateOptions::resume later, in this or another process.
   Checkpoint checkpoint() const { return core().checkpoint(); }
 
-  /// Says that elements from `position` on won't be asked for soon, so that prefetch, parallel map
-  /// and try_next() don't make what nobody takes. It may be moved on at any time; an element behind
-  /// it is made when it is asked for. Stages whose elements can't be counted from here (filter,
-  /// shuffle, interleave, and all before them) read ahead as ever.
-  void read_ahead_until(std::uint64_t position) { core().read_ahead_until(position); }
-
   /// Ends the iteration from another thread: a waiting next() and every later call throw
   /// Error(cancelled). Up to 1,024 elements that this iterator already has come first. next()
   /// throws once running calls of user functions and running reads have returned, since a thread
@@ -148,7 +142,7 @@ class Iterator {
   /// Writes a step that the caller has measured to the recording, if there is one. From the
   /// consumer's thread. A loop that measures nothing uses StepTimer.
   void record_step(const StepTimes& step) { core().record_step(step); }
-  /// For StepTimer and rows_of().
+  /// For StepTimer, rows_of() and read_ahead_until().
   detail::IteratorCore& core_for_timer() const { return core(); }
   /// Replaces IterateOptions::memory_bytes_max, from any thread; 0: no limit. Elements that are
   /// only kept ready beyond it aren't made again once they are taken. Throws
@@ -207,6 +201,15 @@ class Iterator {
   std::unique_ptr<detail::IteratorCore> core_;
   std::optional<T> current_ = std::nullopt;
 };
+
+/// Says that elements from `position` on won't be asked for soon, so that prefetch, parallel map and
+/// try_next() don't make what nobody takes: at the end of an evaluation's ten batches, say. It may be
+/// moved on at any time; an element behind it is made when it is asked for. Stages whose elements
+/// can't be counted from here (filter, shuffle, interleave, and all before them) read ahead as ever.
+template <class T>
+void read_ahead_until(Iterator<T>& iterator, std::uint64_t position) {
+  iterator.core_for_timer().read_ahead_until(position);
+}
 
 /// Returns where each row of the element at `position` came from: of one that was taken a short
 /// while ago, as far as its stages can tell. An element that is no batch has one place. Needs

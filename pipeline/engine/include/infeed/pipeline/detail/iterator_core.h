@@ -70,11 +70,9 @@ class IteratorCore {
   void freeze_tuning();
   RecordingStatus recording() const;
   void record_step(const StepTimes& step);
-  /// Says that steps will be recorded, so that next() doesn't count as one.
-  void expect_steps();
-  /// Says that steps will be recorded even after the end of the data. The recording then ends with
-  /// the iterator.
-  void expect_late_steps();
+  /// Says that steps will be recorded, so that next() doesn't count as one. If some are even after the
+  /// end of the data, the recording ends with the iterator.
+  void expect_steps(bool after_the_end = false);
   /// Returns how long the consumer has waited in next(). Only for the consumer's thread.
   std::chrono::nanoseconds consumer_wait() const;
 
@@ -87,7 +85,6 @@ class IteratorCore {
   void resume(const IterateOptions& options);
   Pull pull_root();
   Pull pull_or_pop();
-  std::size_t most_wanted() const;
   Pull recorded_pull(Recorder& recorder);
   ErrorPointer cancellation(std::string_view when) const;
   [[noreturn]] void fail(const ErrorPointer& error);
