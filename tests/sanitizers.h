@@ -24,6 +24,9 @@ inline constexpr bool kThreadSanitizer = true;
 inline constexpr bool kThreadSanitizer = false;
 #endif
 
+/// How many times as long something may take as users are promised.
+inline constexpr double kTimesSlower = kAddressSanitizer || kThreadSanitizer ? 10 : 1;
+
 #undef INFEED_TESTS_HAVE_FEATURE
 
 }  // namespace infeed::test
