@@ -6,8 +6,9 @@
 #   tests/run.sh [--builds | --sanitizers | --all | --preset NAME] [options of ctest]
 #
 #   (nothing)       checks of the sources, all tests of the release preset
-#   --builds        also that every public header compiles alone, and that the benchmarks and the
-#                   programs of tests/interop build
+#   --builds        also that every public header compiles alone, and that the benchmarks (in the release
+#                   preset without optimisation: their scripts build what they measure) and the programs of
+#                   tests/interop build
 #   --sanitizers    that, and the same tests under clang++ with AddressSanitizer and
 #                   UndefinedBehaviorSanitizer (asan), and with ThreadSanitizer (tsan)
 #   --all           that, the debug preset and clang-tidy; tests that otherwise draw some of their cases run
@@ -138,7 +139,8 @@ build_for_tests() {
 test_preset() {
   local preset=$1 benchmarks=OFF
   if $with_builds && [[ $preset == release || $preset == debug ]]; then benchmarks=ON; fi
-  part "$preset: build" build_for_tests "$preset" "-DINFEED_BUILD_BENCHMARKS=$benchmarks" || return
+  part "$preset: build" build_for_tests "$preset" "-DINFEED_BUILD_BENCHMARKS=$benchmarks" \
+    "-DINFEED_CHECK_BENCHMARKS=$benchmarks" || return
   if $with_builds && [[ $preset == release ]]; then
     part "programs of tests/interop build" build_targets release interop_programs
     part "public headers compile alone" build_targets release headers_compile_alone
