@@ -59,7 +59,7 @@ void begin_and_stop(const DrawnPipeline& drawn, std::shared_ptr<Executor> execut
   auto iterator = dataset.iterate({.executor = std::move(executor)});
   if (random.chance(0.2)) return;
   const auto pause = std::chrono::microseconds(random.below(random.chance(0.5) ? 20 : 2000));
-  Consumer<std::int64_t> consumer(std::move(iterator));
+  Consumer consumer(std::move(iterator));
   const auto until = std::chrono::steady_clock::now() + pause;
   while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
   consumer.cancel();
@@ -98,7 +98,7 @@ TEST(Cancellation, StopsAFilterThatKeepsNothing) {
                              {"filter", {{"modulus", 2}, {"residue", 1}}}}};
   const Executors executors;
   for (const NamedExecutor& executor : executors.all()) {
-    Consumer<std::int64_t> consumer(build_pipeline(drawn).iterate({.executor = executor.executor}));
+    Consumer consumer(build_pipeline(drawn).iterate({.executor = executor.executor}));
     std::this_thread::yield();
     consumer.cancel();
     consumer.join();

@@ -10,6 +10,7 @@
 #include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/take.h>
 
+#include "pipeline/suite/consumer.h"
 #include "pipeline/suite/inner_sources.h"
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"
@@ -235,7 +236,7 @@ TEST(Interleave, ASlowInnerDatasetDoesNotStopTheOthersWhenUnordered) {
                        return n == 1 ? gated<std::int64_t>(plain_slots(3), gate) : range(100);
                      },
                      {.cycle_length = 4, .parallelism = 2, .ordered = false});
-  Consumer<std::int64_t> consumer(all.iterate(), &gate);
+  Consumer consumer(all.iterate(), &gate);
   EXPECT_TRUE(consumer.wait_for(300));
   gate.release(3);
   EXPECT_TRUE(consumer.wait_for(303));
@@ -293,7 +294,7 @@ TEST(Interleave, SurvivesCancellationAtAnyMoment) {
     const auto all =
         counter() | interleave([](std::int64_t n) { return range(n % 50) | prefetch(); },
                                {.cycle_length = 5, .parallelism = 3, .ordered = i % 2 == 0});
-    Consumer<std::int64_t> consumer(all.iterate());
+    Consumer consumer(all.iterate());
     consumer.wait_for(random.below(300));
     consumer.cancel();
     consumer.join();

@@ -7,6 +7,7 @@
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 
+#include "pipeline/suite/consumer.h"
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"
 
@@ -99,7 +100,7 @@ TEST(Retries, AreEndedByACancellation) {
                          throw Error(ErrorCode::unavailable, "busy");
                        },
                        {.guard = {.retries = 1, .backoff = 1h, .backoff_max = 1h}});
-  Consumer<std::int64_t> consumer(dataset.iterate());
+  Consumer consumer(dataset.iterate());
   while (calls == 0) std::this_thread::yield();
   const auto begin = std::chrono::steady_clock::now();
   consumer.cancel();

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -14,20 +15,22 @@ namespace infeed::test {
 /// Takes a whole stream in a separate thread, so that the test can look on while it is blocked.
 ///
 /// Thread-safety: only the consumer uses the iterator, but for cancel().
-template <class T>
 class Consumer {
  public:
   /// `gate`: is told when the consumer is done; may be null.
-  explicit Consumer(Iterator<T> iterator, Gate* gate = nullptr)
+  explicit Consumer(std::unique_ptr<ShownIterator> iterator, Gate* gate = nullptr)
       : iterator_(std::move(iterator)), gate_(gate), thread_([this] { consume(); }) {}
+  template <class T>
+  explicit Consumer(Iterator<T> iterator, Gate* gate = nullptr)
+      : Consumer(shown(std::move(iterator)), gate) {}
   ~Consumer() {
-    iterator_.cancel();
+    iterator_->cancel();
     if (thread_.joinable()) thread_.join();
   }
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
 
-  void cancel() { iterator_.cancel(); }
+  void cancel() { iterator_->cancel(); }
 
   /// Waits until `count` elements have come. Returns false if they don't within half a minute.
   bool wait_for(std::size_t count) {
@@ -44,13 +47,13 @@ class Consumer {
   }
   /// Call it after join(): true if it ended with Error(cancelled) instead of the stream's end.
   bool was_cancelled() const { return was_cancelled_; }
-  const Iterator<T>& iterator() const { return iterator_; }
+  const ShownIterator& iterator() const { return *iterator_; }
 
  private:
   void consume() {
     try {
       while (true) {
-        Stream one = take_stream(iterator_, 1);
+        Stream one = take_stream(*iterator_, 1);
         if (one.empty()) break;
         const bool last = is_terminal(one.front());
         const std::lock_guard lock(mutex_);
@@ -69,7 +72,7 @@ class Consumer {
     if (gate_ != nullptr) gate_->consumer_is_done();
   }
 
-  Iterator<T> iterator_;
+  const std::unique_ptr<ShownIterator> iterator_;
   Gate* const gate_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

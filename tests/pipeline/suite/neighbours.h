@@ -4,11 +4,6 @@
 #include <string>
 #include <utility>
 
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/skip_errors.h>
-
 #include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
 
@@ -34,31 +29,10 @@ inline std::string name_of(Neighbour neighbour) {
   return {};
 }
 
-/// Draws one that elements of type T can pass; a cache only if there is room for one.
-template <class T>
-Neighbour draw_neighbour(RandomSource& random, bool caches) {
-  const auto drawn = static_cast<Neighbour>(random.below(5));
-  const bool possible = caches && detail::kIsCopyable<T>;
-  return drawn == Neighbour::cache && !possible ? Neighbour::none : drawn;
-}
+/// Draws one that elements of this type can pass; a cache only if there is room for one.
+Neighbour draw_neighbour(RandomSource& random, const TypeInfo& type, bool caches);
 
-template <class T>
-Dataset<T> add_neighbour(const Dataset<T>& dataset, Neighbour neighbour) {
-  switch (neighbour) {
-    case Neighbour::none:
-      break;
-    case Neighbour::skip_errors:
-      return dataset | skip_errors();
-    case Neighbour::cache:
-      if constexpr (detail::kIsCopyable<T>) return dataset | cache();
-      break;
-    case Neighbour::prefetch:
-      return dataset | prefetch();
-    case Neighbour::parallel_map:
-      return dataset | map([](T element) { return element; }, {.parallelism = autotune});
-  }
-  return dataset;
-}
+ShownDataset add_neighbour(const ShownDataset& dataset, Neighbour neighbour);
 
 inline bool all_fail(const Slots& slots) {
   return !slots.empty() &&

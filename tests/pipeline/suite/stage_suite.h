@@ -4,16 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
-#include <memory>
 #include <string>
-#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "pipeline/suite/consumer.h"
 #include "pipeline/suite/elements.h"
-#include "pipeline/suite/neighbours.h"
 #include "pipeline/suite/stream_check.h"
+#include "pipeline/suite/test_sources.h"
 
 /// The tests that every stage passes. A stage's own test file gives its construction and, in the
 /// slowest and most obvious way, its result for a list of elements and errors:
@@ -50,206 +48,57 @@ namespace internal {
 
 using Model = std::function<Stream(const Slots&)>;
 
-/// Returns how many outputs are certain once the first `count` inputs are known: those that are the
-/// same whatever follows.
-std::size_t known_outputs(const Model& model, const Slots& slots, std::size_t count);
-
-/// Returns inputs of one length: without errors, and with errors in the places where stages trip.
-std::vector<Slots> inputs_of(std::size_t size, RandomSource& random);
-
-std::string describe(const Slots& slots, std::string_view type_name);
-
-/// The suite for one type of input and of output. Not a template of the stage, so that the common
-/// types are compiled once (stage_suite.cc).
-template <class T, class Out>
-class StageSuite {
- public:
-  using Build = std::function<Dataset<Out>(const Dataset<T>&)>;
-
-  StageSuite(Build build, Model model, const StageSuiteOptions& options)
-      : build_(std::move(build)), model_(std::move(model)), options_(options) {}
-
-  void run() {
-    const std::int64_t live = Tracked::live;
-    for (const std::size_t size : options_.sizes) {
-      for (const Slots& slots : inputs_of(size, random_)) {
-        SCOPED_TRACE(describe(slots, type_info<T>().name));
-        check_input(slots);
-        if (watches_hand_over() && size <= 40 && random_.chance(0.5)) check_hand_over(slots);
-        if (::testing::Test::HasFailure()) return;
-      }
-    }
-    for (const NamedExecutor& executor : executors_.all()) {
-      for (int i = 0; i < 3; ++i) {
-        check_cancel_while_blocked(executor);
-        if (watches_hand_over()) check_destroy_while_blocked(executor);
-      }
-    }
-    EXPECT_EQ(Tracked::live, live) << "elements that nobody destroyed";
-  }
-
- private:
-  std::size_t known_outputs(const Slots& slots, std::size_t released) const {
-    const std::size_t seen = released - std::min(released, options_.lookahead);
-    return internal::known_outputs(model_, slots, seen);
-  }
-  bool watches_hand_over() const { return options_.hands_over_early && options_.ordered; }
-
-  void check_input(const Slots& slots) {
-    const Stream expected = model_(slots);
-    const auto make = [&](Cut::Kind kind) {
-      return build_(listed<T>(slots, Cut{kind, random_()}));
-    };
-    for (const Cut::Kind kind : {Cut::Kind::as_asked, Cut::Kind::single, Cut::Kind::random}) {
-      SCOPED_TRACE("cut " + std::to_string(static_cast<int>(kind)));
-      const StreamCheck<Out> check([&] { return make(kind); }, expected, options_, executors_,
-                                   random_);
-      check.run_straight(executors_.inline_one());
-      check.run_straight(check.any_executor());
-      if (::testing::Test::HasFailure()) return;
-    }
-    const auto any_make = [&] {
-      const Dataset<Out> dataset = make(static_cast<Cut::Kind>(random_.below(3)));
-      return random_.chance(0.5) ? dataset : dataset | recut(random_());
-    };
-    const StreamCheck<Out> check(any_make, expected, options_, executors_, random_);
-    check.run_straight(check.any_executor());
-    check.run_on_few_threads();
-    if (options_.ordered) check.resume_at_some_steps();
-    check.cancel_before_the_start();
-    check.destroy_anywhere();
-    if (options_.ordered && slots.size() <= 40) check_resume_in_front_of_errors(slots);
-    check_among_neighbours(slots);
-  }
-
-  /// Checks a stage behind skip_errors and a source that gives one element at a time. A checkpoint
-  /// knows the errors that were seen; a stage that skips more elements than it had read skips
-  /// errors as if they were elements.
-  void check_resume_in_front_of_errors(const Slots& slots) {
-    if (all_fail(slots) || without_errors(slots).size() == slots.size()) return;
-    SCOPED_TRACE("behind skip_errors, one element at a time");
-    const auto make = [&] {
-      return build_(listed<T>(slots, Cut{Cut::Kind::single, 0}) | skip_errors());
-    };
-    StreamCheck<Out>(make, model_(without_errors(slots)), options_, executors_, random_)
-        .resume_at_every_step();
-  }
-
-  /// Checks a stage behind and in front of a random one of the stages that know of errors or work
-  /// ahead, stopped in all possible ways.
-  void check_among_neighbours(const Slots& slots) {
-    // A cache holds everything, for which a stage's own small limit has no room.
-    const bool caches = options_.memory_bytes_max == 0;
-    const Neighbour before = draw_neighbour<T>(random_, caches);
-    const Neighbour behind = draw_neighbour<Out>(random_, caches);
-    SCOPED_TRACE("behind " + name_of(before) + ", in front of " + name_of(behind));
-    // skip_errors itself fails after nothing but errors.
-    if (before == Neighbour::skip_errors && all_fail(slots)) return;
-    const Stream alone = model_(before == Neighbour::skip_errors ? without_errors(slots) : slots);
-    if (behind == Neighbour::skip_errors && all_fail(alone)) return;
-    const Stream expected = behind == Neighbour::skip_errors ? without_errors(alone) : alone;
-    const auto build = [&](const Dataset<T>& source) {
-      return add_neighbour(build_(add_neighbour(source, before)), behind);
-    };
-    const auto make = [&] {
-      return build(listed<T>(slots, Cut{static_cast<Cut::Kind>(random_.below(3)), random_()}));
-    };
-    const StreamCheck<Out> check(make, expected, options_, executors_, random_);
-    check.run_straight(check.any_executor());
-    check.cancel_anywhere();
-    if (caches) {
-      check.run_under_a_limit();
-      check.run_under_a_limit();
-    }
-    if (options_.ordered) {
-      check.resume_at(random_.below(expected.size() + 1));
-      if (caches) check.resume_behind_a_full_cache();
-    }
-    // A gate that opens for fewer elements than there are; it outlives the iterator.
-    if (!random_.chance(0.25)) return;
-    Gate gate;
-    gate.release(random_.below(slots.size() + 1));
-    check.time_out(build(gated<T>(slots, gate)));
-  }
-
-  void check_hand_over(const Slots& slots) {
-    const NamedExecutor& executor = executors_.any(random_);
-    SCOPED_TRACE("a slow source; executor " + executor.name);
-    Gate gate;
-    Consumer<Out> consumer(build_(gated<T>(slots, gate)).iterate({.executor = executor.executor}),
-                           &gate);
-    for (std::size_t released = 0; released < slots.size();) {
-      const std::size_t more = std::min<std::size_t>(1 + random_.below(7), slots.size() - released);
-      released += more;
-      gate.release(more);
-      const std::size_t known = known_outputs(slots, released);
-      ASSERT_TRUE(consumer.wait_for(known))
-          << "after " << released << " inputs " << known << " outputs are certain, but only "
-          << consumer.stream().size() << " came: the others are held back";
-    }
-    consumer.join();
-    EXPECT_EQ(consumer.stream(), model_(slots));
-  }
-
-  void check_cancel_while_blocked(const NamedExecutor& executor) {
-    SCOPED_TRACE("cancelled while the source blocks; executor " + executor.name);
-    Gate gate;
-    gate.release(random_.chance(0.3) ? 0 : random_.below(600));
-    {
-      Consumer<Out> consumer(
-          build_(gated<T>(plain_slots(1000), gate)).iterate({.executor = executor.executor}),
-          &gate);
-      gate.wait_until_asked();
-      consumer.cancel();
-      consumer.join();
-      EXPECT_EQ(consumer.iterator().memory().in_use_bytes(), 0);
-    }
-    EXPECT_EQ(gate.stages(), 0) << "the source's stage is still there";
-  }
-
-  void check_destroy_while_blocked(const NamedExecutor& executor) {
-    SCOPED_TRACE("destroyed while the source blocks; executor " + executor.name);
-    Gate gate;
-    const Slots slots = plain_slots(1000);
-    {
-      Iterator<Out> iterator =
-          build_(gated<T>(slots, gate)).iterate({.executor = executor.executor});
-      const std::size_t released = random_.below(600);
-      gate.release(released);
-      const std::size_t known = known_outputs(slots, released);
-      take_stream(iterator, random_.chance(0.5) ? known : random_.below(known + 1));
-    }
-    EXPECT_EQ(gate.stages(), 0) << "the source's stage is still there";
-  }
-
-  const Build build_;
-  const Model model_;
-  const StageSuiteOptions options_;
-  RandomSource random_;
-  const Executors executors_;
+/// A stage that is tested, on inputs of one type. No template, so that the suite is compiled once.
+/// (A std::function would bring a dozen functions more for each stage and type.)
+struct TestedStage {
+  const TypeInfo& input_type;
+  const TypeInfo& output_type;
+  /// Makes a source of these numbers, gated unless `gate` is null.
+  ShownDataset (*make_input)(Slots slots, const Cut& cut, Gate* gate);
+  /// Adds the stage to an input, by the function at `build`.
+  ShownDataset (*add)(const void* build, const NodePointer& input);
+  const void* build;
 };
+
+template <class T>
+ShownDataset make_input(Slots slots, const Cut& cut, Gate* gate) {
+  return Dataset<T>(make_listed<T>(std::move(slots), cut, gate));
+}
+template <class T, class Build>
+ShownDataset add_stage(const void* build, const NodePointer& input) {
+  const Dataset<T> dataset(input);
+  return (*static_cast<const Build*>(build))(dataset);
+}
+
+void run_stage_suite(const TestedStage& stage, const Model& model,
+                     const StageSuiteOptions& options);
 
 }  // namespace internal
 
+// Compiled once, with the suite. Types of other inputs and outputs are compiled where they are used.
 // clang-format off
-#define INFEED_COMMON_SUITE(prefix, T)                                                         \
-  prefix template class internal::StageSuite<T, T>;                                            \
-  prefix template class StreamCheck<T>;                                                        \
-  prefix template class Consumer<T>
-#define INFEED_COMMON_SUITES(prefix)                                                           \
-  INFEED_COMMON_SUITE(prefix, std::int64_t);                                                   \
-  INFEED_COMMON_SUITE(prefix, std::string);                                                    \
-  INFEED_COMMON_SUITE(prefix, Wide);                                                           \
-  INFEED_COMMON_SUITE(prefix, Tracked)
+#define INFEED_COMMON_ELEMENT(prefix, T)                                                       \
+  prefix template class ShownIteratorOf<Iterator<T>>;                                          \
+  prefix template class ShownDataset::TypedAs<T>
+#define INFEED_COMMON_ELEMENTS(prefix)                                                         \
+  INFEED_COMMON_ELEMENT(prefix, std::int64_t);                                                 \
+  INFEED_COMMON_ELEMENT(prefix, std::string);                                                  \
+  INFEED_COMMON_ELEMENT(prefix, Wide);                                                         \
+  INFEED_COMMON_ELEMENT(prefix, Tracked)
 // clang-format on
-INFEED_COMMON_SUITES(extern);
+INFEED_COMMON_ELEMENTS(extern);
 
 /// The suite with inputs of one type.
 template <class T, class Build>
 void run_stage_suite_on(const Build& build, const std::function<Stream(const Slots&)>& model,
                         const StageSuiteOptions& options = {}) {
-  using Out = typename decltype(build(std::declval<Dataset<T>>()))::element_type;
-  internal::StageSuite<T, Out>(build, model, options).run();
+  using Out = typename decltype(build(std::declval<const Dataset<T>&>()))::element_type;
+  internal::run_stage_suite({.input_type = type_info<T>(),
+                             .output_type = type_info<Out>(),
+                             .make_input = &internal::make_input<T>,
+                             .add = &internal::add_stage<T, Build>,
+                             .build = &build},
+                            model, options);
 }
 
 /// The suite with inputs of all types; `build` takes a Dataset of any.
@@ -267,27 +116,7 @@ void run_stage_suite(const Build& build, const std::function<Stream(const Slots&
 }
 
 /// The suite for a source, which `make()` describes anew each time.
-template <class Make>
-void run_source_suite(const Make& make, const Stream& expected,
-                      const StageSuiteOptions& options = {}) {
-  using Out = typename decltype(make())::element_type;
-  RandomSource random;
-  const Executors executors;
-  const StreamCheck<Out> check(make, expected, options, executors, random);
-  for (const NamedExecutor& executor : executors.all()) check.run_straight(executor);
-  const auto cut = [&]() -> Dataset<Out> { return make() | recut(random()); };
-  const StreamCheck<Out> check_cut(cut, expected, options, executors, random);
-  check_cut.run_straight(check_cut.any_executor());
-  check_cut.run_on_few_threads();
-  if (options.ordered) check_cut.resume_at_some_steps();
-  check.cancel_before_the_start();
-  for (int i = 0; i < 5; ++i) {
-    check.destroy_anywhere();
-    check.cancel_anywhere();
-    const bool caches = options.ordered && options.memory_bytes_max == 0;
-    if (caches) check.resume_behind_a_full_cache();
-    if (options.memory_bytes_max == 0) check.run_under_a_limit();
-  }
-}
+void run_source_suite(const std::function<ShownDataset()>& make, const Stream& expected,
+                      const StageSuiteOptions& options = {});
 
 }  // namespace infeed::test

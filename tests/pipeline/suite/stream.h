@@ -3,12 +3,15 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/dataset.h>
 
 #include "pipeline/suite/elements.h"
+#include "pipeline/suite/shown.h"
 
 /// The form in which streams are compared: a text an element, "! message" for an error in an
 /// element's place, "!! message" for a terminal one, which is the last.
@@ -52,14 +55,13 @@ inline std::size_t elements_of(const Stream& stream) {
 }
 
 /// Takes up to `count` elements. Rethrows a cancellation, which is no element.
-template <class T>
-Stream take_stream(Iterator<T>& iterator, std::size_t count = kAll) {
+inline Stream take_stream(ShownIterator& iterator, std::size_t count = kAll) {
   Stream stream;
   while (stream.size() < count) {
     try {
-      const std::optional<T> element = iterator.next();
+      std::optional<std::string> element = iterator.next();
       if (!element) break;
-      stream.push_back(show(*element));
+      stream.push_back(std::move(*element));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
       stream.push_back((error.is_terminal() ? "!! " : "! ") + error.message());
@@ -68,16 +70,20 @@ Stream take_stream(Iterator<T>& iterator, std::size_t count = kAll) {
   }
   return stream;
 }
+template <class T>
+Stream take_stream(Iterator<T>& iterator, std::size_t count = kAll) {
+  ShownIteratorOf<Iterator<T>&> elements(iterator);
+  return take_stream(elements, count);
+}
 
 /// Takes the stream to the end as a consumer that never waits for long.
-template <class T>
-Stream poll_stream(Iterator<T>& iterator) {
+inline Stream poll_stream(ShownIterator& iterator) {
   Stream stream;
   while (true) {
     try {
       auto next = iterator.next_for(std::chrono::microseconds(50));
       if (next.ended()) return stream;
-      if (next) stream.push_back(show(*next));
+      if (next) stream.push_back(std::move(*next));
     } catch (const Error& error) {
       stream.push_back((error.is_terminal() ? "!! " : "! ") + error.message());
       if (error.is_terminal()) return stream;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -26,8 +27,7 @@ inline void expect_same_error(const Error& found, const Error& expected) {
 }
 
 /// Checks that the terminal error comes again at each further call.
-template <class T>
-void expect_sticky(Iterator<T>& iterator, const Error& expected) {
+inline void expect_sticky(ShownIterator& iterator, const Error& expected) {
   const std::uint64_t place = iterator.position();
   for (int further = 0; further < 3; ++further) {
     try {
@@ -45,18 +45,17 @@ void expect_sticky(Iterator<T>& iterator, const Error& expected) {
 
 /// Takes elements, errors among them, until a terminal error; fails the test if the stream ends
 /// instead.
-template <class T>
-Failed take_until_terminal(Iterator<T>& iterator, std::size_t elements_max = 1'000'000) {
+inline Failed take_until_terminal(ShownIterator& iterator, std::size_t elements_max = 1'000'000) {
   Failed failed;
   while (failed.stream.size() < elements_max) {
     const std::uint64_t place = iterator.position();
     try {
-      const std::optional<T> element = iterator.next();
+      std::optional<std::string> element = iterator.next();
       if (!element) {
         ADD_FAILURE() << "the stream ended after " << failed.stream.size() << " elements";
         return failed;
       }
-      failed.stream.push_back(show(*element));
+      failed.stream.push_back(std::move(*element));
     } catch (const Error& error) {
       if (iterator.position() == place) {
         failed.error = error;
@@ -70,6 +69,12 @@ Failed take_until_terminal(Iterator<T>& iterator, std::size_t elements_max = 1'0
   }
   ADD_FAILURE() << "no terminal error in " << elements_max << " elements";
   return failed;
+}
+
+template <class T>
+Failed take_until_terminal(Iterator<T>& iterator, std::size_t elements_max = 1'000'000) {
+  ShownIteratorOf<Iterator<T>&> elements(iterator);
+  return take_until_terminal(elements, elements_max);
 }
 
 /// Takes `make()` under `options` until its terminal error, then goes on from there in a dataset

@@ -1,6 +1,7 @@
 #include "pipeline/suite/test_sources.h"
 
 #include <algorithm>
+#include <random>
 
 namespace infeed::test {
 
@@ -54,10 +55,40 @@ void Gate::count_stage(int change) {
 }
 
 namespace internal {
+namespace {
 
-ListedStage::ListedStage(const StageContext& context, std::shared_ptr<const Slots> slots,
-                         const Cut& cut, Gate* gate)
-    : Stage(context), slots_(std::move(slots)), cut_(cut), gate_(gate), random_(cut.seed) {
+/// Gives listed elements and errors, in chunks that are cut as they are told to be.
+class ListedStage final : public Stage {
+ public:
+  ListedStage(const StageContext& context, AppendElement append, std::shared_ptr<const Slots> slots,
+              const Cut& cut, Gate* gate);
+  ~ListedStage() override;
+
+ protected:
+  Pull do_pull(Chunk& out, std::size_t want) override;
+  std::uint64_t do_skip(std::uint64_t count, Known known) override;
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
+
+ private:
+  std::size_t slots_to_give(std::size_t want);
+
+  const AppendElement append_;
+  const std::shared_ptr<const Slots> slots_;
+  const Cut cut_;
+  Gate* const gate_;
+  std::unique_ptr<CancellationWaker> waker_;
+  std::minstd_rand random_;  // seeded for each run, for which a larger state takes a while
+  std::size_t position_ = 0;
+};
+
+ListedStage::ListedStage(const StageContext& context, AppendElement append,
+                         std::shared_ptr<const Slots> slots, const Cut& cut, Gate* gate)
+    : Stage(context),
+      append_(append),
+      slots_(std::move(slots)),
+      cut_(cut),
+      gate_(gate),
+      random_(cut.seed) {
   if (gate_ == nullptr) return;
   gate_->count_stage(1);
   waker_ = std::make_unique<CancellationWaker>(run(), [this] { gate_->wake(); });
@@ -91,7 +122,7 @@ Pull ListedStage::do_pull(Chunk& out, std::size_t want) {
           std::make_shared<const Error>(ErrorCode::data_loss, message_of_broken(slot.value)));
       break;
     }
-    append(out, slot.value);
+    append_(out, slot.value);
   }
   return Pull::values;
 }
@@ -103,7 +134,31 @@ std::uint64_t ListedStage::do_skip(std::uint64_t count, Known known) {
   return count;
 }
 
-namespace {
+class ListedNode final : public Node {
+ public:
+  ListedNode(const TypeInfo& type, AppendElement append, Slots slots, const Cut& cut, Gate* gate)
+      : Node("listed", type),
+        append_(append),
+        slots_(std::make_shared<const Slots>(std::move(slots))),
+        cut_(cut),
+        gate_(gate) {}
+
+  std::string signature() const override {
+    return "listed(" + std::to_string(slots_->size()) + ")";
+  }
+  Cardinality cardinality() const override { return Cardinality::finite(slots_->size()); }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<ListedStage>(context, append_, slots_, cut_, gate_);
+  }
+
+ private:
+  const AppendElement append_;
+  const std::shared_ptr<const Slots> slots_;
+  const Cut cut_;
+  Gate* const gate_;
+};
 
 class RecutStage final : public PassThroughStage {
  public:
@@ -156,6 +211,11 @@ class RecutNode final : public Node {
 };
 
 }  // namespace
+
+NodePointer make_listed(const TypeInfo& type, AppendElement append, Slots slots, const Cut& cut,
+                        Gate* gate) {
+  return std::make_shared<ListedNode>(type, append, std::move(slots), cut, gate);
+}
 
 NodePointer make_recut(std::uint64_t seed, NodePointer input) {
   return std::make_shared<RecutNode>(seed, std::move(input));

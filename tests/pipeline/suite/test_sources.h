@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <utility>
 
 #include <infeed/pipeline/dataset.h>
@@ -61,58 +60,22 @@ class Gate {
 
 namespace internal {
 
-/// The common part of listed sources: their place and how much they give at a time.
-class ListedStage : public Stage {
- public:
-  ListedStage(const StageContext& context, std::shared_ptr<const Slots> slots, const Cut& cut,
-              Gate* gate);
-  ~ListedStage() override;
-
- protected:
-  Pull do_pull(Chunk& out, std::size_t want) override;
-  std::uint64_t do_skip(std::uint64_t count, Known known) override;
-  virtual void append(Chunk& out, std::int64_t value) = 0;
-  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
-
- private:
-  std::size_t slots_to_give(std::size_t want);
-
-  const std::shared_ptr<const Slots> slots_;
-  const Cut cut_;
-  Gate* const gate_;
-  std::unique_ptr<CancellationWaker> waker_;
-  std::minstd_rand random_;  // seeded for each run, for which a larger state takes a while
-  std::size_t position_ = 0;
-};
+/// Adds the element that stands for a number.
+using AppendElement = void (*)(Chunk& out, std::int64_t value);
 
 template <class T>
-class ListedNode final : public Node {
- public:
-  ListedNode(Slots slots, const Cut& cut, Gate* gate)
-      : Node("listed", type_info<T>()),
-        slots_(std::make_shared<const Slots>(std::move(slots))),
-        cut_(cut),
-        gate_(gate) {}
+void append_element(Chunk& out, std::int64_t value) {
+  out.append(make_element<T>(value));
+}
 
-  std::string signature() const override {
-    return "listed(" + std::to_string(slots_->size()) + ")";
-  }
-  Cardinality cardinality() const override { return Cardinality::finite(slots_->size()); }
+/// `gate`: null for none.
+NodePointer make_listed(const TypeInfo& type, AppendElement append, Slots slots, const Cut& cut,
+                        Gate* gate);
 
- protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    class TypedStage final : public ListedStage {
-      using ListedStage::ListedStage;
-      void append(Chunk& out, std::int64_t value) override { out.append(make_element<T>(value)); }
-    };
-    return std::make_unique<TypedStage>(context, slots_, cut_, gate_);
-  }
-
- private:
-  const std::shared_ptr<const Slots> slots_;
-  const Cut cut_;
-  Gate* const gate_;
-};
+template <class T>
+NodePointer make_listed(Slots slots, const Cut& cut, Gate* gate) {
+  return make_listed(type_info<T>(), &append_element<T>, std::move(slots), cut, gate);
+}
 
 NodePointer make_recut(std::uint64_t seed, NodePointer input);
 
@@ -121,13 +84,13 @@ NodePointer make_recut(std::uint64_t seed, NodePointer input);
 /// Gives the listed elements and errors.
 template <class T>
 Dataset<T> listed(Slots slots, const Cut& cut = {}) {
-  return Dataset<T>(std::make_shared<internal::ListedNode<T>>(std::move(slots), cut, nullptr));
+  return Dataset<T>(internal::make_listed<T>(std::move(slots), cut, nullptr));
 }
 
 /// The same, but each element waits until `gate` lets it pass. The gate must outlive it.
 template <class T>
 Dataset<T> gated(Slots slots, Gate& gate) {
-  return Dataset<T>(std::make_shared<internal::ListedNode<T>>(std::move(slots), Cut{}, &gate));
+  return Dataset<T>(internal::make_listed<T>(std::move(slots), {}, &gate));
 }
 
 /// 0 .. count-1.
