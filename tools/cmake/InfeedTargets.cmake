@@ -120,9 +120,9 @@ endfunction()
 
 # infeed_program(NAME [UNOPTIMISED] SOURCES ... [RELEASED LIBRARY...] LINK ...): a program that is never installed
 # (tests, benchmarks), without lines for a debugger, a tenth of the build (the presets debug, asan and tsan have them).
-# UNOPTIMISED: for tests, which optimising would double the build. RELEASED: the libraries that are tested as they are
-# released. The linker takes the first copy that it meets of an inline function, so theirs come first: with the tests'
-# copies in the libraries the stages' suite takes twice the time.
+# UNOPTIMISED: for tests, which optimising would double the build; the linker leaves out the libraries' lines, too.
+# RELEASED: the libraries that are tested as they are released. The linker takes the first copy that it meets of an
+# inline function, so theirs come first: with the tests' copies in the libraries the stages' suite takes twice the time.
 function(infeed_program NAME)
   cmake_parse_arguments(ARG "UNOPTIMISED" "" "SOURCES;LINK;RELEASED" ${ARGN})
   add_executable(${NAME} ${ARG_SOURCES})
@@ -130,6 +130,7 @@ function(infeed_program NAME)
   target_compile_options(${NAME} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g0>)
   if(ARG_UNOPTIMISED)
     target_compile_options(${NAME} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
+    target_link_options(${NAME} PRIVATE $<$<CONFIG:RelWithDebInfo>:-Wl,--strip-debug>)
   endif()
   if(ARG_RELEASED)
     list(TRANSFORM ARG_RELEASED REPLACE "(.+)" "$<TARGET_FILE:\\1>")
