@@ -75,15 +75,17 @@ void run_stage_suite(const TestedStage& stage, const Model& model,
 
 }  // namespace internal
 
-// Compiled once, with the suite. Types of other inputs and outputs are compiled where they are used.
+// Compiled once, with the suite. Other types of inputs and outputs are compiled where they are used.
 // clang-format off
-#define INFEED_COMMON_ELEMENT(prefix, T)                                                       \
-  prefix template class ShownIteratorOf<Iterator<T>>;                                          \
-  prefix template class ShownDataset::TypedAs<T>
-#define INFEED_COMMON_ELEMENTS(prefix)                                                         \
-  INFEED_COMMON_ELEMENT(prefix, std::int64_t);                                                 \
-  INFEED_COMMON_ELEMENT(prefix, std::string);                                                  \
-  INFEED_COMMON_ELEMENT(prefix, Wide);                                                         \
+#define INFEED_COMMON_ELEMENT(prefix, T)                                                          \
+  prefix template class ShownIteratorOf<Iterator<T>>;                                             \
+  prefix template class ShownIteratorOf<Iterator<T>&>;                                            \
+  prefix template class ShownDataset::TypedAs<T>;                                                 \
+  prefix template ShownDataset internal::make_input<T>(Slots slots, const Cut& cut, Gate* gate)
+#define INFEED_COMMON_ELEMENTS(prefix)                                                            \
+  INFEED_COMMON_ELEMENT(prefix, std::int64_t);                                                    \
+  INFEED_COMMON_ELEMENT(prefix, std::string);                                                     \
+  INFEED_COMMON_ELEMENT(prefix, Wide);                                                            \
   INFEED_COMMON_ELEMENT(prefix, Tracked)
 // clang-format on
 INFEED_COMMON_ELEMENTS(extern);
