@@ -137,10 +137,11 @@ build_for_tests() {
 }
 
 test_preset() {
-  local preset=$1 benchmarks=OFF
+  local preset=$1 benchmarks=OFF only_check=OFF
   if $with_builds && [[ $preset == release || $preset == debug ]]; then benchmarks=ON; fi
+  [[ $preset == release ]] && only_check=$benchmarks
   part "$preset: build" build_for_tests "$preset" "-DINFEED_BUILD_BENCHMARKS=$benchmarks" \
-    "-DINFEED_CHECK_BENCHMARKS=$benchmarks" || return
+    "-DINFEED_CHECK_BENCHMARKS=$only_check" || return
   if $with_builds && [[ $preset == release ]]; then
     part "programs of tests/interop build" build_targets release interop_programs
     part "public headers compile alone" build_targets release headers_compile_alone
