@@ -52,6 +52,9 @@ class PackStage final : public Stage, public Bookmarked {
     if (!documents_.is_columns()) begin_rows(spec.options.columns, spec.input.dtypes);
   }
 
+  /// Batches are left if it drops the remainder, failed or was cancelled.
+  ~PackStage() override { note_buffered(0, 0); }
+
   Pull do_pull(Chunk& out, std::size_t want) override {
     HandOver hand_over(out);
     while (out.slots() < want && !out.has_error()) {

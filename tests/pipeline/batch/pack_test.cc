@@ -242,6 +242,25 @@ TEST(Pack, StatisticsAddUpPasses) {
   EXPECT_EQ(packed.count("dropped_records"), 0U) << "it doesn't count such";
 }
 
+/// A remainder that was dropped, and batches of an iteration that was cancelled, were said to be
+/// held for ever.
+TEST(Pack, StatisticsSayThatNothingIsHeldAfterTheEnd) {
+  const auto dataset = slices(std::vector<Ids>{{1, 2, 3, 4}, {5}}) |
+                       pack(2, {.length = 2, .columns = called("tokens"), .drop_remainder = true});
+  auto whole = dataset.iterate();
+  while (whole.next()) {
+  }
+  auto cancelled = dataset.iterate();
+  cancelled.next();
+  cancelled.cancel();
+  EXPECT_EQ(error_of([&] { cancelled.next(); }).code(), ErrorCode::cancelled);
+  for (const auto* iterator : {&whole, &cancelled}) {
+    const StageStatistics packed = iterator->statistics().stages[0];
+    EXPECT_EQ(packed.buffered_elements, 0U);
+    EXPECT_EQ(packed.buffered_bytes, 0U);
+  }
+}
+
 TEST(Pack, RefusesWhatDoesNotFit) {
   const auto message = [](std::int64_t rows, PackOptions options) {
     return error_of([&] { slices(std::vector<Ids>()) | pack(rows, options); }).message();
