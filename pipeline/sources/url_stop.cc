@@ -29,8 +29,13 @@ ErrorPointer UrlStop::error_in_flight() const {
     throw;
   } catch (const std::bad_alloc&) {
     throw;  // terminal
+  } catch (const Error& error) {
+    // The system gave no thread or no memory. That is no fault of the file, whose other records would
+    // be left out.
+    if (error.is_terminal()) throw;
+    if (stopped_by_user() && error.code() == ErrorCode::cancelled) throw;
+    return current_error();
   } catch (...) {
-    if (stopped_by_user() && terminal_error()->code() == ErrorCode::cancelled) throw;
     return current_error();
   }
 }

@@ -20,8 +20,8 @@ class UrlStop {
 
   /// Returns true if the user's own token stopped a reader. That isn't an element's error.
   bool stopped_by_user() const { return users_stop_token_.stop_requested(); }
-  /// Returns a reader's exception as an element's error. Throws it on if it isn't one (memory, the
-  /// user's stop). Call it in a catch block.
+  /// Returns a reader's exception as an element's error. Throws it on if it isn't one (memory,
+  /// threads, the user's stop). Call it in a catch block.
   ErrorPointer error_in_flight() const;
 
  private:

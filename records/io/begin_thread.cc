@@ -13,11 +13,12 @@ void begin_thread(const std::string& name, const std::function<void(std::string_
 }
 
 Error no_thread(const std::system_error& error) {
-  return Error(
-      ErrorCode::resource_exhausted,
-      fmt::format("the system gives no further thread ({}): ask for fewer threads, or raise "
-                  "the limit of processes (ulimit -u, or that of the container)",
-                  error.code().message()));
+  Error none(ErrorCode::resource_exhausted,
+             fmt::format("the system gives no further thread ({}): ask for fewer threads, or raise "
+                         "the limit of processes (ulimit -u, or that of the container)",
+                         error.code().message()));
+  none.as_terminal();  // it is no fault of the element that was to be read
+  return none;
 }
 
 }  // namespace infeed::detail

@@ -132,10 +132,17 @@ namespace detail {
 
 namespace {
 
+/// Returns the error of a std::bad_alloc, which is no fault of the element that was to be made.
+Error without_memory() {
+  Error none(
+      ErrorCode::resource_exhausted,
+      "the system has no more memory; use fewer threads, smaller buffers, or a machine with more");
+  none.as_terminal();
+  return none;
+}
+
 // Made while there is memory.
-const auto no_memory = std::make_shared<const Error>(
-    ErrorCode::resource_exhausted,
-    "the system has no more memory; use fewer threads, smaller buffers, or a machine with more");
+const auto no_memory = std::make_shared<const Error>(without_memory());
 
 std::shared_ptr<const Error> error_in_flight() {
   Error error(ErrorCode::internal, "a stage failed");

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <chrono>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,7 +12,9 @@
 #include <infeed/pipeline/tuning_policy.h>
 #include <infeed/records/record_writer.h>
 
+#include "no_threads.h"
 #include "records/temporary_files.h"
+#include "thrown_error.h"
 
 /// The threads that read ahead inside a file, as a knob of the tuner. The stage suite
 /// (records_test.cc) shows that records, errors and checkpoints don't depend on it.
@@ -98,6 +100,20 @@ TEST_F(ReaderThreads, AreTheUsersWhereHeGivesANumber) {
   const PipelineStatistics statistics = iterator.statistics();
   EXPECT_EQ(reading(statistics).parallelism, 2);
   EXPECT_FALSE(reading(statistics).is_tuned);
+}
+
+/// The file's other records were left out behind an error that skip_errors drops.
+TEST_F(ReaderThreads, ThatTheSystemDoesNotGiveEndTheIterationAndLoseNothing) {
+  const auto dataset = records({file_, file_}, {.parallelism = 2});
+  auto iterator = dataset.iterate({.executor = Executor::threads(2)});
+  {
+    const NoThreads none;
+    const Error error = error_of([&] { iterator.next(); });
+    EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+    EXPECT_THAT(error.message(), ::testing::HasSubstr("the system gives no further thread"));
+    EXPECT_TRUE(error.is_terminal());
+  }
+  EXPECT_EQ(dataset.count({.resume = iterator.checkpoint()}), 10'000);
 }
 
 TEST_F(ReaderThreads, TheirWorkAndThatOfTheSerialFormIsTheStages) {

@@ -1,37 +1,15 @@
+#include "no_threads.h"
+
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <iterator>
-#include <pthread.h>
 
 #include "cli/stop_on_signal.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
-
-/// A system that gives no thread: each would need a stack that no address space has.
-class NoThreads {
- public:
-  NoThreads() {
-    pthread_attr_t attributes;
-    pthread_getattr_default_np(&attributes);
-    pthread_attr_getstacksize(&attributes, &before_);
-    set(std::size_t{1} << 50);
-    pthread_attr_destroy(&attributes);
-  }
-  ~NoThreads() { set(before_); }
-
- private:
-  static void set(std::size_t bytes) {
-    pthread_attr_t attributes;
-    pthread_getattr_default_np(&attributes);
-    pthread_attr_setstacksize(&attributes, bytes);
-    pthread_setattr_default_np(&attributes);
-    pthread_attr_destroy(&attributes);
-  }
-  std::size_t before_ = 0;
-};
 
 std::ptrdiff_t open_descriptors() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
