@@ -56,6 +56,20 @@ void drop_stages(std::unique_ptr<Stage>& root, IteratorContext& run) {
   give_memory_of_run_back(run.memory().peak_bytes());
 }
 
+/// Starts the thread that keeps elements ready. Returns null if there is none to be had: an error
+/// would be in the place of an element, and no element is missing.
+std::unique_ptr<ReadyElements> begin_reading_ahead(IteratorContext& run, const TypeInfo& type,
+                                                   Stage& root) {
+  ThreadShare thread(run.threads());
+  if (thread.count() == 0) return nullptr;
+  try {
+    return std::make_unique<ReadyElements>(run, type, root, std::move(thread));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::resource_exhausted) throw;
+    return nullptr;
+  }
+}
+
 /// Returns the root as a resume at this place finds it.
 ResumedStage resumed_at(const StreamPlace& place, const TakenBefore& taken, std::uint64_t errors) {
   return {.place = place,
@@ -231,15 +245,12 @@ const ReadyEvent& IteratorCore::ready_event() {
 }
 
 /// Returns true if a thread keeps elements ready; starts it at the first call. If the executor has
-/// no threads, all work stays in the consumer's thread, and threads_max may leave no thread. Then
-/// try_next() may take as long as next().
+/// no threads, all work stays in the consumer's thread; threads_max or the system may leave no
+/// thread. Then try_next() may take as long as next().
 bool IteratorCore::may_read_ahead() {
   if (ready_ == nullptr && root_ != nullptr && !run_->is_inline()) {
-    ThreadShare thread(run_->threads());
-    if (thread.count() > 0) {
-      ready_ = std::make_unique<ReadyElements>(*run_, node_->type(), *root_, std::move(thread));
-      if (ready_event_ != nullptr) ready_->tell(*ready_event_);
-    }
+    ready_ = begin_reading_ahead(*run_, node_->type(), *root_);
+    if (ready_ != nullptr && ready_event_ != nullptr) ready_->tell(*ready_event_);
   }
   return ready_ != nullptr;
 }

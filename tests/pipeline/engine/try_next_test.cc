@@ -8,6 +8,7 @@
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 
+#include "no_threads.h"
 #include "pipeline/suite/busy.h"
 #include "pipeline/suite/test_sources.h"
 #include "thrown_error.h"
@@ -120,6 +121,23 @@ TEST(TryNext, WithoutThreadsItIsNext) {
   EXPECT_EQ(*serial.try_next(), 0);
   auto alone = range(3).iterate({.threads_max = 1});
   EXPECT_EQ(*alone.try_next(), 0);
+}
+
+/// An error was thrown that took the place of no element.
+TEST(TryNext, WhereTheSystemGivesNoThreadItIsNext) {
+  const IterateOptions options{.executor = Executor::threads(1)};
+  auto polled = range(2000).iterate(options);
+  auto awaited = range(3).iterate(options);
+  auto watched = range(3).iterate(options);
+  {
+    const NoThreads none;
+    EXPECT_EQ(*polled.try_next(), 0);
+    EXPECT_EQ(*awaited.next_for(kLong), 0);
+    EXPECT_TRUE(is_readable(watched.ready_descriptor()));
+  }
+  std::int64_t next = 1;  // with threads again
+  while (auto element = polled.next_for(kLong)) EXPECT_EQ(*element, next++);
+  EXPECT_EQ(next, 2000);
 }
 
 TEST(NextFor, WaitsNoLonger) {
