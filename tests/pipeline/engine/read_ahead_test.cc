@@ -41,7 +41,7 @@ std::vector<Described> all_that_read_ahead(std::atomic<std::int64_t>& made) {
           {"both, twice", source | prefetch(3) | map(same, {.parallelism = 2}) | prefetch(100)}};
 }
 
-std::vector<std::int64_t> take(Iterator<std::int64_t>& iterator, std::size_t most) {
+std::vector<std::int64_t> take_next(Iterator<std::int64_t>& iterator, std::size_t most) {
   std::vector<std::int64_t> taken;
   while (taken.size() < most) {
     const auto next = iterator.next();
@@ -65,10 +65,10 @@ TEST(ReadAhead, EndsWhereTheConsumerHasSaid) {
     {
       auto iterator = dataset.iterate();
       read_ahead_until(iterator, 7);
-      EXPECT_EQ(take(iterator, 7), numbers(0, 7));
+      EXPECT_EQ(take_next(iterator, 7), numbers(0, 7));
       EXPECT_EQ(made, 7);
       read_ahead_until(iterator, 9);
-      EXPECT_EQ(take(iterator, 2), numbers(7, 9));
+      EXPECT_EQ(take_next(iterator, 2), numbers(7, 9));
     }  // joins the threads
     EXPECT_EQ(made, 9);
   }
@@ -80,7 +80,7 @@ TEST(ReadAhead, WhatIsAskedForBehindItIsMade) {
     SCOPED_TRACE(name);
     auto iterator = dataset.iterate();
     read_ahead_until(iterator, 3);
-    EXPECT_EQ(take(iterator, 100), numbers(0, 40));
+    EXPECT_EQ(take_next(iterator, 100), numbers(0, 40));
     EXPECT_FALSE(iterator.next());
   }
 }
@@ -94,13 +94,13 @@ TEST(ReadAhead, CountsFromWhereItGoesOn) {
     {
       auto iterator = dataset.iterate();
       read_ahead_until(iterator, 5);
-      EXPECT_EQ(take(iterator, 5), numbers(0, 5));
+      EXPECT_EQ(take_next(iterator, 5), numbers(0, 5));
       place = iterator.checkpoint();
     }
     {
       auto iterator = dataset.iterate({.resume = place, .skip = 1});
       read_ahead_until(iterator, 10);
-      EXPECT_EQ(take(iterator, 4), numbers(6, 10));
+      EXPECT_EQ(take_next(iterator, 4), numbers(6, 10));
     }
     EXPECT_EQ(made, 10);
   }
@@ -154,7 +154,7 @@ TEST(ReadAhead, EndsNothingWhereElementsAreLeftOut) {
     for (std::int64_t i = 0; i < 60; ++i) {
       if (i % 3 != 0 && is_even(i)) expected.push_back(i);
     }
-    EXPECT_EQ(take(iterator, 100), expected);
+    EXPECT_EQ(take_next(iterator, 100), expected);
   }
 }
 
