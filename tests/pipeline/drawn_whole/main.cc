@@ -7,6 +7,7 @@
 #include <fstream>
 #include <latch>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <sys/prctl.h>
 
@@ -141,10 +142,11 @@ class Worker {
     std::filesystem::remove_all(drawn.surroundings.folder);
     if (test::kThreadSanitizer) return;
     const auto executor = Executor::tbb(2);
-    std::latch all(executor->concurrency());  // TBB's worker comes only if the own thread is busy
+    // TBB's worker comes only if the own thread is busy. They may look at the latch after this returns.
+    const auto all = std::make_shared<std::latch>(executor->concurrency());
     for (int i = 0; i < executor->concurrency(); ++i)
-      executor->submit([&] { all.arrive_and_wait(); });
-    all.wait();
+      executor->submit([all] { all->arrive_and_wait(); });
+    all->wait();
   }
 
   bool run_and_look_behind(std::uint64_t number) {
