@@ -11,12 +11,15 @@ namespace infeed::detail {
 std::byte* allocate_batch_memory(const BatchMemory& memory, std::size_t bytes,
                                  std::size_t alignment) {
   if (memory == nullptr) return allocate_block_memory(bytes, alignment);
-  void* block = nullptr;
+  // The standard library tells the compiler that no resource gives null or a misaligned block, so it might
+  // leave the checks out. It knows nothing of what is read from here.
+  void* volatile given = nullptr;
   try {
-    block = memory->allocate(bytes, alignment);
+    given = memory->allocate(bytes, alignment);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
+  void* const block = given;
   if (reinterpret_cast<std::uintptr_t>(block) % alignment != 0) {
     memory->deallocate(block, bytes, alignment);
     throw Error(ErrorCode::failed_precondition,
