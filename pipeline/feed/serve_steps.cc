@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include <infeed/detail/start_threads.h>
+
 #include "feed/feed_messages.h"
 #include "infeed/feed.h"
 
@@ -169,7 +171,7 @@ class StepServer {
     }
     forget_iterator(asked.trainer);
     // In another thread, since a resume may take long and signs of life go on.
-    std::future<Iterator<ColumnBatch>> opened = std::async(std::launch::async, [&] {
+    std::packaged_task<Iterator<ColumnBatch>()> opening([&] {
       if (!trainer.batches.is_described() || trainer.share != request.share ||
           trainer.pipeline != request.pipeline) {
         Dataset<ColumnBatch> batches = pipeline_(request.share, request.pipeline);
@@ -180,6 +182,8 @@ class StepServer {
       }
       return trainer.batches.iterate(begin_at(request));
     });
+    std::future<Iterator<ColumnBatch>> opened = opening.get_future();
+    const auto thread = detail::start_thread<std::jthread>([&opening] { opening(); });
     while (opened.wait_for(options_.sign_of_life) != std::future_status::ready) {
       send(asked, {.kind = AnswerKind::alive}, {});
     }

@@ -10,6 +10,7 @@
 
 #include <infeed/communicator.h>
 #include <infeed/detail/parse_whole.h>
+#include <infeed/detail/start_threads.h>
 #include <infeed/error.h>
 
 #include "world/exchange_checks.h"
@@ -91,7 +92,7 @@ class MpiCommunicator final : public Communicator {
         world_{port_.rank(), port_.size()},
         signs_(world_.size) {
     check_launcher();
-    thread_ = std::thread([this] { answer_questions(); });
+    thread_ = start_thread([this] { answer_questions(); });
   }
 
   ~MpiCommunicator() override {

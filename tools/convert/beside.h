@@ -7,20 +7,22 @@
 #include <thread>
 #include <utility>
 
+#include <infeed/detail/start_threads.h>
+
 namespace infeed::tools {
 
 /// Work on a thread beside the one that talks to the other ranks.
 class Beside {
  public:
   explicit Beside(std::function<void()> work)
-      : thread_([this, work = std::move(work)] {
+      : thread_(detail::start_thread<std::jthread>([this, work = std::move(work)] {
           try {
             work();
           } catch (...) {
             error_ = std::current_exception();
           }
           has_ended_ = true;
-        }) {}
+        })) {}
   /// Throws what the work threw.
   bool has_ended() {
     if (!has_ended_) return false;
