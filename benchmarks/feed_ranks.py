@@ -3,10 +3,10 @@
 
     benchmarks/feed_ranks.py [--infeed PROGRAM] [--batches N] [--repeats N]
 
-The pipeline decodes images of 500x500 and cuts random crops of 224x224 out of them, which keeps more than one core busy;
-the trainer takes the batches and does nothing with them. Each rank that makes them has one core, which it shares with the trainer.
-The figure is the rate that the trainer saw; the median of N runs (5) counts. Needs two free cores. Exit status 1 if two
-ranks are less than 1.7 times as fast.
+The pipeline decodes images of 500x500 and cuts random crops of 224x224 out of them, which keeps more than one core
+busy; the trainer takes the batches and does nothing with them. Each rank that makes them has one core, which it shares
+with the trainer. The figure is the rate that the trainer saw; the median of N runs (5) counts. Needs two free cores.
+Exit status 1 if two ranks are less than 1.7 times as fast.
 """
 
 import argparse
