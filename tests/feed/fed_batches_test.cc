@@ -1,9 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <infeed/feed.h>
-#include <infeed/pipeline/as_columns.h>
 #include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
@@ -21,8 +19,7 @@ using testing::IsEmpty;
 
 Batches share_of(const World& share, const std::string& = {}) {
   return range(400) | shuffle({.buffer = 60, .seed = 8}) |
-         shard({.count = share.size, .index = share.rank}) | batch(10) |
-         map([](const Batch<std::int64_t>& batch) { return as_columns(batch, {"value"}); });
+         shard({.count = share.size, .index = share.rank}) | batch(10) | in_columns();
 }
 
 std::vector<std::string> all_of(const Batches& batches, IterateOptions options = {}) {

@@ -9,12 +9,20 @@
 #include <vector>
 
 #include <infeed/feed.h>
+#include <infeed/pipeline/as_columns.h>
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/map.h>
 
 #include "world/local_world.h"
 
 namespace infeed::test {
 
 using Batches = Dataset<ColumnBatch>;
+
+/// Makes batches of numbers those of a column.
+inline auto in_columns() {
+  return map([](const Batch<std::int64_t>& batch) { return as_columns(batch, {"value"}); });
+}
 
 /// Takes the rest of an iterator or a Feeder, at most `most` steps: a line for each batch or error.
 template <class Source>

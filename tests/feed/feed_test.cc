@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <infeed/feed.h>
-#include <infeed/pipeline/as_columns.h>
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/lines.h>
@@ -29,10 +28,6 @@ using testing::AnyOf;
 using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-auto in_columns() {
-  return map([](const Batch<std::int64_t>& batch) { return as_columns(batch, {"value"}); });
-}
 
 std::int64_t fail_sometimes(std::int64_t x) {
   if (x % 97 == 60) throw Error(ErrorCode::data_loss, fmt::format("{} is broken", x));
@@ -73,31 +68,6 @@ Batches pipeline(int number) {
 std::vector<std::string> alone(const Batches& batches, IterateOptions options = {}) {
   auto iterator = batches.iterate(std::move(options));
   return take_rest(iterator);
-}
-
-/// Each worker read ahead into the ranges of the others: two made a third of the batches twice.
-TEST(Feed, NoBatchIsMadeTwiceAsLongAsNobodyIsLost) {
-  constexpr std::int64_t kSteps = 90;
-  for (int workers = 1; workers <= 3; ++workers) {
-    SCOPED_TRACE(workers);
-    std::atomic<std::int64_t> made{0};
-    const auto count = [&made](std::int64_t i) {
-      ++made;
-      return i;
-    };
-    const FedJob job{.workers = workers,
-                     .pipeline =
-                         [&] {
-                           return range(4 * kSteps) | map(count, {.parallelism = 2}) | batch(4) |
-                                  in_columns() | prefetch(16);
-                         },
-                     .options = {.range_steps = 5}};
-    const auto errors = job.run([](Feeder& feeder) {
-      EXPECT_EQ(take_rest(feeder).size(), static_cast<std::size_t>(kSteps));
-    });
-    EXPECT_THAT(errors, Each(IsEmpty()));
-    EXPECT_EQ(made, 4 * kSteps);
-  }
 }
 
 TEST(Feed, GivesWhatOneProcessGivesAtAnyNumberOfWorkers) {
