@@ -88,12 +88,15 @@ void InterleaveCycle::close(Slot& slot) {
   advance();
 }
 
-/// Returns how many rounds, a block of each slot, can be taken before a slot is empty or `room` full.
+/// Returns how many rounds, a block of each open slot, can be taken before a slot is empty or `room`
+/// full.
 std::size_t InterleaveCycle::rounds_at_hand(std::size_t room) const {
   const bool is_whole = slots_.size() == cycle_length_ || outer_ended_;
-  if (at_ != 0 || block_left_ != block_length_ || !is_whole) return 0;
-  std::uint64_t values = room / slots_.size();
-  for (const Slot& slot : slots_) values = std::min<std::uint64_t>(values, slot.in.size());
+  if (at_ != 0 || block_left_ != block_length_ || !is_whole || open_ == 0) return 0;
+  std::uint64_t values = room / open_;
+  for (const Slot& slot : slots_) {
+    if (!is_over(slot)) values = std::min<std::uint64_t>(values, slot.in.size());
+  }
   return static_cast<std::size_t>(values / block_length_);
 }
 
@@ -101,10 +104,12 @@ template <std::size_t kSize>
 void InterleaveCycle::take_rounds(std::byte* to, std::size_t rounds) {
   const std::size_t size = kSize == 0 ? type_.size : kSize;
   const std::size_t block = static_cast<std::size_t>(block_length_);
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    Chunk& in = slots_[i].in;
+  for (Slot& slot : slots_) {
+    if (is_over(slot)) continue;
+    Chunk& in = slot.in;
     auto* from = static_cast<std::byte*>(in.front());
-    std::byte* at = to + i * block * size;
+    std::byte* at = to;
+    to += block * size;
     for (std::size_t round = 0; round < rounds; ++round) {
       if (block == 1) {
         move_one<kSize>(type_, at, from);
@@ -112,10 +117,10 @@ void InterleaveCycle::take_rounds(std::byte* to, std::size_t rounds) {
         type_.relocate(at, from, block);
       }
       from += block * size;
-      at += slots_.size() * block * size;
+      at += open_ * block * size;
     }
     in.drop_front(rounds * block);
-    slots_[i].taken += rounds * block;
+    slot.taken += rounds * block;
   }
 }
 
@@ -127,9 +132,13 @@ void InterleaveCycle::take_values(Chunk& out, std::size_t want) {
   while (room > 0 && at_ < slots_.size()) {
     if (const std::size_t rounds = rounds_at_hand(room); rounds > 0) {
       take_rounds<kSize>(to, rounds);
-      const std::size_t taken = rounds * slots_.size() * static_cast<std::size_t>(block_length_);
+      const std::size_t taken = rounds * open_ * static_cast<std::size_t>(block_length_);
       to += taken * size;
       room -= taken;
+      continue;
+    }
+    if (is_over(slots_[at_]) && open_ > 0) {
+      advance();
       continue;
     }
     Chunk& in = slots_[at_].in;

@@ -124,6 +124,9 @@ class InterleaveCycle {
   bool take_over(const Bookmark& place);
   void note_open(Slot& slot);
   Slot& at_hand();
+  /// True for a slot that nothing comes into any more. Its turns are passed over at once: 4 datasets
+  /// that are left of 20 would otherwise take five times as long. The history knows no such turns.
+  bool is_over(const Slot& slot) const { return !slot.is_open && outer_ended_ && !history_; }
   void advance();
   void pass_on();
   void step(std::uint64_t count);

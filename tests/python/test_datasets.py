@@ -301,6 +301,21 @@ class Iterators(unittest.TestCase):
         self.assertNotEqual(first, second)
         self.assertEqual(list(dataset.iterate(epoch=0)), first)
 
+    def test_nothing_is_made_ahead_behind_a_position(self):
+        made = []
+
+        def seen(batch):
+            made.extend(batch["value"].to_pylist())
+            return batch
+
+        dataset = infeed.range(100).batch(1).map_batches(seen, where="thread", workers=2, version="1").prefetch(8)
+        with dataset.iterate() as iterator:
+            iterator.read_ahead_until(3)
+            taken = [next(iterator)["value"].to_pylist()[0] for _ in range(3)]
+            self.assertEqual((taken, sorted(made)), ([0, 1, 2], [0, 1, 2]))
+            iterator.read_ahead_until(5)
+            self.assertEqual(values_of(iterator, "value"), [[value] for value in range(3, 100)], "on demand")
+
     def test_save_to_orbax(self):
         class Awaited:
             def __init__(self, path):

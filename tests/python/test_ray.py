@@ -79,7 +79,7 @@ class Ray(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "rows.tfrecord")
             data.write_records(file, [data.example({"id": [i] if i % 50 else [b"no number"]}) for i in range(400)])
-            dataset = infeed.records(file).parse({"id": "int64"}, keep_rows=True).batch(10)
+            dataset = infeed.indexed_records(file, without_index="scan").parse({"id": "int64"}, keep_rows=True).batch(10)
             with dataset.iterate(epoch=0) as batches:
                 expected = [batch["valid"].numpy().tolist() for batch in batches]
                 bad = batches.bad_rows

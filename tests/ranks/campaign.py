@@ -26,8 +26,11 @@ from mpi_job import Job, environment, mpirun
 NAMED_AS_STOPPED = (r"rank {0} has (not answered|given no sign of life) for|rank {0} \(process \d+\) of this host is stopped|"
                     r"rank {0} is silent|rank {0} has said nothing for")
 NAMED_AS_KILLED = r"rank {0} with PID \d+ on node \S+ exited on signal 9|" + NAMED_AS_STOPPED
+# What mpirun says of a rank that dies while it is being started, before it is the command; it names none.
+DIED_AT_ITS_START = "1 process returned\na non-zero exit code"
 # A silent rank is named after 4 s (feeding: 5 s); what follows takes a moment, on a busy machine a much longer one.
 SECONDS_MAX = 100
+SECONDS_TO_START = 0.5
 
 
 def same_trees(a, b):
@@ -176,7 +179,7 @@ class Campaign:
 
     def rounds(self, name, number, count, until):
         """Returns the line that says what happened."""
-        seconds, whole, released, hung, redone = [], 0, 0, 0, 0
+        seconds, whole, released, hung, unnamed, redone = [], 0, 0, 0, 0, 0
         done = 0
         while done < count and time.monotonic() < until:
             rank, moment = self.drawn.randrange(self.job.ranks), self.drawn.uniform(0, self.seconds)
@@ -193,10 +196,12 @@ class Campaign:
             whole += result["status"] == 0
             released += result["released"]
             hung += result["hung"]
+            unnamed += result["unnamed"]
             if not result["hung"]:
                 seconds.append(result["seconds"])
         late = f"; {released} were stopped behind the end of MPI, where mpirun waits for them" if released else ""
         late += f"; {hung} times mpirun itself hung without a rank" if hung else ""
+        late += f"; {unnamed} died while mpirun started them, which names none" if unnamed else ""
         return (f"{self.kind}: {done} times a rank was {name} in jobs of {self.seconds:.1f} s: {whole} jobs were whole{late}; the others ended within "
                 f"{max(seconds, default=0):.1f} s{self.job.note()}")
 
@@ -226,15 +231,17 @@ class Campaign:
         if status == 0:
             assert self.job.outcome(said) == self.expected, f"another result; {context}"
             self.job.check_end(said)
-            return {"status": 0, "seconds": 0, "released": released, "hung": False}
+            return {"status": 0, "seconds": 0, "released": released, "hung": False, "unnamed": False}
         named = (NAMED_AS_STOPPED if number == signal.SIGSTOP else NAMED_AS_KILLED).format(rank)
-        assert re.search(named, said), f"rank {rank} isn't named; {context}"
+        unnamed = not re.search(named, said)
+        assert not unnamed or (number == signal.SIGKILL and moment < SECONDS_TO_START and DIED_AT_ITS_START in said), \
+            f"rank {rank} isn't named; {context}"
         assert self.job.progress() >= before, f"a checkpoint is lost; {context}"
         assert self.job.outcome_of_failed(said) in (None, self.expected), f"another result; {context}"
         for command in self.job.commands_to_go_on(self.drawn):
             went_on, _ = self.run_whole(command)
             assert went_on == self.expected, f"another result after going on by {' '.join(command)}; {context}"
-        return {"status": status, "seconds": seconds, "released": False, "hung": job.launcher_hung}
+        return {"status": status, "seconds": seconds, "released": False, "hung": job.launcher_hung, "unnamed": unnamed}
 
 
 def main():

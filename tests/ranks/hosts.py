@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Trains on one to four hosts, each a network namespace with a name and a link of its own: the weights are those of one
-process, after stops at drawn moments with another number of hosts behind each, and when a link goes down.
+"""Works on one to four hosts, each a network namespace with a name and a link of its own, with drawn stops and another
+number of hosts behind each. Records, of which 1 % are bad, make the global batches of one process; a training has the
+weights of one process, also when a link goes down.
 
-    hosts.py INFEED PLUGIN [--rounds N] [--links N] [--seed S] [--seconds T]
+    hosts.py INFEED PLUGIN HOST [--rounds N] [--links N] [--seed S] [--seconds T]
+
+HOST is the program of tests/world/host, which takes the rows of a host.
 
 Needs root, `ip` and `unshare`; without them it says so and ends with status 77. Leaves no namespace behind. A failure prints
 its seed (also: INFEED_TEST_SEED) and what was said.
@@ -103,6 +106,55 @@ class TrainingOfHosts(Training):
         return self.network.command(count, self.command(1, *more))
 
 
+class Batches:
+    """Global batches of records, some of which are bad."""
+
+    def __init__(self, host, folder, network, env, drawn):
+        self.host, self.network, self.env, self.drawn = host, network, env, drawn
+        self.checkpoint = folder / "position"
+        self.file = subprocess.run([host, "write", folder], check=True, capture_output=True, text=True).stdout.strip()
+        self.expected = self.run(1, 1 << 40)
+        # The ids of one pass, wrapped to whole batches; of 450 records 5 are bad.
+        rows = [row for step in self.expected for row in step]
+        assert 2 * 5 <= rows.count("-1") <= 2 * 6, f"{rows.count('-1')} rows of {len(rows)} are bad"
+
+    def run(self, count, steps):
+        """Takes so many steps at most; returns the rows of each global batch."""
+        command = self.network.command(count, [self.host, self.file, self.checkpoint, steps])
+        status, said = Job(command, self.env).end(SECONDS_MAX)
+        assert status == 0, said
+        hosts = []
+        for rank in range(count):
+            written = pathlib.Path(f"{self.checkpoint}.{rank}.rows")
+            hosts.append([line.split() for line in written.read_text().splitlines()])
+            written.unlink()
+        assert len({len(taken) for taken in hosts}) == 1, f"hosts took {[len(taken) for taken in hosts]} steps"
+        return self.joined(hosts)
+
+    @staticmethod
+    def joined(hosts):
+        """Rows take turns among the hosts, over the ends of batches."""
+        rows = [[row for step in taken for row in step] for taken in hosts]
+        total = sum(map(len, rows))
+        stream = [rows[at % len(rows)][at // len(rows)] for at in range(total)]
+        steps = max(len(hosts[0]), 1)
+        batch = total // steps
+        return [stream[step * batch:(step + 1) * batch] for step in range(len(hosts[0]))]
+
+    def stopped(self):
+        """Takes all batches, with another number of hosts behind each stop. Returns how often it went on."""
+        self.checkpoint.unlink(missing_ok=True)
+        taken, counts = [], []
+        while len(taken) < len(self.expected):
+            counts.append(self.drawn.randint(1, HOSTS))
+            steps = self.drawn.randint(1, len(self.expected) - len(taken))
+            taken += self.run(counts[-1], steps)
+            # The last rank's state is that of the whole job.
+            pathlib.Path(f"{self.checkpoint}.{counts[-1] - 1}").rename(self.checkpoint)
+        assert taken == self.expected, f"{counts} hosts, one number after the other: other batches"
+        return len(counts) - 1
+
+
 class Rounds:
     def __init__(self, training, env, drawn):
         self.training, self.env, self.drawn = training, env, drawn
@@ -164,6 +216,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("infeed", type=lambda file: pathlib.Path(file).resolve())
     parser.add_argument("plugin", type=lambda file: pathlib.Path(file).resolve())
+    parser.add_argument("host", type=lambda file: pathlib.Path(file).resolve())
     parser.add_argument("--rounds", type=int, default=50, help="of stops and going on")
     parser.add_argument("--links", type=int, default=10, help="rounds in which a link goes down")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="ends earlier, with fewer rounds")
@@ -183,7 +236,12 @@ def main():
                 print(f"no network namespaces can be made here: {failure}")
                 sys.exit(NOT_HERE)
             try:
-                rounds = Rounds(TrainingOfHosts(given.infeed, folder, network), env, random.Random(given.seed))
+                drawn = random.Random(given.seed)
+                batches = Batches(given.host, folder, network, env, drawn)
+                went_on = sum(batches.stopped() for _ in range(given.rounds))
+                print(f"{given.rounds} times {len(batches.expected)} global batches with bad records on 1 to {HOSTS} hosts: "
+                      f"stopped and went on {went_on} times, the batches of one process each time", flush=True)
+                rounds = Rounds(TrainingOfHosts(given.infeed, folder, network), env, drawn)
                 done = went_on = 0
                 while done < given.rounds and time.monotonic() < until:
                     went_on += rounds.stopped()

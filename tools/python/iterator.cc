@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <thread>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/statistics.h>
 
 #include "engine/threads/forks.h"
@@ -137,6 +138,11 @@ std::uint64_t PyIterator::position() {
   return with_stream([](auto& stream) { return stream.position(); });
 }
 
+void PyIterator::read_ahead_until(std::uint64_t position) {
+  const auto lock = locked();
+  with_stream([&](auto& stream) { infeed::read_ahead_until(stream, position); });
+}
+
 std::uint64_t PyIterator::order_hash() {
   const auto lock = locked();
   return with_stream([](auto& stream) { return stream.order_hash(); });
@@ -184,7 +190,12 @@ bool PyIterator::close(double seconds_max) {
   }
   std::packaged_task<void()> task(end);
   std::future<void> done = task.get_future();
-  std::thread(std::move(task)).detach();
+  try {
+    detail::start_thread<std::thread>(std::move(task)).detach();
+  } catch (const Error&) {
+    end();  // the system gives no thread, so it takes as long as it takes
+    return true;
+  }
   return done.wait_for(std::chrono::duration<double>(seconds_max)) == std::future_status::ready;
 }
 
@@ -300,6 +311,7 @@ void bind_iterators(nb::module_& module) {
       .def("checkpoint", &PyIterator::checkpoint)
       .def("resume", &PyIterator::resume, nb::arg("checkpoint"))
       .def("position", &PyIterator::position)
+      .def("read_ahead_until", &PyIterator::read_ahead_until, nb::arg("position"))
       .def("order_hash", &PyIterator::order_hash)
       .def(
           "bad_rows",

@@ -37,6 +37,8 @@ class PyIterator {
   /// Goes on from a checkpoint.
   void resume(const std::string& checkpoint);
   std::uint64_t position();
+  /// As infeed::read_ahead_until().
+  void read_ahead_until(std::uint64_t position);
   std::uint64_t order_hash();
   /// Returns the bad rows among those that next() gave, from the one of that index on.
   std::vector<BadRow> bad_rows(std::size_t first) const;

@@ -1,8 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <stop_token>
+#include <thread>
+#include <type_traits>
+
+#include <infeed/detail/start_threads.h>
 
 #include "python/nanobind_headers.h"
 
@@ -19,10 +24,12 @@ inline void check_signals() {
 }
 
 /// Calls a function in a thread of its own, without the GIL, and requests a stop of it if a signal
-/// handler raises.
+/// handler raises. Throws resource_exhausted if the system gives no thread.
 template <class Function>
 auto answering_signals(std::stop_source& stop, const Function& function) {
-  auto result = std::async(std::launch::async, function);
+  std::packaged_task<std::invoke_result_t<const Function&>()> task(std::cref(function));
+  auto result = task.get_future();
+  const auto thread = detail::start_thread<std::jthread>(std::move(task));
   while (result.wait_for(kSignalSlice) != std::future_status::ready) {
     try {
       check_signals();

@@ -1,11 +1,14 @@
 // host FILE CHECKPOINT STEPS: one host of a job, which finds its place by a launcher's variables. It
 // goes on from CHECKPOINT, if that exists, and writes CHECKPOINT.RANK and the ids of its rows, a line
 // a step, to CHECKPOINT.RANK.rows.
+//
+// host write FOLDER: writes the records that hosts share, some of them bad, and prints their file.
 
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <sstream>
+#include <string_view>
 
 #include "world/shared_rows.h"
 
@@ -37,8 +40,13 @@ void run(const std::string& file, const std::string& checkpoint, std::uint64_t s
 }  // namespace infeed::test
 
 int main(int count, char** arguments) {
-  if (count != 4) return 2;
+  const bool writes = count == 3 && std::string_view(arguments[1]) == "write";
+  if (count != 4 && !writes) return 2;
   try {
+    if (writes) {
+      std::cout << infeed::test::write_shared_rows(arguments[2]) << '\n';
+      return 0;
+    }
     infeed::test::run(arguments[1], arguments[2], std::strtoull(arguments[3], nullptr, 10));
     return 0;
   } catch (const std::exception& error) {

@@ -121,6 +121,13 @@ class Iterator:
 
         return resume()
 
+    def read_ahead_until(self, position):
+        """Says that elements from this position on won't be asked for soon, so that nothing makes them
+        ahead: an evaluation of ten batches calls read_ahead_until(batches.position + 10). It may be moved
+        on at any time; an element behind it is made when it is asked for. Stages whose elements can't
+        be counted from the end (filter, shuffle, interleave, and all before them) read ahead as ever."""
+        self._core.read_ahead_until(position)
+
     # Watching.
 
     @property

@@ -69,6 +69,7 @@ class _Maker:
             self._go_to(run, first, place, epoch)
             if steps == 0:
                 return [("place", None, self._iterator.state_dict()[_KEY], [])]
+            self._iterator.read_ahead_until(first + steps)  # others make what follows
             made = []
             while len(made) < steps and (not made or made[-1][0] in ("element", "error")):
                 made.append(self._make_one())
