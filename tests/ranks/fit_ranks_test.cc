@@ -61,6 +61,22 @@ TEST(FitRanks, StoppedAtDrawnStepsAndResumedOnOtherNumbersTheyGiveTheSame) {
   }
 }
 
+TEST(FitRanks, ARankThatIsStoppedWhileItResumesStopsAll) {
+  const TemporaryFolder folder;
+  RankTraining training{.folder = folder.path(), .stop_at = 7};
+  for (const std::string& error : run_ranks(2, training).errors) ASSERT_EQ(error, "");
+  training.stop_at = 0;
+  training.stops_at_start = true;
+  training.stopped_rank = 1;
+  const WorldRun run = run_ranks(3, training);
+  EXPECT_EQ(run.errors[1], "cancelled: the iterator was cancelled while it resumed");
+  for (const std::size_t rank : {0U, 2U}) {
+    EXPECT_EQ(run.errors[rank],
+              "cancelled: rank 1 was stopped: the iterator was cancelled while it resumed");
+  }
+  EXPECT_EQ(latest_training_checkpoint(folder.path()), folder.file("step-0000000007"));
+}
+
 TEST(FitRanks, AnErrorOfOneRankEndsAll) {
   const TemporaryFolder folder;
   RankTraining training{.folder = folder.path()};

@@ -42,6 +42,7 @@ struct RankTraining {
   std::int64_t every_steps = 0;
   std::int64_t stop_at = 0;  ///< step behind which a rank is asked to stop
   int stopped_rank = 0;
+  bool stops_at_start = false;  ///< the rank is asked to stop before it begins
   std::vector<std::shared_ptr<Callback>> callbacks = {};
   std::uint64_t seed = 9;
   std::uint64_t order_seed = 3;
@@ -53,6 +54,7 @@ struct RankTraining {
     const int rank = communicator == nullptr ? 0 : communicator->world().rank;
     SmallTraining small(0.2, model_seed);
     std::stop_source source;
+    if (stops_at_start && rank == stopped_rank) source.request_stop();
     FitOptions options{.epochs = kEpochs,
                        .batches_per_update = 4,
                        .clip_norm = 0.5,

@@ -70,14 +70,22 @@ class SaveWhenStuck {
   std::stop_callback<std::function<void()>> on_stop_;
 };
 
+/// Returns the error as the other ranks are to take it. A rank that is stopped before its first step,
+/// while it resumes, stops all; what was cancelled otherwise is a failure.
+Error error_for_others(const Error& error, const std::stop_token& stop) {
+  if (error.code() != ErrorCode::cancelled || stop.stop_requested()) return error;
+  return error.reworded(ErrorCode::unavailable, error.message());
+}
+
 /// Runs, saving when another rank fails.
-FitResult run_and_save(TrainingRanks& ranks, const RankedRun& training) {
+FitResult run_and_save(TrainingRanks& ranks, const std::stop_token& stop,
+                       const RankedRun& training) {
   try {
     FitResult result = training.run();
     ranks.finish();
     return result;
   } catch (const Error& error) {
-    ranks.tell_failure(error);
+    ranks.tell_failure(error_for_others(error, stop));
     const bool saves =
         ranks.is_chief() ? ranks.has_lost_others() : ranks.is_deputy() && ranks.has_lost_chief();
     if (!saves) throw;
@@ -103,7 +111,7 @@ FitResult run_as_rank(TrainingRanks& ranks, const std::stop_token& stop,
   std::optional<SaveWhenStuck> saver;
   if (ranks.is_chief() || ranks.is_deputy()) saver.emplace(ranks, stop, training.save);
   const std::lock_guard work(ranks.working());
-  return run_and_save(ranks, training);
+  return run_and_save(ranks, stop, training);
 }
 
 }  // namespace infeed::detail
