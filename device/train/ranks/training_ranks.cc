@@ -146,9 +146,9 @@ std::vector<std::string> TrainingRanks::gather(std::string_view purpose, std::st
     has_lost_others_ = true;
     StepReader reader(std::string_view(all[rank]).substr(1));
     const auto code = reader.number<ErrorCode>();
-    throw Error(code, fmt::format("rank {} {}: {}", rank,
-                                  code == ErrorCode::cancelled ? "was stopped" : "failed",
-                                  reader.text()));
+    throw Error(
+        code, fmt::format("rank {} {}: {}", rank,
+                          code == ErrorCode::cancelled ? "was stopped" : "failed", reader.text()));
   }
   for (std::string& text : all) text.erase(0, 1);
   return all;
