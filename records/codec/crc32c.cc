@@ -49,12 +49,11 @@ bool is_folded() noexcept {
 
 }  // namespace
 
-std::uint32_t extend_crc32c(std::uint32_t crc, std::string_view bytes) noexcept {
-  if (is_folded()) return ~detail::folded_crc32c(~crc, bytes.data(), bytes.size());
+std::uint32_t detail::shifted_crc32c(std::uint32_t state, std::string_view bytes) noexcept {
+  state = take_chunks(state, bytes);
   // ISA-L's crc32_iscsi is the bare shift register: it inverts neither before nor after, takes an
   // int as the length, and reads through a pointer that is not const.
   constexpr std::size_t kPieceBytesMax = std::size_t{1} << 30;
-  std::uint32_t state = take_chunks(~crc, bytes);
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, kPieceBytesMax);
     auto* data = reinterpret_cast<unsigned char*>(const_cast<char*>(piece.data()));
@@ -62,7 +61,12 @@ std::uint32_t extend_crc32c(std::uint32_t crc, std::string_view bytes) noexcept 
     bytes.remove_prefix(piece.size());
   }
   leave_vector_code();
-  return ~state;
+  return state;
+}
+
+std::uint32_t extend_crc32c(std::uint32_t crc, std::string_view bytes) noexcept {
+  if (is_folded()) return ~detail::folded_crc32c(~crc, bytes.data(), bytes.size());
+  return ~detail::shifted_crc32c(~crc, bytes);
 }
 
 std::uint32_t crc32c(std::string_view bytes) noexcept { return extend_crc32c(0, bytes); }

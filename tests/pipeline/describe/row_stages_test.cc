@@ -176,5 +176,35 @@ TEST_F(RowStages, SnapshotsKnowTheirType) {
   EXPECT_EQ(batches(R"({"stage": "read_snapshot", "path": "@/of_batches"})"), written);
 }
 
+/// Each says what to put where.
+TEST_F(RowStages, RefusalsNameTheWayOut) {
+  const auto message = [this](const std::string& stages) {
+    return error_of([&] { batches(stages); }).message();
+  };
+  const std::string range = R"({"stage": "range", "stop": 9})";
+  const std::string batch = R"(, {"stage": "batch", "size": 2})";
+  const std::string padded = R"(, {"stage": "padded_batch", "size": 2})";
+  const std::string tar =
+      R"({"stage": "tar", "files": "@/samples.tar"}, {"stage": "batch", "size": 1)";
+  const auto packed = [&](const std::string& column) {
+    return message(records_ + batch + R"(, {"stage": "select", "columns": ["tokens"]},
+        {"stage": "pack", "rows": 2, "length": 8, "columns": [)" +
+                   column + "]}");
+  };
+  EXPECT_THAT(packed(R"({"length": 3})"), HasSubstr("a column's name, or"));
+  EXPECT_THAT(packed(R"({"name": "tokens", "size": 3})"),
+              HasSubstr("a column has name, length and padding"));
+  EXPECT_THAT(message(R"({"stage": "lines", "files": "@/lines.txt"}, {"stage": "parse"})" + batch),
+              HasSubstr("columns can't be inferred: give them"));
+  EXPECT_THAT(message(range + R"(, {"stage": "parse"})" + batch),
+              HasSubstr("it takes records of the type tf.train.Example"));
+  EXPECT_THAT(message(tar + "}"), HasSubstr("say which ones become columns"));
+  EXPECT_THAT(message(tar + R"(, "fields": ["jpg"]})"),
+              HasSubstr("the sample '1' has no field 'jpg'"));
+  EXPECT_THAT(message(range + padded), HasSubstr("put parse before it"));
+  EXPECT_THAT(message(records_ + batch + R"(, {"stage": "unbatch"})" + padded),
+              HasSubstr("these rows are parsed already"));
+}
+
 }  // namespace
 }  // namespace infeed::test

@@ -75,6 +75,31 @@ TEST(Crc32c, agrees_with_the_bitwise_model_around_whole_chunks) {
   }
 }
 
+// A CPU takes one way alone; the others must give the same, if it can take them at all.
+TEST(Crc32c, every_way_agrees_with_the_bitwise_model) {
+  std::mt19937_64 random(11);
+  constexpr std::size_t kChunk = detail::kFusedCrcChunkBytes;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{77}, kChunk, 2 * kChunk + 5}) {
+    const std::string bytes = test::random_bytes(random, size);
+    EXPECT_EQ(~detail::shifted_crc32c(~0U, bytes), crc32c_by_bits(bytes)) << size;
+  }
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("pclmul") ||
+      !__builtin_cpu_supports("vpclmulqdq") || !__builtin_cpu_supports("sse4.2")) {
+    return;
+  }
+  for (std::size_t chunks = 0; chunks < 4; ++chunks) {
+    const std::string bytes = test::random_bytes(random, chunks * kChunk);
+    EXPECT_EQ(~detail::fused_crc32c(~0U, bytes.data(), chunks), crc32c_by_bits(bytes)) << chunks;
+  }
+  for (std::size_t at = 0; at < kChunk; at += 31) {
+    std::string bytes(kChunk, '\0');
+    bytes[at] = static_cast<char>(1 << at % 8);
+    ASSERT_EQ(~detail::fused_crc32c(~0U, bytes.data(), 1), crc32c_by_bits(bytes)) << "byte " << at;
+  }
+#endif
+}
+
 // A wrong factor for one part would show only in the bits of that part.
 TEST(Crc32c, every_bit_of_a_chunk_counts) {
   const std::string zeros(detail::kFusedCrcChunkBytes, '\0');

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <thread>
@@ -103,6 +104,28 @@ TEST(RecordIndex, every_bit_flip_and_truncation_of_an_index_is_detected) {
   }
 }
 
+TEST(RecordIndex, a_right_checksum_excuses_nothing) {
+  using namespace std::string_literals;
+  const TemporaryFolder folder;
+  const auto message = [&](const std::string& body) {
+    const auto file = folder.write("bad", body + test::little(crc32c(body)));
+    return error_of([&] { read_index(file); }).message();
+  };
+  const auto body = [](char version, char count, std::uint64_t first, std::uint64_t second) {
+    return "INFEEDIX"s + version + "\0\0\0\1\2\3\4\x25\0\0\0\0\0\0\0"s + count +
+           std::string(7, '\0') + test::little(first) + test::little(second);
+  };
+  EXPECT_THAT(message(body(0, 2, 0, 21)), HasSubstr("its checksum does not match"));
+  EXPECT_THAT(message(body(2, 2, 0, 21)), HasSubstr("version 2"));
+  EXPECT_THAT(message(body(1, 3, 0, 21)), HasSubstr("it claims 3 records but has 52 bytes"));
+  EXPECT_THAT(message(body(1, 1, 0, 21)), HasSubstr("it claims 1 records but has 52 bytes"));
+  EXPECT_THAT(message(body(1, 2, 0, 21) + "more"),
+              HasSubstr("it claims 2 records but has 56 bytes"));
+  EXPECT_THAT(message(body(1, 2, 8, 29)), HasSubstr("it does not begin at byte 0"));
+  EXPECT_THAT(message(body(1, 2, 0, 22)), HasSubstr("record 1 would be from byte 22 to byte 37"));
+  EXPECT_THAT(message(body(1, 2, 0, 40)), HasSubstr("record 1 would be from byte 40 to byte 37"));
+}
+
 TEST(RecordIndex, wrong_dali_lines) {
   const TemporaryFolder folder;
   const auto message = [&](const std::string& text) {
@@ -114,6 +137,19 @@ TEST(RecordIndex, wrong_dali_lines) {
   EXPECT_THAT(message("0 15\n"), HasSubstr("record 0 would be from byte 0 to byte 15"));
   EXPECT_THAT(message("0 18446744073709551615\n18446744073709551615 5\n"),
               HasSubstr("line 2 begins at"));
+  EXPECT_THAT(message("0 21\n21 18446744073709551600\n"), HasSubstr("line 2 begins at"));
+  EXPECT_THAT(message("0 21\n21,16\n"), HasSubstr("line 2 is not two numbers"));
+}
+
+TEST(RecordIndex, a_file_that_is_cut_meanwhile_says_which_record) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("x", frame(kThree));
+  const IndexedRecords records(file, index_records(file));
+  std::filesystem::resize_file(file, 61);
+  EXPECT_EQ(records.read(1).bytes(), "");
+  const Error cut = error_of([&] { records.read(2); });
+  EXPECT_THAT(cut.what(), HasSubstr("record is cut: 24 of 25 bytes are there"));
+  EXPECT_EQ(cut.record(), 2U);
 }
 
 TEST(RecordIndex, an_index_of_another_file_is_refused) {
