@@ -79,6 +79,19 @@ void remove_partial_files(const std::vector<std::string>& files) {
   }
 }
 
+/// Removes the folder in which ranks make shards of a silent rank. One that is back may be writing there
+/// and moving files out of it, so what was listed may be gone a moment later.
+void remove_aside_folder(const std::string& folder) {
+  constexpr int kTries = 100;
+  std::error_code error;
+  for (int i = 0; i < kTries; ++i) {
+    fs::remove_all(folder, error);
+    if (error != std::errc::no_such_file_or_directory && error != std::errc::directory_not_empty)
+      break;
+  }
+  if (error) throw system_error("remove", folder, error.value());
+}
+
 Error nothing_begun(const ConvertOptions& options) {
   return {ErrorCode::failed_precondition,
           fmt::format("no part of '{}' was made yet: run the parts first (--shard i/n), then "
@@ -261,8 +274,7 @@ class Conversion {
     if (fs::remove(names_.plan_file, error); error) {
       throw system_error("remove", names_.plan_file, error.value());
     }
-    fs::remove_all(names_.aside_folder, error);
-    if (error) throw system_error("remove", names_.aside_folder, error.value());
+    remove_aside_folder(names_.aside_folder);
     store_.remove_journals(names_);
     parts_.remove();
     has_lock_ = false;

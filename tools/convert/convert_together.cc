@@ -12,6 +12,7 @@
 #include "convert/convert_chief.h"
 #include "convert/convert_worker.h"
 #include "convert/inputs/found_dataset.h"
+#include "convert/shard_maker.h"
 
 namespace infeed::tools {
 namespace {
@@ -23,6 +24,13 @@ void remove_own_files(const DatasetNames& names) {
   std::error_code ignored;
   for (const std::string& file : list_dataset_files(names)) std::filesystem::remove(file, ignored);
   std::filesystem::remove_all(names.aside_folder, ignored);
+}
+
+/// Removes what a rank has made again behind rank 0's cleaning: it was slow, and others were quicker.
+void remove_own_aside_folder(const DatasetNames& names, int rank) {
+  std::error_code ignored;
+  std::filesystem::remove_all(aside_folder_of(names, rank), ignored);
+  std::filesystem::remove(names.aside_folder, ignored);
 }
 
 }  // namespace
@@ -48,7 +56,11 @@ ConvertResult ConvertRanks::convert(const ExampleInput& input, const ConvertOpti
     const std::uint64_t flags = work_for_chief(call, input, options, plan);
     all_are_there_ = (flags & kSomeAreLost) == 0;
     result.was_complete = (flags & kWasComplete) != 0;
-    if (!options.store_url.empty()) remove_own_files(names);
+    if (options.store_url.empty()) {
+      remove_own_aside_folder(names, ranks_.world().rank);
+    } else {
+      remove_own_files(names);
+    }
   }
   result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return result;

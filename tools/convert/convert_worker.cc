@@ -87,8 +87,7 @@ class Worker {
                                .committed = given->committed ? &*given->committed : nullptr,
                                .is_aside = given->is_aside},
                               reader);
-      if (!made) return;
-      finished_.put(std::move(*made));
+      if (made) finished_.put(std::move(*made));  // else it was stopped, or others have made all
     }
   } catch (...) {
     given_.close();

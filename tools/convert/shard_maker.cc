@@ -56,6 +56,10 @@ ShardMaker::ShardMaker(const ExampleInput& input, const ConvertOptions& options,
       split_(options),
       store_(options) {}
 
+std::filesystem::path aside_folder_of(const DatasetNames& names, int rank) {
+  return fs::path(names.aside_folder) / std::to_string(rank);
+}
+
 std::uint64_t ShardMaker::first_position(std::uint32_t shard) const {
   __extension__ using Wide = unsigned __int128;  // the product may need more than 64 bits
   return static_cast<std::uint64_t>(Wide{input_.size()} * shard / shards_.size());
@@ -86,8 +90,18 @@ std::optional<ShardMaker::Made> ShardMaker::make(const Shard& shard, ExampleRead
 }
 
 bool ShardMaker::write_aside(const std::string& place, ExampleReader& reader, ShardEntry& entry) {
-  const fs::path folder =
-      fs::path(DatasetNames(options_.prefix).aside_folder) / std::to_string(rules_.rank);
+  const DatasetNames names(options_.prefix);
+  try {
+    return write_in(aside_folder_of(names, rules_.rank), place, reader, entry);
+  } catch (const Error&) {
+    // Rank 0 removes these folders once the others have made all and the manifest is there.
+    if (store_.is_remote() || !fs::exists(names.manifest_file)) throw;
+    return false;
+  }
+}
+
+bool ShardMaker::write_in(const fs::path& folder, const std::string& place, ExampleReader& reader,
+                          ShardEntry& entry) {
   make_folder(folder.string());
   const std::string file = (folder / fs::path(place).filename()).string();
   if (!write_shard(file, reader, entry)) return false;

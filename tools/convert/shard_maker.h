@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@ namespace infeed::tools {
 
 /// Returns the number of threads that make shards.
 int shard_threads(const ConvertOptions& options);
+
+/// Returns the folder in which a rank makes the shards of one that is silent.
+std::filesystem::path aside_folder_of(const DatasetNames& names, int rank);
 
 /// Thread-safety: any threads, each with a reader of its own.
 class ShardMaker {
@@ -64,6 +68,8 @@ class ShardMaker {
   std::optional<std::string> difference(const ShardEntry& entry) const;
   bool write_shard(const std::string& file, ExampleReader& reader, ShardEntry& entry);
   bool write_aside(const std::string& place, ExampleReader& reader, ShardEntry& entry);
+  bool write_in(const std::filesystem::path& folder, const std::string& place,
+                ExampleReader& reader, ShardEntry& entry);
   bool read_example(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
                     std::string& bytes);
   bool read_wanted(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,

@@ -272,7 +272,7 @@ TEST_F(ConvertTogether, OthersMakeTheShardsOfAStoppedRank) {
     if (!wakes_before_the_end) {
       EXPECT_THAT(lost, Contains(2));
     }
-    EXPECT_EQ(differences(), "") << "what the rank did when it woke up";
+    EXPECT_EQ(differences(), "") << "what the rank did when it woke up; rank 0: " << errors[0];
     fs::remove_all(folder_.file("out"));
   }
 }
