@@ -28,7 +28,6 @@ class TakeStage final : public PassThroughStage {
 
  private:
   std::uint64_t left_;
-  const std::unique_ptr<Stage> input_;
 };
 
 class TakeNode final : public Node {
