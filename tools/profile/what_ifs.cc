@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -35,6 +36,7 @@ constexpr double kCachedByteS = 0.085e-9;
 constexpr double kPullS = 0.5e-6;
 // Where nobody timed steps, so much of the time between two calls may be the machine's.
 constexpr double kUnknownShare = 0.01;
+constexpr std::size_t kStagesTriedMax = 2000;
 // As many threads as autotune begins with if a function waits.
 constexpr int kWaitingThreads = 16;
 
@@ -153,9 +155,23 @@ class WhatIfs {
       if (run_.stages[at].consumer < 0) continue;
       stalls_ns[static_cast<std::size_t>(run_.stages[at].consumer)] += stalls_ns[at];
     }
-    for (const RecordedStage& stage : run_.stages) {
+    for (const RecordedStage& stage : stages_to_change()) {
       add_for_stage(stage, stalls_ns[static_cast<std::size_t>(stage.id)]);
     }
+  }
+
+  /// Returns the stages, or those that take most time of very many: each change is weighed against all
+  /// stages, and a file may name any number.
+  std::vector<RecordedStage> stages_to_change() const {
+    std::vector<RecordedStage> stages = run_.stages;
+    if (stages.size() <= kStagesTriedMax) return stages;
+    const auto seconds_of = [this](const RecordedStage& stage) {
+      const Service& service = costs_.stages[static_cast<std::size_t>(stage.id)];
+      return service.cpu_s + service.blocked_s;
+    };
+    std::ranges::stable_sort(stages, std::greater(), seconds_of);
+    stages.erase(stages.begin() + kStagesTriedMax, stages.end());
+    return stages;
   }
 
   /// `stalls_ns`: time of late steps that the stage, or a stage before it, made late.
