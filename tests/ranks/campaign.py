@@ -26,10 +26,9 @@ from mpi_job import Job, environment, mpirun
 NAMED_AS_STOPPED = (r"rank {0} has (not answered|given no sign of life) for|rank {0} \(process \d+\) of this host is stopped|"
                     r"rank {0} is silent|rank {0} has said nothing for")
 NAMED_AS_KILLED = r"rank {0} with PID \d+ on node \S+ exited on signal 9|" + NAMED_AS_STOPPED
-# What mpirun says of a rank that dies while it is being started, before it is the command; it names none.
-DIED_AT_ITS_START = "1 process returned\na non-zero exit code"
 # A silent rank is named after 4 s (feeding: 5 s); what follows takes a moment, on a busy machine a much longer one.
 SECONDS_MAX = 100
+# A rank that dies while mpirun starts it is named by nobody; only the status tells.
 SECONDS_TO_START = 0.5
 
 
@@ -234,8 +233,7 @@ class Campaign:
             return {"status": 0, "seconds": 0, "released": released, "hung": False, "unnamed": False}
         named = (NAMED_AS_STOPPED if number == signal.SIGSTOP else NAMED_AS_KILLED).format(rank)
         unnamed = not re.search(named, said)
-        assert not unnamed or (number == signal.SIGKILL and moment < SECONDS_TO_START and DIED_AT_ITS_START in said), \
-            f"rank {rank} isn't named; {context}"
+        assert not unnamed or (status == 128 + signal.SIGKILL and moment < SECONDS_TO_START), f"rank {rank} isn't named; {context}"
         assert self.job.progress() >= before, f"a checkpoint is lost; {context}"
         assert self.job.outcome_of_failed(said) in (None, self.expected), f"another result; {context}"
         for command in self.job.commands_to_go_on(self.drawn):

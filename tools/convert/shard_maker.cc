@@ -91,11 +91,14 @@ std::optional<ShardMaker::Made> ShardMaker::make(const Shard& shard, ExampleRead
 
 bool ShardMaker::write_aside(const std::string& place, ExampleReader& reader, ShardEntry& entry) {
   const DatasetNames names(options_.prefix);
+  const fs::path folder = aside_folder_of(names, rules_.rank);
   try {
-    return write_in(aside_folder_of(names, rules_.rank), place, reader, entry);
-  } catch (const Error&) {
-    // Rank 0 removes these folders once the others have made all and the manifest is there.
-    if (store_.is_remote() || !fs::exists(names.manifest_file)) throw;
+    return write_in(folder, place, reader, entry);
+  } catch (const Error& error) {
+    // Rank 0 removes these folders once the others have made all and the manifest is there. A manifest
+    // alone says nothing: where damaged shards are made anew it is there from the start.
+    const bool is_removed = error.code() == ErrorCode::not_found && !fs::exists(folder);
+    if (!is_removed || store_.is_remote() || !fs::exists(names.manifest_file)) throw;
     return false;
   }
 }

@@ -36,6 +36,7 @@ constexpr double kCachedByteS = 0.085e-9;
 constexpr double kPullS = 0.5e-6;
 // Where nobody timed steps, so much of the time between two calls may be the machine's.
 constexpr double kUnknownShare = 0.01;
+// 10,000 equal stages took 6 s; these take 1.8 s. A pipeline has some tens.
 constexpr std::size_t kStagesTriedMax = 2000;
 // As many threads as autotune begins with if a function waits.
 constexpr int kWaitingThreads = 16;
