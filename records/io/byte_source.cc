@@ -46,7 +46,7 @@ class RegularFileSource final : public ByteSource {
     (void)::posix_fadvise(file_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
   }
   std::size_t read(std::span<char> into) override {
-    const std::size_t got = file_.read_at(offset_, into);
+    const std::size_t got = file_.read_before_error(offset_, into);
     if (got == 0 && !into.empty()) require_end(offset_, size_);
     offset_ += got;
     return got;

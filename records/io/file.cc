@@ -246,11 +246,21 @@ std::optional<std::uint64_t> File::size_bytes() const {
 std::size_t File::read_at(std::uint64_t offset, std::span<char> into) const {
   std::size_t done = 0;
   while (done < into.size()) {
+    const std::size_t got = read_before_error(offset + done, into.subspan(done));
+    if (got == 0) break;
+    done += got;
+  }
+  return done;
+}
+
+std::size_t File::read_before_error(std::uint64_t offset, std::span<char> into) const {
+  std::size_t done = 0;
+  while (done < into.size()) {
     const ssize_t got = ::pread(descriptor_, into.data() + done, into.size() - done,
                                 static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && done == 0) throw system_error("read", name_, errno).at_offset(offset);
-    if (got <= 0) break;  // an error after some bytes comes again with the next call
+    if (got <= 0) break;
     done += static_cast<std::size_t>(got);
   }
   return done;
@@ -321,10 +331,7 @@ std::string read_file(const File& in) {
   if (const auto size = in.size_bytes()) {
     require_not_sparse(in, *size);
     bytes.resize(*size);
-    std::size_t done = 0;
-    // A read that an error cut short gives the bytes before it; the error comes with the next one.
-    while (const std::size_t got = in.read_at(done, std::span(bytes).subspan(done))) done += got;
-    bytes.resize(done);
+    bytes.resize(in.read_at(0, bytes));
     return bytes;
   }
   std::array<char, 4096> step{};

@@ -22,8 +22,7 @@ class InputFile {
   virtual const std::string& name() const = 0;
   /// Size of the file; empty for a pipe or device.
   virtual std::optional<std::uint64_t> size_bytes() const = 0;
-  /// Reads until `into` is full, the file ends, or an error comes after some bytes. Returns 0 at
-  /// the end.
+  /// Reads until `into` is full or the file ends: fewer bytes mean its end. Throws Error.
   virtual std::size_t read_at(std::uint64_t offset, std::span<char> into) const = 0;
 
  protected:

@@ -231,7 +231,7 @@ bool PlainBlocks::read_into_memory(RecordBlock& block, std::uint64_t end) const 
     std::memcpy(larger->data, memory->data, block.held_bytes_);
     drop_block(std::exchange(memory, larger));
   }
-  const std::size_t got = file_.read_at(at, {memory->data + block.held_bytes_, wanted});
+  const std::size_t got = file_.read_before_error(at, {memory->data + block.held_bytes_, wanted});
   block.held_bytes_ += got;
   return got == wanted;
 }

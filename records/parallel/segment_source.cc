@@ -27,7 +27,7 @@ class PartSource final : public ByteSource {
   std::size_t read(std::span<char> into) override {
     constexpr std::uint64_t kBehindBytes = 16 << 10;
     const std::uint64_t wanted = offset_ < end_ ? end_ - offset_ : kBehindBytes;
-    const std::size_t got = file_.read_at(
+    const std::size_t got = file_.read_before_error(
         offset_,
         into.first(static_cast<std::size_t>(std::min<std::uint64_t>(wanted, into.size()))));
     if (got == 0 && !into.empty()) require_end(offset_, size_.value_or(0));

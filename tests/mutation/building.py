@@ -161,7 +161,7 @@ class Build:
             if shutil.which("ld.lld"):
                 words.insert(1, "-fuse-ld=lld")
             words[1:1] = ["-Wl,-z,muldefs", "-Wl,--strip-debug"]
-            first = next(at for at, word in enumerate(words) if word.endswith(".o"))
+            first = next(at for at, word in enumerate(words) if word.endswith((".o", "--whole-archive")))
             self.links[module] = words[:first], words[first:]
         front, behind = self.links[module]
         if not self.compiled([*front, *made, *behind], self.folder):

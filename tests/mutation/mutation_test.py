@@ -89,7 +89,7 @@ BUILD = """rule cc
 rule pack
   command = ar qc $out $in
 rule link
-  command = : && c++ $in -o $out && :
+  command = : && c++ -Wl,--whole-archive libtiny.a -Wl,--no-whole-archive $in -o $out && :
 build tiny.o: cc unity_0.cxx
 build libtiny.a: pack tiny.o
 build tests.o: cc tests/records/tiny/tiny_test.cc

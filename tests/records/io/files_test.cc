@@ -273,6 +273,21 @@ TEST(ReadFile, AFileIsNeverItsFrontBeforeABadSector) {
   EXPECT_EQ(read_file(file).size(), 100'000);
 }
 
+TEST(File, FewerBytesAreTheEndOfTheFileAndNoBadSector) {
+  const TemporaryFolder folder;
+  const File file = File::open_to_read(folder.write("file", std::string(100'000, 'x')));
+  std::string into(90'000, '\0');
+  good_bytes = 60'000;
+  const Error error = error_of([&] { file.read_at(0, into); });
+  const std::size_t front = file.read_before_error(0, into);
+  good_bytes = UINT64_MAX;
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_EQ(error.offset(), 60'000);
+  EXPECT_EQ(front, 60'000U);
+  EXPECT_EQ(file.read_at(0, into), 90'000U);
+  EXPECT_EQ(file.read_at(20'000, into), 80'000U);
+}
+
 }  // namespace
 }  // namespace infeed
 

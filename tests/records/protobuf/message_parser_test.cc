@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "infeed/records/record.h"
+#include "records/columns/column_texts.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -29,14 +30,6 @@ ColumnBatch parse(const MessageParser& parser, const std::vector<M>& messages) {
     parser.parse_row(messages[i].SerializePartialAsString(), nullptr, i, rows);
   }
   return parser.finish(std::move(rows), messages.size());
-}
-
-std::vector<std::string> texts(const Column& column) {
-  std::vector<std::string> found;
-  for (std::int64_t i = 0; i + 1 < std::ssize(column.offsets()); ++i) {
-    found.emplace_back(column.bytes(i));
-  }
-  return found;
 }
 
 TEST(MessageParser, NumbersOfEveryTypeAreDense) {
@@ -105,11 +98,11 @@ TEST(MessageParser, RepeatedFieldsAreRagged) {
   EXPECT_THAT(sizes.values<std::int32_t>(), ElementsAre(41, 42, 43, 41, 42, 43));
   EXPECT_THAT(sizes.row_splits(0), ElementsAre(0, 3, 3, 6));
   EXPECT_THAT(sizes.row_splits(1), ElementsAre(0, 2, 2, 3, 5, 5, 6));
-  EXPECT_THAT(texts(batch.column("query")), ElementsAre("shoes", "", "shoes"));
-  EXPECT_THAT(texts(batch.column("words")), ElementsAre("a", "", "a", ""));
+  EXPECT_THAT(column_texts(batch.column("query")), ElementsAre("shoes", "", "shoes"));
+  EXPECT_THAT(column_texts(batch.column("words")), ElementsAre("a", "", "a", ""));
   EXPECT_THAT(batch.column("words").row_splits(), ElementsAre(0, 2, 2, 4));
-  EXPECT_THAT(texts(batch.column("items.sku")), ElementsAre("s1", "", "", "s1", "", ""));
-  EXPECT_THAT(texts(batch.column("items.colours")), ElementsAre("red", "red"));
+  EXPECT_THAT(column_texts(batch.column("items.sku")), ElementsAre("s1", "", "", "s1", "", ""));
+  EXPECT_THAT(column_texts(batch.column("items.colours")), ElementsAre("red", "red"));
   EXPECT_THAT(batch.column("items.colours").row_splits(1), ElementsAre(0, 0, 0, 1, 1, 1, 2));
 }
 
@@ -121,7 +114,7 @@ TEST(MessageParser, DefaultsOfProto2AndGroups) {
   order.add_line()->set_price(2);
   const ColumnBatch batch = parse<shop::Order>(parser, {order});
   EXPECT_THAT(batch.column("count").values<std::int32_t>(), ElementsAre(7));
-  EXPECT_THAT(texts(batch.column("currency")), ElementsAre("EUR"));
+  EXPECT_THAT(column_texts(batch.column("currency")), ElementsAre("EUR"));
   EXPECT_THAT(batch.column("line.price").values<float>(), ElementsAre(0.5F, 2));
 }
 
@@ -215,7 +208,7 @@ TEST(MessageParser, AgreesWithTheGeneratedClass) {
   EXPECT_THAT(batch.column("items.sizes").values<std::int32_t>(),
               ::testing::ElementsAreArray(sizes));
   EXPECT_THAT(batch.column("items.sizes").row_splits(1), ::testing::ElementsAreArray(inner_splits));
-  EXPECT_EQ(texts(batch.column("items.sku")), skus);
+  EXPECT_EQ(column_texts(batch.column("items.sku")), skus);
 }
 
 }  // namespace

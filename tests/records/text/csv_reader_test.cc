@@ -6,6 +6,7 @@
 #include <infeed/records/csv.h>
 #include <infeed/records/limits.h>
 
+#include "records/columns/column_texts.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
@@ -32,12 +33,6 @@ class CsvReaderTest : public ::testing::Test {
   const ColumnSchema people_ =
       ColumnSchema().column("age", DType::int32).column("size", DType::float32).bytes("name");
 };
-
-std::vector<std::string> column_texts(const Column& column) {
-  std::vector<std::string> all;
-  for (std::int64_t i = 0; i < column.rows(); ++i) all.emplace_back(column.bytes(i));
-  return all;
-}
 
 TEST_F(CsvReaderTest, ReadsColumnsByName) {
   const ColumnBatch batch = read(

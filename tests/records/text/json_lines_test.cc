@@ -8,6 +8,7 @@
 #include <infeed/records/json_lines.h>
 #include <infeed/records/limits.h>
 
+#include "records/columns/column_texts.h"
 #include "records/temporary_files.h"
 #include "text/json_text.h"
 #include "thrown_error.h"
@@ -33,13 +34,6 @@ class JsonLinesTest : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-std::vector<std::string> texts(const Column& column) {
-  std::vector<std::string> all;
-  const auto count = static_cast<std::int64_t>(column.offsets().size()) - 1;
-  for (std::int64_t i = 0; i < count; ++i) all.emplace_back(column.bytes(i));
-  return all;
-}
-
 TEST_F(JsonLinesTest, ReadsColumnsOfEveryKind) {
   const auto schema = ColumnSchema()
                           .column("n", DType::int16)
@@ -60,7 +54,8 @@ TEST_F(JsonLinesTest, ReadsColumnsOfEveryKind) {
   EXPECT_THAT(batch.column("n").values<std::int16_t>(), ElementsAre(-5, 7));
   EXPECT_THAT(batch.column("x").values<float>(), ElementsAre(1e-3F, 2.0F));
   EXPECT_THAT(batch.column("meta.ok").values<bool>(), ElementsAre(true, false));
-  EXPECT_THAT(texts(batch.column("text")), ElementsAre("\xc3\xa9\xf0\x9f\x98\x80\"\\/", "plain"));
+  EXPECT_THAT(column_texts(batch.column("text")),
+              ElementsAre("\xc3\xa9\xf0\x9f\x98\x80\"\\/", "plain"));
   EXPECT_THAT(batch.column("point").values<double>(), ElementsAre(1, 2.5, 0, -0.0));
   EXPECT_THAT(batch.column("tokens").values<std::int32_t>(), ElementsAre(1, 2, 3));
   EXPECT_THAT(batch.column("tokens").row_splits(), ElementsAre(0, 3, 3));
@@ -68,7 +63,7 @@ TEST_F(JsonLinesTest, ReadsColumnsOfEveryKind) {
   EXPECT_THAT(batch.column("ids").values<std::int64_t>(), ElementsAre(7, -1, -1, -1, -1, -1));
   EXPECT_THAT(batch.column("ids").lengths(), ElementsAre(1, 0));
   EXPECT_THAT(batch.column("more").values<float>(), ElementsAre(1, 0, 2, 3));
-  EXPECT_THAT(texts(batch.column("meta.deep.tags")), ElementsAre("a", "b\n"));
+  EXPECT_THAT(column_texts(batch.column("meta.deep.tags")), ElementsAre("a", "b\n"));
   EXPECT_THAT(batch.column("meta.deep.tags").row_splits(), ElementsAre(0, 2, 2));
 }
 
@@ -81,7 +76,7 @@ TEST_F(JsonLinesTest, DefaultsStandInForNullsAndGaps) {
   const ColumnBatch batch =
       read("{\"a\":null}\n{}\r\n\r\n{\"b\":5}\n{\"b\":{\"c\":\"x\"},\"a\":3}", schema);
   EXPECT_THAT(batch.column("a").values<std::int64_t>(), ElementsAre(-1, -1, -1, 3));
-  EXPECT_THAT(texts(batch.column("b.c")), ElementsAre("none", "none", "none", "x"));
+  EXPECT_THAT(column_texts(batch.column("b.c")), ElementsAre("none", "none", "none", "x"));
 }
 
 /// A member is recognised by its text in the line before; the beginning of its value may differ.
@@ -154,9 +149,9 @@ TEST_F(JsonLinesTest, BadRowsCanBeLeftOut) {
       "{\"t\":\"a\",\"r\":[1],\"s\":[\"x\"]}\n{\"t\":\"b\",\"r\":[1,2],\"s\":[\"y\",1]}\n"
       "{\"r\":[3]}\n{\"t\":\"c\",\"r\":[4,5]}\n",
       schema, {.bad_rows = BadRows::leave_out});
-  EXPECT_THAT(texts(batch.column("t")), ElementsAre("a", "c"));
+  EXPECT_THAT(column_texts(batch.column("t")), ElementsAre("a", "c"));
   EXPECT_THAT(batch.column("r").values<std::int8_t>(), ElementsAre(1, 4, 5));
-  EXPECT_THAT(texts(batch.column("s")), ElementsAre("x"));
+  EXPECT_THAT(column_texts(batch.column("s")), ElementsAre("x"));
 }
 
 TEST_F(JsonLinesTest, InfersASchema) {

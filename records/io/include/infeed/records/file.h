@@ -57,9 +57,11 @@ class File {
   bool is_open() const { return descriptor_ >= 0; }
   /// Size of a regular file; empty for a pipe or device.
   std::optional<std::uint64_t> size_bytes() const;
-  /// Reads until `into` is full, the file ends, or an error comes after some bytes. Returns 0 at
-  /// the end.
+  /// Reads until `into` is full or the file ends: fewer bytes mean its end. Throws Error.
   std::size_t read_at(std::uint64_t offset, std::span<char> into) const;
+  /// Does the same, but gives the bytes before an error, which the next call throws if it is still
+  /// there. For readers that hand out what lies before a bad sector; fewer bytes are no end.
+  std::size_t read_before_error(std::uint64_t offset, std::span<char> into) const;
   /// Reads the bytes at hand, at least one, from a pipe. Returns 0 at the end.
   std::size_t read_some(std::span<char> into) const;
   /// Writes all bytes. A file that grows beyond `ulimit -f` is an Error, also in a program that
