@@ -168,15 +168,15 @@ class Worker {
                        after.descriptors, after.mapped_files, after.live_pages, before.descriptors,
                        before.mapped_files, before.live_pages, ProcessState::names())});
     }
-    if (grows(before, after) && findings.empty()) look_for_leak(number, after, findings);
+    after.bytes = ProcessState::wait_for_bytes(before.bytes + kLeftBytes);
+    if (after.bytes > before.bytes + kLeftBytes && findings.empty()) {
+      look_for_leak(number, after, findings);
+    }
     print(number, findings);
     return !findings.empty();
   }
 
-  static bool grows(const ProcessState& before, const ProcessState& after) {
-    constexpr std::uint64_t kLeftBytes = 4096;
-    return after.bytes > before.bytes + kLeftBytes;
-  }
+  static constexpr std::uint64_t kLeftBytes = 4096;
 
   /// Memory that is taken only once is no leak: a leak grows each time.
   void look_for_leak(std::uint64_t number, ProcessState before, std::vector<Finding>& findings) {
@@ -185,10 +185,10 @@ class Worker {
     for (int round = 0; round < 4; ++round) {
       run_one(number, again);
       ProcessState::wait_for_threads(before.threads);
-      const ProcessState after = ProcessState::now();
-      if (!grows(before, after)) return;
-      growths += fmt::format(" {}", after.bytes - before.bytes);
-      before = after;
+      const std::uint64_t bytes = ProcessState::wait_for_bytes(before.bytes + kLeftBytes);
+      if (bytes <= before.bytes + kLeftBytes) return;
+      growths += fmt::format(" {}", bytes - before.bytes);
+      before.bytes = bytes;
     }
     findings.push_back({"at the end", "bytes that are never given back, each time:" + growths});
   }

@@ -87,6 +87,14 @@ bool ProcessState::wait_for_threads(std::size_t threads) {
   return true;
 }
 
+std::uint64_t ProcessState::wait_for_bytes(std::uint64_t bytes_max) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (live_bytes() > bytes_max && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  return live_bytes();
+}
+
 std::string ProcessState::names() {
   std::string text = "threads:";
   for (const std::string& name : thread_names()) text += " " + name;

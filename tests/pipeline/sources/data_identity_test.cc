@@ -23,8 +23,6 @@
 
 #include "pipeline/suite/stream.h"
 #include "records/arrays/npy_bytes.h"
-#include "records/remote/http/http_server.h"
-#include "records/remote/http/quick_retries.h"
 #include "records/samples/tar_bytes.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
@@ -34,7 +32,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::HttpServer;
 using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
@@ -221,23 +218,6 @@ TEST_F(DataIdentities, LargeFilesAreReadInPlaces) {
   EXPECT_NE(at_front, at_end);
   EXPECT_NE(at_front, between);
   EXPECT_NE(at_end, between);
-}
-
-TEST_F(DataIdentities, ByUrlTheEtagCounts) {
-  ::setenv("no_proxy", "*", 1);
-  std::string etag = "\"one\"";
-  const HttpServer server([&](const test::HttpRequestSeen& request) {
-    return test::serve_bytes(request, "1\n2\n", etag);
-  });
-  const auto make = [&](const std::string& path) {
-    return lines({server.url(path)}, {.url = test::quick_retries()}) |
-           map([](const Record& line) { return std::string(line.bytes()); });
-  };
-  const Checkpoint checkpoint = checkpoint_of(make("/a/t.txt"));
-  EXPECT_EQ(texts_of(make("/b/t.txt"), {.resume = checkpoint}), Stream{"2"});
-  etag = "\"two\"";
-  EXPECT_EQ(error_of([&] { make("/a/t.txt").iterate({.resume = checkpoint}); }).code(),
-            ErrorCode::failed_precondition);
 }
 
 }  // namespace
