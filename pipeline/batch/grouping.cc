@@ -12,6 +12,7 @@
 
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
+#include "engine/move_values.h"
 #include "engine/recording/note_calls.h"
 #include "engine/resume/bookmark_numbers.h"
 
@@ -223,6 +224,7 @@ class GroupingStage final : public Stage, public Bookmarked {
     }
     memory_.grow(bytes);
     group.bytes += bytes;
+    if (spec_.key != nullptr) detach_under_limit(type, memory(), in_.front(), count);
     if (bigger > capacity) {
       Chunk chunk(type, bigger);
       if (group.rows) chunk.append_from(*group.rows, rows);

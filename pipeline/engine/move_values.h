@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include <infeed/pipeline/memory_account.h>
 #include <infeed/pipeline/type_info.h>
 
 // If the compiler knows an element's small size, a move is one load and store (0.3 ns). A memcpy of
@@ -42,6 +43,15 @@ void move_one(const TypeInfo& type, void* to, void* from) {
   } else {
     std::memcpy(to, from, kSize);
   }
+}
+
+/// Called for elements that a stage keeps for long and out of order. In an iteration with a memory
+/// limit each gets memory of its own: a record keeps its whole block, so that 20,000 records of 2 KB
+/// in a shuffle's buffer held 237 MB, of which 42 were counted. Without a limit they stay where they
+/// are: to copy records of 784 bytes takes a tenth of a shuffle's speed.
+inline void detach_under_limit(const TypeInfo& type, const MemoryAccount& memory, void* at,
+                               std::size_t count) {
+  if (type.detach_run != nullptr && memory.limit_bytes() != 0) type.detach_run(at, count);
 }
 
 /// Moves the elements first, first + stride, ... (`count` of them) of `from` next to each other.

@@ -111,7 +111,10 @@ class ShuffleStage final : public Stage {
   }
 
   std::uint64_t payload_bytes(const void* at, std::size_t count) const {
-    return type().payload_bytes_run == nullptr ? 0 : type().payload_bytes_run(at, count);
+    if (type().payload_bytes_run == nullptr) return 0;
+    constexpr std::size_t kOwnMemoryBytes = 80;  // a block's header, and the allocator's
+    const std::size_t headers = type().detach_run == nullptr ? 0 : count * kOwnMemoryBytes;
+    return type().payload_bytes_run(at, count) + headers;
   }
 
   /// Fills the buffer for the first time, by whole chunks.
@@ -122,6 +125,7 @@ class ShuffleStage final : public Stage {
     const std::size_t count = std::min(room, in_.size());
     if (count > 0) {
       slots_.memory().grow(payload_bytes(in_.front(), count));
+      detach_under_limit(type(), memory(), in_.front(), count);
       type().relocate(slots_.at(end_), in_.front(), count);
       in_.drop_front(count);
       end_ += count;
@@ -140,6 +144,7 @@ class ShuffleStage final : public Stage {
     if (count == 0) return false;
     const bool counts_payload = type().payload_bytes_run != nullptr;
     if (counts_payload) count = affordable(count);
+    detach_under_limit(type(), memory(), in_.front(), count);
     void* const first_out = out.back();
     with_size(type(), [&](auto size) { steady_loop<decltype(size)::value>(first_out, count); });
     in_.drop_front(count);
@@ -217,6 +222,7 @@ class ShuffleStage final : public Stage {
       const std::uint64_t slot = end_ % buffer_;
       if (in_.size() > 0) {
         slots_.memory().grow(payload_bytes(in_.front(), 1));
+        detach_under_limit(type(), memory(), in_.front(), 1);
         type().relocate(slots_.at(slot), in_.front(), 1);
         in_.drop_front(1);
       } else {
@@ -297,6 +303,7 @@ class ShuffleStage final : public Stage {
     // A chunk for each run would take longer than all else, if runs are short.
     if (input_->pull(in_, content.run_length(in_.capacity())) != Pull::values) return false;
     slots_.memory().grow(payload_bytes(in_.front(), in_.size()));
+    detach_under_limit(type(), memory(), in_.front(), in_.size());
     position += in_.slots();
     with_size(type(), [&](auto size) { load_values<decltype(size)::value>(content, loaded); });
     in_.drop_front(in_.size());

@@ -11,9 +11,12 @@ namespace detail {
 namespace {
 
 struct HomedBlock : Block {
-  std::shared_ptr<BlockPool> home;  // set while the block is out
-  bool goes_home = false;
-  int last_core = 0;  // core of the thread that took it
+  // The file's name, or null. That of a pool's block keeps the pool alive while the block is out; a
+  // block of its own doesn't, since a pool has megabytes of free blocks.
+  std::shared_ptr<const std::string> file;
+  BlockPool* home = nullptr;  // null: it is freed
+  int last_core = 0;          // core of the thread that took it
+  bool is_aligned = true;
 };
 
 // The header has a cache line of its own: many threads write its counter, while the bytes are only
@@ -21,20 +24,41 @@ struct HomedBlock : Block {
 constexpr std::size_t kBlockHeaderBytes = 64;
 static_assert(sizeof(HomedBlock) <= kBlockHeaderBytes);
 
-HomedBlock* allocate_block(std::size_t bytes) {
-  void* memory = ::operator new (kBlockHeaderBytes + bytes, std::align_val_t{kBlockHeaderBytes});
+HomedBlock* make_block_in(void* memory, std::size_t bytes) {
   auto* block = ::new (memory) HomedBlock;
   block->data = static_cast<char*>(memory) + kBlockHeaderBytes;
   block->capacity_bytes = bytes;
   return block;
 }
 
+HomedBlock* allocate_block(std::size_t bytes) {
+  return make_block_in(
+      ::operator new (kBlockHeaderBytes + bytes, std::align_val_t{kBlockHeaderBytes}), bytes);
+}
+
+/// Allocates a block of one record. The allocator keeps aligned memory in no thread's cache.
+HomedBlock* allocate_small_block(std::size_t bytes) {
+  HomedBlock* block = make_block_in(::operator new(kBlockHeaderBytes + bytes), bytes);
+  block->is_aligned = false;
+  return block;
+}
+
 void deallocate_block(HomedBlock* block) noexcept {
+  const bool is_aligned = block->is_aligned;
   block->~HomedBlock();
-  ::operator delete (static_cast<void*>(block), std::align_val_t{kBlockHeaderBytes});
+  if (is_aligned) {
+    ::operator delete (static_cast<void*>(block), std::align_val_t{kBlockHeaderBytes});
+  } else {
+    ::operator delete(static_cast<void*>(block));
+  }
 }
 
 HomedBlock* homed(Block* block) { return static_cast<HomedBlock*>(block); }
+
+/// Returns the name without the pool.
+std::shared_ptr<const std::string> file_of(const HomedBlock& block) {
+  return block.home == nullptr ? block.file : block.home->shared_file();
+}
 
 /// Takes the warmest block that fits, one of this core if possible; null if none fits.
 Block* take_from(std::vector<Block*>& free, std::size_t bytes_min, int core) {
@@ -66,8 +90,8 @@ Block* BlockPool::take(std::size_t bytes_min) {
   }
   if (free == nullptr && spare_ != nullptr) free = spare_->take(bytes_min);
   HomedBlock* const block = free == nullptr ? allocate_block(bytes_min) : homed(free);
-  block->home = shared_from_this();
-  block->goes_home = true;
+  block->file = std::shared_ptr<const std::string>(shared_from_this(), file_.get());
+  block->home = this;
   block->last_core = core;
   block->references.store(1, std::memory_order_relaxed);
   return block;
@@ -91,27 +115,27 @@ std::size_t BlockPool::free_blocks() const {
   return free_.size();
 }
 
-Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin) {
+Block* make_lone_block(std::size_t bytes, std::shared_ptr<const std::string> file) {
   HomedBlock* block = allocate_block(bytes);
-  block->home = std::move(origin);
+  block->file = std::move(file);
   return block;
 }
 
 Block* make_view(const std::string& file, const char* data, std::shared_ptr<const void> owner) {
-  Block* block = make_lone_block(
-      0, std::make_shared<BlockPool>(file, FreeBlocks{.blocks_max = 0}, nullptr, std::move(owner)));
+  struct Viewed {
+    std::string file;
+    std::shared_ptr<const void> owner;
+  };
+  const auto viewed = std::make_shared<const Viewed>(Viewed{file, std::move(owner)});
+  Block* block = make_lone_block(0, {viewed, &viewed->file});
   block->data = const_cast<char*>(data);  // nobody writes to the bytes of a block that is read
   return block;
 }
 
-std::shared_ptr<BlockPool> origin_of(const Block* block) {
-  return block == nullptr ? nullptr : static_cast<const HomedBlock*>(block)->home;
-}
-
 void free_block(Block* block) noexcept {
   // This block may be all that keeps the pool alive: hold the pool until the block is in.
-  const std::shared_ptr<BlockPool> home = std::move(homed(block)->home);
-  if (homed(block)->goes_home) {
+  const std::shared_ptr<const std::string> file = std::move(homed(block)->file);
+  if (BlockPool* const home = homed(block)->home; home != nullptr) {
     home->give_back(block);
   } else {
     deallocate_block(homed(block));
@@ -119,8 +143,8 @@ void free_block(Block* block) noexcept {
 }
 
 std::string_view block_file(const Block& block) noexcept {
-  const auto& home = static_cast<const HomedBlock&>(block).home;
-  return home == nullptr ? std::string_view() : std::string_view(home->file());
+  const auto& file = static_cast<const HomedBlock&>(block).file;
+  return file == nullptr ? std::string_view() : std::string_view(*file);
 }
 
 }  // namespace detail
@@ -153,7 +177,7 @@ bool SpareBlocks::keep(detail::Block* block) noexcept {
 
 Record::Record(std::string_view bytes) {
   if (bytes.empty()) return;
-  block_ = detail::make_lone_block(bytes.size(), nullptr);
+  block_ = detail::allocate_small_block(bytes.size());
   std::memcpy(block_->data, bytes.data(), bytes.size());
   data_ = block_->data;
   size_ = bytes.size();
@@ -163,7 +187,9 @@ Record Record::detached() const {
   Record record;
   record.number_ = number_;
   if (empty()) return record;
-  record.block_ = detail::make_lone_block(size_, detail::origin_of(block_));
+  auto* const block = detail::allocate_small_block(size_);
+  if (block_ != nullptr) block->file = detail::file_of(*detail::homed(block_));
+  record.block_ = block;
   record.block_->stream_offset = offset().value_or(0);
   std::memcpy(record.block_->data, data_, size_);
   record.data_ = record.block_->data;

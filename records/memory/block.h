@@ -30,12 +30,12 @@ struct FreeBlocks {
 
 class BlockPool : public std::enable_shared_from_this<BlockPool> {
  public:
-  /// Takes blocks from `spare`, and gives them to it at the end; it may be null. `viewed`: see
-  /// make_view().
+  /// Takes blocks from `spare`, and gives them to it at the end; it may be null.
   explicit BlockPool(std::string file, FreeBlocks kept = {},
-                     std::shared_ptr<SpareBlocks> spare = nullptr,
-                     std::shared_ptr<const void> viewed = nullptr)
-      : file_(std::move(file)), kept_(kept), spare_(std::move(spare)), viewed_(std::move(viewed)) {
+                     std::shared_ptr<SpareBlocks> spare = nullptr)
+      : file_(std::make_shared<const std::string>(std::move(file))),
+        kept_(kept),
+        spare_(std::move(spare)) {
     free_.reserve(kept.blocks_max);
   }
   ~BlockPool();
@@ -45,27 +45,26 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   /// Returns a block of at least `bytes_min` with one reference, which the caller owns.
   Block* take(std::size_t bytes_min);
   void give_back(Block* block) noexcept;
-  const std::string& file() const { return file_; }
+  const std::string& file() const { return *file_; }
+  /// For blocks that may outlive the pool.
+  const std::shared_ptr<const std::string>& shared_file() const { return file_; }
   std::size_t free_blocks() const;
 
  private:
-  const std::string file_;
+  const std::shared_ptr<const std::string> file_;
   const FreeBlocks kept_;
   const std::shared_ptr<SpareBlocks> spare_;
-  const std::shared_ptr<const void> viewed_;
   mutable std::mutex mutex_;
   std::vector<Block*> free_;
   std::size_t free_bytes_ = 0;
 };
 
-/// Returns a block of exactly `bytes`, which is freed instead of coming home. `origin` names its
-/// file and may be null.
-Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin);
+/// Returns a block of exactly `bytes`, which is freed instead of coming home. `file` is its file's
+/// name and may be null.
+Block* make_lone_block(std::size_t bytes, std::shared_ptr<const std::string> file);
 /// Returns a block whose bytes are those of `owner`, which lives as long as the block. It counts as
 /// no memory.
 Block* make_view(const std::string& file, const char* data, std::shared_ptr<const void> owner);
-/// Returns the pool that a block came from, or null.
-std::shared_ptr<BlockPool> origin_of(const Block* block);
 
 /// An owned reference to a block.
 class BlockReference {

@@ -192,7 +192,7 @@ Record read_whole_file(const std::string& name) {
   const std::uint64_t bytes = file.size_bytes().value_or(0);
   if (bytes == 0) return Record();
   detail::BlockReference block(detail::make_lone_block(static_cast<std::size_t>(bytes),
-                                                       std::make_shared<detail::BlockPool>(name)));
+                                                       std::make_shared<const std::string>(name)));
   const std::size_t got = file.read_at(0, {block->data, block->capacity_bytes});
   if (got < bytes) {
     throw Error(ErrorCode::data_loss,

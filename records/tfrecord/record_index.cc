@@ -185,14 +185,14 @@ struct IndexedRecords::State {
   std::unique_ptr<detail::InputFile> file;
   RecordIndex index;
   Verify verify;
-  std::shared_ptr<detail::BlockPool> origin;
+  std::shared_ptr<const std::string> name;
 };
 
 IndexedRecords::IndexedRecords(const std::string& name, RecordIndex index, Verify verify) {
   auto file = detail::open_input_file(name);
   check_belongs(index, *file);
   state_ = std::make_unique<const State>(
-      State{std::move(file), std::move(index), verify, std::make_shared<detail::BlockPool>(name)});
+      State{std::move(file), std::move(index), verify, std::make_shared<const std::string>(name)});
 }
 
 IndexedRecords::~IndexedRecords() = default;
@@ -218,7 +218,7 @@ Record IndexedRecords::read(std::uint64_t record) const {
     fail(fmt::format("the index says that it ends at byte {}; make the index anew",
                      state_->index.offsets[record + 1]));
   }
-  detail::BlockReference block(detail::make_lone_block(bytes, state_->origin));
+  detail::BlockReference block(detail::make_lone_block(bytes, state_->name));
   block->stream_offset = offset;
   const std::size_t got = state_->file->read_at(offset, {block->data, bytes});
   if (got != bytes) fail(fmt::format("record is cut: {} of {} bytes are there", got, bytes));

@@ -73,8 +73,9 @@ std::size_t lead_of(std::uint64_t offset) {
 detail::BlockReference block_for(std::uint64_t begin, std::size_t bytes,
                                  const std::shared_ptr<detail::BlockPool>& pool) {
   const bool is_pooled = bytes >= kPooledRunBytesMin && bytes <= kRunBytesMax;
-  detail::BlockReference block(is_pooled ? pool->take(kRunBytesMax + detail::kBlockLeadBytes)
-                                         : detail::make_lone_block(bytes + lead_of(begin), pool));
+  detail::BlockReference block(
+      is_pooled ? pool->take(kRunBytesMax + detail::kBlockLeadBytes)
+                : detail::make_lone_block(bytes + lead_of(begin), pool->shared_file()));
   block->stream_offset = begin - lead_of(begin);
   return block;
 }

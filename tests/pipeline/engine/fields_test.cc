@@ -11,6 +11,7 @@
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/payload.h>
 #include <infeed/pipeline/type_info.h>
+#include <infeed/records/tar.h>
 
 namespace infeed {
 namespace {
@@ -193,6 +194,52 @@ TEST(Payload, LooksIntoStructsPairsAndTuples) {
   EXPECT_EQ(payload_of(std::tuple(std::vector<int>(5), 'c', std::vector<int>(6))), 44);
   EXPECT_EQ(payload_of(std::array{std::vector<int>(5), std::vector<int>(1)}), 24);
   EXPECT_EQ(type_info<WithDefaults>().payload_bytes_run, nullptr);
+}
+
+/// Holds others of its kind.
+struct Tree {
+  std::string name;
+  std::vector<Tree> children;
+};
+
+struct Pictures {
+  std::string name;
+  std::vector<std::pair<int, Record>> all;
+  std::optional<Record> first;
+};
+
+/// Takes a value that holds parts of one record, and returns whether it still lies in its memory.
+template <class T>
+bool lies_apart(T value, const Record& whole) {
+  type_info<T>().detach_run(&value, 1);
+  const auto is_apart = [&](const Record& part) {
+    const bool lies_in_whole = part.bytes().data() >= whole.bytes().data() &&
+                               part.bytes().data() < whole.bytes().data() + whole.size();
+    return !lies_in_whole && part.bytes() == whole.bytes().substr(0, part.size());
+  };
+  if constexpr (std::is_same_v<T, Record>) {
+    return is_apart(value);
+  } else if constexpr (std::is_same_v<T, Pictures>) {
+    return is_apart(value.all.at(0).second) && is_apart(value.all.at(1).second) &&
+           is_apart(*value.first);
+  } else {
+    return is_apart(std::get<1>(value));
+  }
+}
+
+TEST(TypeInfo, GivesRecordsInsideOfElementsMemoryOfTheirOwn) {
+  const Record whole("all of them");
+  const Record part = whole.slice(whole.bytes().substr(0, 3));
+  EXPECT_TRUE(lies_apart(part, whole));
+  EXPECT_TRUE(lies_apart(std::pair(1, part), whole));
+  EXPECT_TRUE(lies_apart(std::tuple('c', part, 2.0), whole));
+  EXPECT_TRUE(lies_apart(Pictures{"name", {{1, part}, {2, part}}, part}, whole));
+  EXPECT_EQ(type_info<int>().detach_run, nullptr);
+  EXPECT_EQ(type_info<std::string>().detach_run, nullptr);
+  EXPECT_EQ(type_info<Mixed>().detach_run, nullptr);
+  EXPECT_EQ(type_info<std::vector<int>>().detach_run, nullptr);
+  EXPECT_EQ(type_info<Tree>().detach_run, nullptr);
+  EXPECT_NE(type_info<TarSample>().detach_run, nullptr);
 }
 
 TEST(TypeInfo, KnowsHowToMove) {

@@ -15,13 +15,16 @@
 #include <infeed/pipeline/ragged_batch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/rebatch.h>
+#include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/unbatch.h>
 #include <infeed/pipeline/window.h>
+#include <infeed/records/record_writer.h>
 
 #include "pipeline/memory/limited_run.h"
+#include "temporary_folder.h"
 
 // A memory limit is tested by the allocator's figures, not by the account's own. Small forms of the
 // cases that benchmarks/memory_limit.sh measures.
@@ -91,6 +94,20 @@ TEST(LimitedMemory, RebatchedBatches) {
 TEST(LimitedMemory, UnbatchedBatches) {
   const auto rows = images(8, 16) | unbatch() | prefetch(1000);
   expect_limit_kept(rows, {.limit_bytes = 50 * kMiB, .on_top_bytes = sizeof(Image)});
+}
+
+/// A record keeps the block that it was read in, and a shuffle's buffer has records of nearly all
+/// blocks: it held 60 MB for these 16.
+TEST(LimitedMemory, ShuffledRecords) {
+  constexpr int kRecords = 30'000;
+  const TemporaryFolder folder;
+  {
+    RecordWriter writer(folder.file("records"));
+    for (int i = 0; i < kRecords; ++i) writer.write(std::string(2000, static_cast<char>(i)));
+    writer.close();
+  }
+  expect_limit_kept(records(folder.file("records")) | shuffle({.buffer = 8000, .seed = 1}),
+                    {.limit_bytes = 24 * kMiB});
 }
 
 struct Block {

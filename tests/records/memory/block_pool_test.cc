@@ -59,5 +59,24 @@ TEST(BlockPool, keeps_one_block_and_more_while_their_bytes_suffice) {
   EXPECT_EQ(blocks_kept(kBytes / 2), 1U);
 }
 
+TEST(BlockPool, a_detached_record_keeps_its_place_and_not_the_pool) {
+  auto pool = std::make_shared<BlockPool>("x");
+  const std::weak_ptr<BlockPool> is_there = pool;
+  Block* const block = pool->take(kBytes);
+  block->data[100] = 'a';
+  block->stream_offset = 5000;
+  Record record = Record::adopt(block, {block->data + 100, 1}, 7);
+  const Record kept = record.detached();
+  pool = nullptr;
+  EXPECT_FALSE(is_there.expired());  // the block is out
+  record = Record();
+  EXPECT_TRUE(is_there.expired());
+  EXPECT_EQ(kept.bytes(), "a");
+  EXPECT_EQ(kept.file(), "x");
+  EXPECT_EQ(kept.number(), 7U);
+  EXPECT_EQ(kept.offset(), 5100U);
+  EXPECT_EQ(kept.detached().file(), "x");
+}
+
 }  // namespace
 }  // namespace infeed::detail

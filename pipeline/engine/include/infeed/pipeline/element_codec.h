@@ -76,10 +76,6 @@ inline constexpr bool kIsNumber = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 /// Structs are written field by field, because the padding between fields has no defined value.
 template <class T>
 inline constexpr bool kIsPlainStruct = std::is_class_v<T> && (field_count<T>() > 0);
-template <class T>
-inline constexpr bool kIsOptionalType = false;
-template <class T>
-inline constexpr bool kIsOptionalType<std::optional<T>> = true;
 
 inline void append_bytes(std::string& out, const void* data, std::size_t size) {
   out.append(static_cast<const char*>(data), size);
@@ -226,7 +222,7 @@ template <class T>
 struct ElementCodec<
     T, std::enable_if_t<std::is_class_v<T> && std::is_trivially_copyable_v<T> &&
                         std::is_default_constructible_v<T> && !detail::kIsPlainStruct<T> &&
-                        !detail::kIsStdArray<T> && !detail::kIsOptionalType<T>>> {
+                        !detail::kIsStdArray<T> && !detail::kIsOptional<T>>> {
   static std::string layout() { return "bytes<" + std::to_string(sizeof(T)) + ">"; }
   static void encode(const T& value, std::string& out) {
     detail::append_bytes(out, &value, sizeof(T));

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <infeed/pipeline/detail/tie_members.h>
 
@@ -27,6 +29,16 @@ template <class T>
 inline constexpr bool kIsStdArray = false;
 template <class T, std::size_t N>
 inline constexpr bool kIsStdArray<std::array<T, N>> = true;
+
+template <class T>
+inline constexpr bool kIsSequence = kIsStdArray<T>;
+template <class T, class A>
+inline constexpr bool kIsSequence<std::vector<T, A>> = true;
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
 
 template <class T>
 inline constexpr bool kIsTuple = false;

@@ -21,7 +21,9 @@
 ///     template <> struct infeed::Payload<Image> {
 ///       static std::size_t bytes(const Image& image) { return image.pixels_bytes(); }
 ///     };
-/// Memory that several elements share should be counted by one of them, or in parts.
+/// Memory that several elements share should be counted by one of them, or in parts. If it lives as
+/// long as any of them, `static void detach(Image&)` gives one of them memory of its own: a stage
+/// that keeps single elements for long calls it in an iteration with a memory limit.
 namespace infeed {
 
 /// The bytes that a T owns. The general case owns none and has no bytes(), so that the engine can
@@ -96,6 +98,7 @@ struct Payload<std::shared_ptr<T>> {
 template <>
 struct Payload<Record> {
   static std::size_t bytes(const Record& record) { return record.size(); }
+  static void detach(Record& record) { record = record.detached(); }
 };
 
 template <class T>

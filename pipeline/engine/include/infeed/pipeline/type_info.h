@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/pipeline/detail/detach.h>
 #include <infeed/pipeline/payload.h>
 #include <infeed/records/record.h>
 
@@ -51,6 +52,9 @@ struct TypeInfo {
   void (*copy_run)(void* to, const void* from, std::size_t count);
   /// Returns the bytes that the elements own elsewhere (a string's text). Null if they own none.
   std::size_t (*payload_bytes_run)(const void* at, std::size_t count) noexcept;
+  /// Gives each element memory of its own, where what it owns lies in memory that its neighbours
+  /// keep, too (a record's block). Null if no element does.
+  void (*detach_run)(void* at, std::size_t count);
   /// The type as the compiler spells it, for messages.
   std::string_view name;
 
@@ -111,6 +115,11 @@ std::size_t payload_bytes_run(const void* at, std::size_t count) noexcept {
 }
 
 template <class T>
+void detach_run(void* at, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) detach(static_cast<T*>(at)[i]);
+}
+
+template <class T>
 constexpr std::string_view type_name() {
   // "... type_name() [with T = int; std::string_view = ...]" (g++), "... [T = int]" (clang).
   constexpr std::string_view text = __PRETTY_FUNCTION__;
@@ -131,9 +140,11 @@ constexpr TypeInfo make_type_info() {
                 &destroy_run<T>,
                 nullptr,
                 nullptr,
+                nullptr,
                 type_name<T>()};
   if constexpr (kIsCopyable<T>) info.copy_run = &copy_run<T>;
   if constexpr (kHasPayload<T>) info.payload_bytes_run = &payload_bytes_run<T>;
+  if constexpr (shares_memory<T>()) info.detach_run = &detach_run<T>;
   return info;
 }
 

@@ -43,8 +43,13 @@ struct ShuffleOptions {
 ///     auto validation = one_order | infeed::take(1'000);
 ///     auto training = one_order | infeed::skip(1'000) | infeed::shuffle({.buffer = 10'000, .seed = 2});
 ///
-/// Memory: buffer x element, counted in the iterator's limit. Resume: walks the draws backwards to
-/// find the buffer's content, and asks the input for just those elements.
+/// Memory: buffer x element, counted in the iterator's limit. Records stay in the blocks that they
+/// were read in, so without a limit a buffer of them holds more: 136 MB for 20,000 images of 784
+/// bytes. With IterateOptions::memory_bytes_max each is copied when it comes: 25 MB, and a tenth of
+/// the speed.
+///
+/// Resume: walks the draws backwards to find the buffer's content, and asks the input for just those
+/// elements.
 inline auto shuffle(ShuffleOptions options);
 
 // Only the library reads what follows.

@@ -8,6 +8,7 @@
 
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/detail/elementwise.h>
+#include <infeed/pipeline/fields.h>
 
 namespace infeed {
 
@@ -43,11 +44,6 @@ struct GenerateSpec {
 };
 
 NodePointer make_generate(const GenerateSpec& spec);
-
-template <class T>
-inline constexpr bool kIsOptional = false;
-template <class T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
 
 template <class Make>
 auto start_generator(const Make& make, [[maybe_unused]] std::uint64_t epoch) {

@@ -81,12 +81,6 @@ template <class T>
 inline constexpr bool kIsBatch = false;
 template <class T>
 inline constexpr bool kIsBatch<Batch<T>> = true;
-template <class T>
-inline constexpr bool kIsSequence = false;
-template <class T, class A>
-inline constexpr bool kIsSequence<std::vector<T, A>> = true;
-template <class T, std::size_t N>
-inline constexpr bool kIsSequence<std::array<T, N>> = true;
 
 /// Returns true if hash_content() knows the type.
 template <class T>
