@@ -13,7 +13,7 @@
 namespace infeed::test {
 namespace {
 
-TEST(DataIdentities, ByUrlTheEtagCounts) {
+TEST(DataIdentitiesByUrl, TheEtagCounts) {
   ::setenv("no_proxy", "*", 1);
   std::string etag = "\"one\"";
   const HttpServer server(
