@@ -7,7 +7,6 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
 #include <infeed/records/example.h>
 #include <infeed/records/record_writer.h>
 
@@ -124,12 +123,6 @@ Figures parse_ragged_columns(const MemoryCase& of, const std::string& file) {
   return measure(of, batches, {.step = milliseconds(10)});
 }
 
-/// A buffer of about 17 MB, of records that lie in blocks of 1 MiB with others.
-Figures shuffle_records(const MemoryCase& of, const std::string& file) {
-  const auto all = records(file) | repeat(2) | shuffle({.buffer = 300, .seed = 1}) | prefetch();
-  return measure(of, all, {.step = milliseconds(10), .elements_per_step = 100});
-}
-
 /// Threads that decompress inside one file.
 Figures read_in_parallel(const MemoryCase& of, const std::string& file) {
   const auto all = records(file, {.parallelism = kParsers}) | repeat(2) | prefetch(100'000);
@@ -153,7 +146,6 @@ std::vector<MemoryCase> record_cases() {
       image_case("parse_columns(32) x4 of images, prefetch", parse_image_columns),
       sentence_case("interleave x4 of 8 files of records, prefetch", 24, kParsers,
                     interleave_records),
-      sentence_case("records, shuffle, prefetch", 40, 1, shuffle_records),
       sentence_case("records x4 of an LZ4 file, prefetch", 16, kParsers, read_in_parallel,
                     Compression::lz4),
   };
