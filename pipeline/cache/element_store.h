@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,8 @@
 #include <infeed/records/record_reader.h>
 #include <infeed/records/record_writer.h>
 
+#include "cache/store_journal.h"
+
 // Elements in a folder, which cache({.path}) and snapshot write and read.
 //
 //     elements.journal               says what the elements are, which shards are whole, the errors
@@ -28,55 +29,6 @@
 // counts only once the journal names it. So whenever a writer is killed, everything in the journal
 // exists, and writing can go on after it. Lines after the last "shard" or "end" don't count.
 namespace infeed::detail {
-
-struct StoredShard {
-  std::string file;  ///< in the folder
-  std::uint64_t values;
-  std::uint64_t bytes;
-};
-
-struct StoredError {
-  std::uint64_t position;  ///< among all elements
-  ErrorPointer error;
-};
-
-/// A seed by which inner datasets drew for the elements: the line, in the form of a checkpoint's,
-/// of the stage that has the seed ("flat_map(seed=7)").
-struct StoredDraw {
-  /// The index of the stage's line among those of all stages before. kOutermost: the store itself
-  /// lies in an inner dataset, and the line is a number, the seed of the outermost flat_map.
-  static constexpr std::uint64_t kOutermost = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t stage;
-  std::string line;
-
-  bool operator==(const StoredDraw&) const = default;
-};
-
-/// The content of a journal.
-struct StoreContent {
-  /// Lines that say what the elements are and where they come from; equal for equal elements.
-  std::vector<std::string> identity;
-  std::vector<StoredShard> shards;
-  std::vector<StoredError> errors;
-  /// Number of errors seen while the elements were made, including those that another stage left
-  /// out. Empty if the journal doesn't say: then some may be hidden.
-  std::optional<std::uint64_t> errors_on_the_way;
-  std::vector<StoredDraw> draws;  ///< also of cut shards, which are made again by them
-  bool complete = false;
-
-  std::uint64_t values() const;
-  /// Number of elements, errors included.
-  std::uint64_t slots() const { return values() + errors.size(); }
-  /// Forgets everything from shard `count` on.
-  void cut(std::size_t count);
-  /// Returns the number of shards before the first one that is missing or has another size than the
-  /// journal says.
-  std::size_t intact_shards(const std::string& folder) const;
-};
-
-/// Returns nothing if there is no journal. Throws failed_precondition if the file is another
-/// program's.
-std::optional<StoreContent> read_journal(const std::string& folder);
 
 /// Reads stored elements in order.
 class StoreReader {

@@ -12,8 +12,6 @@
 #include <infeed/detail/parse_whole.h>
 #include <infeed/records/files.h>
 
-#include "cache/element_store.h"
-
 namespace infeed::detail {
 namespace {
 

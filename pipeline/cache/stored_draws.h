@@ -4,7 +4,7 @@
 
 #include <infeed/pipeline/stage.h>
 
-#include "cache/element_store.h"
+#include "cache/store_journal.h"
 #include "engine/seeds/signature.h"
 
 // Stores the seeds by which inner datasets drew for the elements of a store. The next process

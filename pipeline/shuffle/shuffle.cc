@@ -110,13 +110,6 @@ class ShuffleStage final : public Stage {
     if (!type().trivially_destructible && holds_value(slot)) type().destroy(slots_.at(slot), 1);
   }
 
-  std::uint64_t payload_bytes(const void* at, std::size_t count) const {
-    if (type().payload_bytes_run == nullptr) return 0;
-    constexpr std::size_t kOwnMemoryBytes = 80;  // a block's header, and the allocator's
-    const std::size_t headers = type().detach_run == nullptr ? 0 : count * kOwnMemoryBytes;
-    return type().payload_bytes_run(at, count) + headers;
-  }
-
   /// Fills the buffer for the first time, by whole chunks.
   void fill() {
     const std::size_t room =
@@ -124,8 +117,7 @@ class ShuffleStage final : public Stage {
     slots_.reserve(end_ + room, end_, [this](std::uint64_t slot) { return holds_value(slot); });
     const std::size_t count = std::min(room, in_.size());
     if (count > 0) {
-      slots_.memory().grow(payload_bytes(in_.front(), count));
-      detach_under_limit(type(), memory(), in_.front(), count);
+      slots_.hold(in_.front(), count);
       type().relocate(slots_.at(end_), in_.front(), count);
       in_.drop_front(count);
       end_ += count;
@@ -142,27 +134,25 @@ class ShuffleStage final : public Stage {
     if (end_ - start_ == buffer_) return false;
     std::size_t count = std::min(in_.size(), want - out.size());
     if (count == 0) return false;
-    const bool counts_payload = type().payload_bytes_run != nullptr;
-    if (counts_payload) count = affordable(count);
-    detach_under_limit(type(), memory(), in_.front(), count);
+    count = hold(count);
     void* const first_out = out.back();
     with_size(type(), [&](auto size) { steady_loop<decltype(size)::value>(first_out, count); });
     in_.drop_front(count);
     out.grow(count);
-    if (counts_payload) slots_.memory().shrink(payload_bytes(first_out, count));
+    slots_.let_go(first_out, count);
     return true;
   }
 
-  /// Reserves the bytes that the next `count` elements own, before as much is handed out. If that
-  /// is refused, it reserves for one element: which element is refused must not depend on how many
-  /// come at once.
-  std::size_t affordable(std::size_t count) {
+  /// Reserves the bytes that the next `count` elements own, before as much is handed out, and
+  /// returns for how many. If that is refused, it reserves for one element: which element is refused
+  /// must not depend on how many come at once.
+  std::size_t hold(std::size_t count) {
     try {
-      slots_.memory().grow(payload_bytes(in_.front(), count));
+      slots_.hold(in_.front(), count);
     } catch (const Error&) {
       if (count == 1) throw;
       count = 1;
-      slots_.memory().grow(payload_bytes(in_.front(), count));
+      slots_.hold(in_.front(), count);
     }
     return count;
   }
@@ -195,7 +185,7 @@ class ShuffleStage final : public Stage {
     void* const first_out = out.back();
     with_size(type(), [&](auto size) { drain_loop<decltype(size)::value>(first_out, count); });
     out.grow(count);
-    slots_.memory().shrink(payload_bytes(first_out, count));
+    slots_.let_go(first_out, count);
     publish_level();
     return true;
   }
@@ -221,8 +211,7 @@ class ShuffleStage final : public Stage {
     if (!in_.empty() && end_ - start_ < buffer_) {
       const std::uint64_t slot = end_ % buffer_;
       if (in_.size() > 0) {
-        slots_.memory().grow(payload_bytes(in_.front(), 1));
-        detach_under_limit(type(), memory(), in_.front(), 1);
+        slots_.hold(in_.front(), 1);
         type().relocate(slots_.at(slot), in_.front(), 1);
         in_.drop_front(1);
       } else {
@@ -233,7 +222,7 @@ class ShuffleStage final : public Stage {
     const std::uint64_t j = start_ % buffer_;
     const std::uint64_t i = (j + words_() % (end_ - start_)) % buffer_;
     if (holds_value(i)) {
-      slots_.memory().shrink(payload_bytes(slots_.at(i), 1));
+      slots_.let_go(slots_.at(i), 1);
       type().relocate(out.back(), slots_.at(i), 1);
       out.grow(1);
     } else {
@@ -292,7 +281,7 @@ class ShuffleStage final : public Stage {
   void drop_loaded(const std::vector<bool>& loaded) {
     for (std::uint64_t slot = 0; slot < loaded.size(); ++slot) {
       if (!loaded[slot]) continue;
-      if (holds_value(slot)) slots_.memory().shrink(payload_bytes(slots_.at(slot), 1));
+      if (holds_value(slot)) slots_.let_go(slots_.at(slot), 1);
       destroy(slot);
     }
     errors_.clear();
@@ -302,8 +291,7 @@ class ShuffleStage final : public Stage {
   bool load_run(BufferContent& content, std::uint64_t& position, std::vector<bool>& loaded) {
     // A chunk for each run would take longer than all else, if runs are short.
     if (input_->pull(in_, content.run_length(in_.capacity())) != Pull::values) return false;
-    slots_.memory().grow(payload_bytes(in_.front(), in_.size()));
-    detach_under_limit(type(), memory(), in_.front(), in_.size());
+    slots_.hold(in_.front(), in_.size());
     position += in_.slots();
     with_size(type(), [&](auto size) { load_values<decltype(size)::value>(content, loaded); });
     in_.drop_front(in_.size());
@@ -324,7 +312,7 @@ class ShuffleStage final : public Stage {
     }
   }
 
-  void publish_level() { note_buffered(end_ - start_, slots_.memory().bytes()); }
+  void publish_level() { note_buffered(end_ - start_, slots_.bytes()); }
 
   const StageContext input_context_;
   const Node& node_;

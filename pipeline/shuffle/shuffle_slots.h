@@ -10,6 +10,8 @@
 #include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/type_info.h>
 
+#include "engine/move_values.h"
+
 namespace infeed::detail {
 
 /// The slots of the buffer. If their number isn't known it grows by doubling as elements come,
@@ -22,6 +24,7 @@ class ShuffleSlots {
       : type_(type),
         expected_(expected),
         first_(is_known ? expected : std::min(expected, kFirst)),
+        account_(memory),
         memory_(memory, "shuffle") {}
   ~ShuffleSlots() { ::operator delete(data_, alignment()); }
   ShuffleSlots(const ShuffleSlots&) = delete;
@@ -64,11 +67,30 @@ class ShuffleSlots {
     capacity_ = 0;
   }
 
-  Reservation& memory() { return memory_; }
+  /// Called for values that come to stay, before they move to their slots. Gives them memory of
+  /// their own first, since what they own may be counted otherwise then. Throws
+  /// Error(resource_exhausted).
+  void hold(void* values, std::size_t count) {
+    detach_under_limit(type_, account_, values, count);
+    memory_.grow(payload_bytes(values, count));
+  }
+  /// Called for values that leave.
+  void let_go(const void* values, std::size_t count) {
+    memory_.shrink(payload_bytes(values, count));
+  }
+  /// Returns the bytes of the slots and of what the values own.
+  std::uint64_t bytes() const { return memory_.bytes(); }
 
  private:
   std::align_val_t alignment() const {
     return std::align_val_t{std::max<std::size_t>(64, type_.alignment)};
+  }
+
+  std::uint64_t payload_bytes(const void* at, std::size_t count) const {
+    if (type_.payload_bytes_run == nullptr) return 0;
+    constexpr std::size_t kOwnMemoryBytes = 80;  // a block's header, and the allocator's
+    const std::size_t headers = type_.detach_run == nullptr ? 0 : count * kOwnMemoryBytes;
+    return type_.payload_bytes_run(at, count) + headers;
   }
 
   static constexpr std::uint64_t kFirst = 1024;
@@ -76,6 +98,7 @@ class ShuffleSlots {
   const TypeInfo& type_;
   const std::uint64_t expected_;
   const std::uint64_t first_;
+  const MemoryAccount& account_;
   Reservation memory_;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_ = 0;
