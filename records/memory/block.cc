@@ -186,12 +186,12 @@ Record::Record(std::string_view bytes) {
 Record Record::detached() const {
   Record record;
   record.number_ = number_;
-  if (empty()) return record;
+  if (empty() && block_ == nullptr) return record;
   auto* const block = detail::allocate_small_block(size_);
   if (block_ != nullptr) block->file = detail::file_of(*detail::homed(block_));
   record.block_ = block;
   record.block_->stream_offset = offset().value_or(0);
-  std::memcpy(record.block_->data, data_, size_);
+  bytes().copy(record.block_->data, size_);
   record.data_ = record.block_->data;
   record.size_ = size_;
   return record;

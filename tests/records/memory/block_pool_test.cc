@@ -78,5 +78,17 @@ TEST(BlockPool, a_detached_record_keeps_its_place_and_not_the_pool) {
   EXPECT_EQ(kept.detached().file(), "x");
 }
 
+TEST(BlockPool, a_detached_record_without_bytes_keeps_its_place) {
+  const auto pool = std::make_shared<BlockPool>("x");
+  Block* const block = pool->take(kBytes);
+  block->stream_offset = 5000;
+  const Record kept = Record::adopt(block, {block->data + 100, 0}, 7).detached();
+  EXPECT_TRUE(kept.empty());
+  EXPECT_EQ(kept.file(), "x");
+  EXPECT_EQ(kept.number(), 7U);
+  EXPECT_EQ(kept.offset(), 5100U);
+  EXPECT_EQ(Record().detached().file(), "");
+}
+
 }  // namespace
 }  // namespace infeed::detail
