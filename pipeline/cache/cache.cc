@@ -60,7 +60,11 @@ class ContentsBySeeds {
 
 /// Decides at its first pull or skip how to do its pass. It reads the complete content, or fills
 /// one, or hands its input's elements through. It hands through after a resume, and if an optional
-/// cache should keep nothing or finds no room. The elements are the same each way.
+/// cache should keep nothing or finds no room. The elements are the same each way, so an optional
+/// cache may also give up what it holds in the middle of a pass, and go on with its input.
+///
+/// Invariants: mutex_ guards what give_up() takes away, in any thread: content_, filling_, memory_. No
+/// other stage is called under it, since one that reserves memory may call give_up().
 class MemoryCacheStage final : public Stage {
  public:
   MemoryCacheStage(const StageContext& context, std::shared_ptr<SharedContent> shared,
@@ -69,8 +73,11 @@ class MemoryCacheStage final : public Stage {
         input_context_(context.run.shared_by_all(context)),
         node_(input),
         shared_(std::move(shared)),
-        memory_(run().memory(), "cache") {
+        memory_(run().memory(), "cache",
+                use == CacheUse::always ? Reservation::Kind::required
+                                        : Reservation::Kind::dispensable) {
     if (use == CacheUse::always) return;
+    offer_.emplace(run().memory(), [this] { give_up(); });
     knob_.emplace(run().knobs(), counters(), KnobSpec{.kind = KnobKind::cache, .max = 1},
                   [content = shared_](std::int64_t keeps) {
                     if (keeps == 0) content->forget();
@@ -81,19 +88,17 @@ class MemoryCacheStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (!begun_) begin();
-    if (content_ != nullptr) {
-      const std::uint64_t count = content_->read(position_, out, want);
-      position_ += count;
-      if (count > 0) return Pull::values;
-      release();
-      return Pull::end;
+    if (input_ == nullptr) {
+      if (const std::optional<Pull> read = read_content(out, want)) return *read;
+      open_input();
+      input_->skip(position(), read_before_);
     }
     const Pull pulled = input_->pull(out, want);
-    if (filling_ != nullptr && pulled == Pull::values) keep(out);
-    if (pulled == Pull::values && filling_ != nullptr && run().keeps_places())
-      note_places(filling_->places(), position(), out.size(), input_->stage(), position());
-    if (filling_ != nullptr && pulled == Pull::end) publish();
-    if (pulled == Pull::end) release();
+    if (pulled == Pull::values && keep(out)) publish();
+    if (pulled == Pull::end) {
+      publish();
+      release();
+    }
     return pulled;
   }
 
@@ -104,21 +109,24 @@ class MemoryCacheStage final : public Stage {
       const bool resuming = known == Known::no_errors;
       begin(resuming ? Absent::hand_through : Absent::fill);
     }
-    if (content_ != nullptr) {
-      count = std::min(count, content_->slots() - position_);
-      position_ += count;
-      return count;
-    }
-    return filling_ != nullptr ? Stage::do_skip(count, known) : input_->skip(count, known);
+    std::unique_lock lock(mutex_);
+    if (content_ != nullptr) return std::min(count, content_->slots() - position());
+    const bool hands_through = input_ != nullptr && filling_ == nullptr;
+    lock.unlock();
+    return hands_through ? input_->skip(count, known) : Stage::do_skip(count, known);
   }
 
   TracedPlace do_trace(std::uint64_t position) const override {
-    if (content_ == nullptr && input_ == nullptr) {  // zip asks for both of its sides
-      return TracedPlace::unknown(label(), "has not begun");
+    std::unique_lock lock(mutex_);
+    const Content content = content_;
+    const PeekedInput* const input = input_.get();
+    lock.unlock();
+    if (input != nullptr) return input->trace(position);
+    if (content == nullptr) {  // zip asks for both of its sides
+      return TracedPlace::unknown(label(), "has not begun, or no longer keeps it");
     }
-    if (content_ == nullptr) return input_->trace(position);
-    TracedPlace kept = content_->places().find(position);
-    if (!kept.place && content_->places().is_empty()) {
+    TracedPlace kept = content->places().find(position);
+    if (!kept.place && content->places().is_empty()) {
       return TracedPlace::unknown("it was cached while nothing was recorded, or from no file");
     }
     return kept;
@@ -130,34 +138,60 @@ class MemoryCacheStage final : public Stage {
   void begin(Absent absent = Absent::fill) {
     begun_ = true;
     const bool keeps = !knob_ || knob_->value() != 0;
-    if (keeps) content_ = shared_->get();
-    if (content_ != nullptr && reserve([&] { memory_.grow(content_->bytes()); })) {
-      run().counters().note_hidden_errors(content_->errors_on_the_way());
-      run().seeds().note_inner_draws(content_->inner_draws(), input_context_.inner);
-      publish_level(*content_);
-      return;
-    }
-    if (keeps && content_ == nullptr && absent == Absent::fill) {
+    if (keeps && begin_reading()) return;
+    if (keeps && absent == Absent::fill && shared_->get() == nullptr) {
+      const std::lock_guard lock(mutex_);
       filling_ = std::make_shared<CachedElements>(type());
     }
-    content_ = nullptr;
-    input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
+    open_input();
   }
 
-  void keep(Chunk& out) {
+  /// Returns false if there is no content, or no room for it.
+  bool begin_reading() {
+    const Content content = shared_->get();
+    const std::lock_guard lock(mutex_);
+    if (content == nullptr || !reserve([&] { memory_.grow(content->bytes()); })) return false;
+    run().counters().note_hidden_errors(content->errors_on_the_way());
+    run().seeds().note_inner_draws(content->inner_draws(), input_context_.inner);
+    publish_level(*content);
+    content_ = content;
+    return true;
+  }
+
+  void open_input() {
+    auto input = std::make_unique<PeekedInput>(node_.open(input_context_));
+    const std::lock_guard lock(mutex_);
+    input_ = std::move(input);
+  }
+
+  /// Returns nothing if the pass has no content to read, or no longer.
+  std::optional<Pull> read_content(Chunk& out, std::size_t want) {
+    const std::lock_guard lock(mutex_);
+    if (content_ == nullptr) return std::nullopt;
+    if (content_->read(position(), out, want) > 0) return Pull::values;
+    release_locked();
+    return Pull::end;
+  }
+
+  /// Appends the elements to the content that is being filled, if there is one. Returns true if
+  /// that is all: a consumer may take no more than the input is known to have.
+  bool keep(Chunk& out) {
+    std::unique_lock lock(mutex_);
     const std::shared_ptr<CachedElements> content = filling_;
+    if (content == nullptr) return false;
     const std::uint64_t before = content->slots();
     try {
-      if (!reserve([&] { content->append(out, memory_); })) return;
+      if (!reserve([&] { content->append(out, memory_); })) return false;
     } catch (const Error&) {
       drop_behind(out, static_cast<std::size_t>(content->slots() - before));
       throw;
     }
-    publish_level(*filling_);
-    // A consumer may take no more than the input is known to have.
+    publish_level(*content);
+    lock.unlock();
+    if (run().keeps_places())
+      note_places(content->places(), before, out.size(), input_->stage(), before);
     const Cardinality known = node_.cardinality();
-    const bool may_be_all = known.is_finite() && filling_->slots() == known.count();
-    if (may_be_all && input_->is_over()) publish();
+    return known.is_finite() && content->slots() == known.count() && input_->is_over();
   }
 
   /// Drops the elements after the first `count`.
@@ -168,7 +202,10 @@ class MemoryCacheStage final : public Stage {
     out.drop_back(out.size() - count);
   }
 
+  /// Makes the content that was filled, if there is one, that of all later passes.
   void publish() {
+    const std::lock_guard lock(mutex_);
+    if (filling_ == nullptr) return;
     filling_->note_errors_on_the_way(run().counters().errors_before(counters()));
     filling_->note_inner_draws(run().seeds().inner_draws(node_, input_context_.inner));
     shared_->publish(std::exchange(filling_, nullptr));
@@ -176,11 +213,28 @@ class MemoryCacheStage final : public Stage {
 
   /// Releases the content, which this pass needs no longer. It stays with the dataset.
   void release() {
+    const std::lock_guard lock(mutex_);
+    release_locked();
+  }
+  void release_locked() {
     memory_.shrink(memory_.bytes());
     note_buffered(0, 0);
   }
 
-  /// Calls `hold`, which asks the account for memory. A refusal is reworded to say what helps here.
+  /// Forgets what an optional cache holds, since another stage needs the room.
+  void give_up() {
+    const std::lock_guard lock(mutex_);
+    if (memory_.bytes() == 0) return;
+    if (content_ != nullptr && !content_->has_errors() && content_->errors_on_the_way() == 0)
+      read_before_ = Known::no_errors;
+    shared_->forget();
+    content_ = nullptr;
+    filling_ = nullptr;
+    release_locked();
+    knob_->refuse();
+  }
+
+  /// Calls `hold`, which asks the account for memory, under mutex_. A refusal is reworded to say what helps here.
   /// Returns false if the pass goes on without a cache.
   template <class Hold>
   bool reserve(const Hold& hold) {
@@ -189,7 +243,7 @@ class MemoryCacheStage final : public Stage {
       return true;
     } catch (const Error& error) {
       filling_ = nullptr;
-      release();
+      release_locked();
       if (knob_) {
         knob_->refuse();
         return false;
@@ -209,13 +263,15 @@ class MemoryCacheStage final : public Stage {
   const StageContext input_context_;
   const Node& node_;
   const std::shared_ptr<SharedContent> shared_;
-  Reservation memory_;
   std::optional<Knob> knob_;  ///< only in an optional cache
   bool begun_ = false;
+  mutable std::mutex mutex_;
+  Reservation memory_;
   Content content_;  ///< the content that is read
-  std::uint64_t position_ = 0;
   std::shared_ptr<CachedElements> filling_;
-  std::unique_ptr<PeekedInput> input_;
+  Known read_before_ = Known::nothing;  ///< says whether the content that was given up had errors
+  std::unique_ptr<PeekedInput> input_;  ///< made once, and stays
+  std::optional<MemoryOffer> offer_;    ///< only in an optional cache; goes before what it gives up
 };
 
 bool has_drawn_seeds(const Node& node) {

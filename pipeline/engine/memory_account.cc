@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include <infeed/error.h>
 
@@ -24,9 +25,23 @@ std::uint64_t MemoryAccount::required_limit_bytes() const {
   return limit == 0 ? UINT64_MAX : limit - limit / 4;
 }
 
+bool MemoryAccount::ask_for_room(const std::function<bool()>& has_enough) {
+  const std::lock_guard lock(offers_mutex_);
+  bool is_enough = has_enough();
+  for (auto offer = offers_.begin(); offer != offers_.end() && !is_enough; ++offer) {
+    (*offer)->give_up_();
+    is_enough = has_enough();
+  }
+  return is_enough;
+}
+
 void MemoryAccount::set_limit(std::uint64_t limit_bytes) {
-  const std::uint64_t held = required_bytes_.load(std::memory_order_relaxed);
-  if (limit_bytes != 0 && held > limit_bytes - limit_bytes / 4) {
+  std::uint64_t held = 0;
+  const auto fits = [&] {
+    held = required_bytes_.load(std::memory_order_relaxed);
+    return limit_bytes == 0 || held <= limit_bytes - limit_bytes / 4;
+  };
+  if (!fits() && !ask_for_room(fits)) {
     throw Error(ErrorCode::resource_exhausted,
                 fmt::format("the memory limit can't be {} bytes from now on: the buffering stages "
                             "hold {} bytes; give at least {}, or 0 for no limit",
@@ -75,10 +90,22 @@ void MemoryAccount::release_best_effort(std::uint64_t bytes) {
   take_off(best_effort_bytes_, bytes);
 }
 
+bool MemoryAccount::try_reserve_required(std::uint64_t bytes) {
+  return try_add(required_bytes_, bytes, required_limit_bytes());
+}
+
 void MemoryAccount::reserve_required(std::uint64_t bytes, std::string_view stage) {
-  if (try_add(required_bytes_, bytes, required_limit_bytes())) return;
+  if (try_reserve_required(bytes)) return;
+  if (!ask_for_room([&] { return try_reserve_required(bytes); })) throw refusal(bytes, stage);
+}
+
+void MemoryAccount::reserve_dispensable(std::uint64_t bytes, std::string_view stage) {
+  if (!try_reserve_required(bytes)) throw refusal(bytes, stage);
+}
+
+Error MemoryAccount::refusal(std::uint64_t bytes, std::string_view stage) const {
   const std::uint64_t in_use = required_bytes_.load(std::memory_order_relaxed);
-  throw Error(
+  return Error(
       ErrorCode::resource_exhausted,
       fmt::format(
           "{} needs {} bytes more, but its memory limit allows the buffering stages "
@@ -88,5 +115,16 @@ void MemoryAccount::reserve_required(std::uint64_t bytes, std::string_view stage
 }
 
 void MemoryAccount::release_required(std::uint64_t bytes) { take_off(required_bytes_, bytes); }
+
+MemoryOffer::MemoryOffer(MemoryAccount& account, std::function<void()> give_up)
+    : account_(account), give_up_(std::move(give_up)) {
+  const std::lock_guard lock(account_.offers_mutex_);
+  account_.offers_.push_back(this);
+}
+
+MemoryOffer::~MemoryOffer() {
+  const std::lock_guard lock(account_.offers_mutex_);
+  account_.offers_.remove(this);
+}
 
 }  // namespace infeed

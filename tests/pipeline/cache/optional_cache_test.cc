@@ -2,6 +2,7 @@
 #include <chrono>
 #include <gmock/gmock.h>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include <infeed/pipeline/map.h>
@@ -88,6 +89,55 @@ TEST(OptionalCache, GoesOnWithoutWhereThereIsNoRoom) {
   EXPECT_EQ(passes.run({.memory_bytes_max = 6000, .tuner = {.bounds = {bound(1, 1)}}}),
             three_times_doubled());
   EXPECT_EQ(passes.made(), 3000);
+}
+
+/// 1,000 numbers, those divisible by `modulus` being errors, in a cache that is always on.
+struct Kept {
+  explicit Kept(std::int64_t modulus)
+      : dataset(range(1000) | map([this, modulus](std::int64_t x) {
+                  ++made;
+                  if (x % modulus == 0) throw std::invalid_argument("divisible");
+                  return x;
+                }) |
+                optional_cache() |
+                shuffle({.buffer = 500, .seed = 5, .reshuffle_each_iteration = false})) {}
+
+  Stream take(std::uint64_t memory_bytes_max) const {
+    return stream_of(dataset,
+                     {.memory_bytes_max = memory_bytes_max, .tuner = {.bounds = {bound(1, 1)}}});
+  }
+
+  std::atomic<int> made = 0;
+  const Dataset<std::int64_t> dataset;
+};
+
+TEST(OptionalCache, GivesUpWhatItReadsWhereAnotherStageNeedsTheRoom) {
+  for (const std::int64_t modulus : {1000, 10}) {
+    Kept kept(modulus);
+    const Stream expected = kept.take(0);
+    EXPECT_EQ(kept.made, 1000);
+    EXPECT_EQ(kept.take(0), expected);
+    EXPECT_EQ(kept.made, 1000);
+    // There is room for the 8 KB that the cache reads, or the 4 KB of the shuffle.
+    EXPECT_EQ(kept.take(12'000), expected);
+    EXPECT_GT(kept.made, 1000);
+    EXPECT_LE(kept.made, 2000);
+  }
+}
+
+TEST(OptionalCache, GivesUpWhatItHoldsForALowerLimit) {
+  const auto numbers = range(1000) | optional_cache() | repeat(3);
+  for (const std::size_t taken : {500, 1500}) {  // while it is filled, and read
+    auto iterator =
+        numbers.iterate({.memory_bytes_max = 1 << 20, .tuner = {.bounds = {bound(1, 1)}}});
+    std::int64_t expected = 0;
+    for (std::size_t i = 0; i < taken; ++i) EXPECT_EQ(iterator.next(), expected++ % 1000);
+    EXPECT_GT(iterator.memory().in_use_bytes(), 2000u);
+    iterator.set_memory_limit(2000);
+    EXPECT_LE(iterator.memory().in_use_bytes(), 2000u);
+    while (const auto number = iterator.next()) EXPECT_EQ(number, expected++ % 1000);
+    EXPECT_EQ(expected, 3000);
+  }
 }
 
 TEST(OptionalCache, RunsWhatIsBeforeItAsInTheFirstPassInEachWay) {

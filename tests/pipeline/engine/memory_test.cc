@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/cache.h>
@@ -54,6 +56,27 @@ TEST(MemoryAccount, ARefusalSaysWhoAskedForWhat) {
       "of which 700 are in use; raise memory_bytes_max from 1000 to at least 1001, or make the "
       "buffers smaller");
   EXPECT_EQ(account.in_use_bytes(), 700);
+}
+
+TEST(MemoryAccount, AsksForWhatOthersOfferBeforeItRefuses) {
+  MemoryAccount account(1000);
+  account.reserve_dispensable(400, "cache[1]");
+  account.reserve_dispensable(300, "cache[2]");
+  EXPECT_THROW(account.reserve_dispensable(100, "cache[3]"), Error) << "nobody is asked for that";
+  std::uint64_t kept_first = 400;
+  std::uint64_t kept_second = 300;
+  const MemoryOffer first(account, [&] { account.release_required(std::exchange(kept_first, 0)); });
+  const MemoryOffer second(account,
+                           [&] { account.release_required(std::exchange(kept_second, 0)); });
+  account.reserve_required(50, "shuffle");
+  EXPECT_EQ(account.in_use_bytes(), 750);
+  account.reserve_required(50, "shuffle");
+  EXPECT_EQ(account.in_use_bytes(), 400) << "no more is given up than needed";
+  account.set_limit(534);
+  EXPECT_EQ(account.in_use_bytes(), 400);
+  account.set_limit(532);
+  EXPECT_EQ(account.in_use_bytes(), 100) << "400 bytes need 533";
+  EXPECT_THROW(account.reserve_required(300, "shuffle"), Error) << "there is nothing left";
 }
 
 TEST(MemoryAccount, TakesAnotherLimitWhileItIsUsed) {

@@ -2,6 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <list>
+#include <mutex>
 #include <string_view>
 
 #include <infeed/error.h>
@@ -13,7 +16,8 @@
 /// that a stage can't work without: the stage fails if it is refused. Best-effort memory (queues,
 /// running jobs, the consumer's elements) is for elements that are kept ready. A stage begins to
 /// make more of them only while there is room, or while somebody waits for just that element. A
-/// quarter of the limit is kept for best effort.
+/// quarter of the limit is kept for best effort. What an optional cache keeps counts as required,
+/// but its stage gives it up (MemoryOffer) before another stage is refused.
 ///
 /// Nobody knows how large a result will be. So a result that has come is held even if it doesn't
 /// fit (hold_best_effort), and the next calls wait until there is room again. The account may
@@ -21,6 +25,8 @@
 ///
 /// Thread-safety: all functions may be called from any thread.
 namespace infeed {
+
+class MemoryOffer;
 
 class MemoryAccount {
  public:
@@ -42,9 +48,11 @@ class MemoryAccount {
   void hold_best_effort(std::uint64_t bytes);
   void release_best_effort(std::uint64_t bytes);
 
-  /// Reserves required memory, or throws Error(resource_exhausted) that says which stage asked for
-  /// how much.
+  /// Reserves required memory, if need be by what others give up, or throws
+  /// Error(resource_exhausted) that says which stage asked for how much.
   void reserve_required(std::uint64_t bytes, std::string_view stage);
+  /// Does the same for memory that `stage` could do without, for which nobody gives up theirs.
+  void reserve_dispensable(std::uint64_t bytes, std::string_view stage);
   void release_required(std::uint64_t bytes);
 
   /// Changes the limit. Best-effort memory beyond it goes as it is used up. Throws
@@ -62,6 +70,12 @@ class MemoryAccount {
   static std::uint64_t limit_for(std::uint64_t required_bytes);
 
  private:
+  friend class MemoryOffer;
+
+  bool try_reserve_required(std::uint64_t bytes);
+  /// Calls one offer after the other until `has_enough` returns true, which is asked first.
+  bool ask_for_room(const std::function<bool()>& has_enough);
+  Error refusal(std::uint64_t bytes, std::string_view stage) const;
   bool try_add(std::atomic<std::uint64_t>& held, std::uint64_t bytes, std::uint64_t limit);
   void take_off(std::atomic<std::uint64_t>& held, std::uint64_t bytes);
   void note_in_use(std::uint64_t more_bytes);
@@ -73,6 +87,29 @@ class MemoryAccount {
   std::atomic<std::uint64_t> in_use_bytes_{0};
   std::atomic<std::uint64_t> peak_bytes_{0};
   std::atomic<std::uint64_t> refusals_{0};
+  std::mutex offers_mutex_;  ///< held while an offer is called, so that its stage stays
+  std::list<MemoryOffer*> offers_;
+};
+
+/// An offer to give up memory that a stage can do without, as long as this object lives.
+///
+///     infeed::MemoryOffer offer{memory(), [this] { forget_what_is_kept(); }};
+///
+/// Any thread may call it, while a stage reserves memory: so it waits for no lock under which its
+/// own stage reserves required memory, or makes and ends an offer. The destructor waits for a call
+/// under way.
+class MemoryOffer {
+ public:
+  MemoryOffer(MemoryAccount& account, std::function<void()> give_up);
+  ~MemoryOffer();
+  MemoryOffer(const MemoryOffer&) = delete;
+  MemoryOffer& operator=(const MemoryOffer&) = delete;
+
+ private:
+  friend class MemoryAccount;
+
+  MemoryAccount& account_;
+  const std::function<void()> give_up_;
 };
 
 }  // namespace infeed
