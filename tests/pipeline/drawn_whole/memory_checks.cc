@@ -40,15 +40,21 @@ bool is_damaged(const Plan& plan) {
   return plan.any([](const Step& step) { return step.get("damage", 0) != 0; });
 }
 
-/// True if two stages hold more with each element that passes. How much the first one has taken of a limit
-/// when the second is refused depends on how many elements it takes at once.
+bool works_beside(const Step& step) { return step.get("parallelism", 1) != 1; }
+
+/// True if what a stage may hold of a limit depends on how far another one is, beside which it works or
+/// which takes several elements at once. Two stages that hold more with each element share it so, and so
+/// do one of them and calls under way: batches that are filled, or inner datasets.
 bool share_a_limit(const Plan& plan) {
-  int count = 0;
-  plan.any([&count](const Step& step) {
-    count += step.op == "cache" || step.op == "unique" ? 1 : 0;
+  int growing = 0;
+  bool has_calls = false;
+  plan.any([&](const Step& step) {
+    growing += step.op == "cache" || step.op == "unique" ? 1 : 0;
+    const bool fills = step.op.starts_with("parse_") || step.op.ends_with("_into");
+    has_calls = has_calls || (works_beside(step) && (fills || !step.inputs.empty()));
     return false;
   });
-  return count > 1;
+  return growing > 1 || (growing == 1 && has_calls);
 }
 
 }  // namespace
@@ -142,6 +148,7 @@ void Checks::check_refusals() {
   Settings drawn = settings();
   drawn.options.memory_bytes_max = (std::uint64_t{4096} << words_.below(10)) + words_.below(4096);
   std::vector<std::string> outcomes;
+  std::vector<std::string> ended_by;
   for (int round = 0; round < 3; ++round) {
     begin(fmt::format("run {} with a limit of {} bytes", round, drawn.options.memory_bytes_max),
           drawn);
@@ -152,11 +159,14 @@ void Checks::check_refusals() {
       const Stream got = take(*run, kElementsMax, drawn.manner);
       outcomes.push_back(fmt::format("{} elements{}", got.size(),
                                      run->ended_by() ? ", the last a terminal error" : ""));
+      ended_by.push_back(run->ended_by() ? got.back() : "nothing");
     } catch (const Error& error) {
       outcomes.push_back(std::string("refused: ") + std::string(to_string(error.code())));
+      ended_by.push_back(error.message());
     }
     if (outcomes.back() != outcomes.front()) {
-      return find(fmt::format("once {}, once {}", outcomes.front(), outcomes.back()));
+      return find(fmt::format("once {} ({}), once {} ({})", outcomes.front(), ended_by.front(),
+                              outcomes.back(), ended_by.back()));
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <utility>
 
 #include "pipeline/drawn_whole/counting_allocator.h"
 #include "process_status.h"
@@ -15,11 +16,17 @@ constexpr std::uint64_t kPipelinesPerRound = 100;
 constexpr std::uint64_t kRoundsBefore = 3;
 constexpr std::uint64_t kGrowthBytesMax = 256 << 10;
 // Fragments of memory that the C library keeps of the largest pipelines.
-constexpr std::uint64_t kResidentGrowthBytesMax = 64 << 20;
+constexpr std::uint64_t kResidentGrowthBytesMax = 32 << 20;
 
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 }  // namespace
+
+Rounds::Rounds(std::string command) : command_(std::move(command)) {
+  // The C library raises this by itself, so that each arena keeps up to 64 MiB: after 500 pipelines 220
+  // MB were resident instead of 23.
+  ::mallopt(M_TRIM_THRESHOLD, 128 << 10);
+}
 
 bool Rounds::note(std::uint64_t pipelines) {
   const std::uint64_t round = pipelines / kPipelinesPerRound;

@@ -14,7 +14,7 @@ namespace infeed::test {
 class Rounds {
  public:
   /// `command` repeats them, with the number of pipelines.
-  explicit Rounds(std::string command) : command_(std::move(command)) {}
+  explicit Rounds(std::string command);
 
   /// Looks at the process if so many pipelines end a round, and prints its figures.
   /// Returns true if memory has grown; then it is compared with the new size from then on.
