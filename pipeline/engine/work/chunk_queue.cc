@@ -29,7 +29,7 @@ ChunkQueue::ChunkQueue(IteratorContext& run, StageCounters& counters, std::strin
       driver_(run, counters, hand_off_, values_, input, type,
               {.name = std::move(thread_name),
                .room = [this](std::size_t elements_max) { return room(elements_max); },
-               .is_wanted = [this] { return is_wanted_ && chunks_.empty(); },
+               .is_wanted = [this] { return is_starved(); },
                .take = [this](Chunk& chunk) { hold(chunk); },
                .finish = [this](ErrorPointer failure) { finish(std::move(failure)); }}) {}
 
@@ -54,7 +54,7 @@ std::size_t ChunkQueue::room(std::size_t elements_max) {
     for (const std::size_t count : {wanted, std::size_t{1}}) {
       if (in_hand_.try_expect(count)) return count;
     }
-    if (is_wanted_ && chunks_.empty()) return 1;
+    if (is_starved()) return 1;
   }
   // Nothing more comes for now. So a consumer that waits for several chunks takes those that are
   // ready, and the interval until the next chunk says nothing about the input.

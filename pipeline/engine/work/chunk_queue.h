@@ -63,6 +63,8 @@ class ChunkQueue {
                         const std::stop_token& stop);
 
  private:
+  /// True if the consumer waits and nothing is there for it.
+  bool is_starved() const { return is_wanted_ && chunks_.empty(); }
   std::size_t room(std::size_t elements_max);
   void hold(Chunk& chunk);
   void add_pulled();
