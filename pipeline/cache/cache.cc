@@ -35,6 +35,10 @@ class SharedContent {
     const std::lock_guard lock(mutex_);
     content_ = nullptr;
   }
+  void forget(const Content& content) {
+    const std::lock_guard lock(mutex_);
+    if (content_ == content) content_ = nullptr;
+  }
 
  private:
   mutable std::mutex mutex_;
@@ -60,11 +64,12 @@ class ContentsBySeeds {
 
 /// Decides at its first pull or skip how to do its pass. It reads the complete content, or fills
 /// one, or hands its input's elements through. It hands through after a resume, and if an optional
-/// cache should keep nothing or finds no room. The elements are the same each way, so an optional
-/// cache may also give up what it holds in the middle of a pass, and go on with its input.
+/// cache should keep nothing or finds no room. The elements are the same each way. An optional cache
+/// that is filled gives up its content when another stage needs the room. One that is read doesn't:
+/// an input whose order differs each time, or whose files have changed, couldn't go on from there.
 ///
-/// Invariants: mutex_ guards what give_up() takes away, in any thread: content_, filling_, memory_. No
-/// other stage is called under it, since one that reserves memory may call give_up().
+/// Invariants: mutex_ guards what give_up() takes away, in any thread: filled_ and memory_. No other
+/// stage is called under it, since one that reserves memory may call give_up().
 class MemoryCacheStage final : public Stage {
  public:
   MemoryCacheStage(const StageContext& context, std::shared_ptr<SharedContent> shared,
@@ -88,10 +93,10 @@ class MemoryCacheStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (!begun_) begin();
-    if (input_ == nullptr) {
-      if (const std::optional<Pull> read = read_content(out, want)) return *read;
-      open_input();
-      input_->skip(position(), read_before_);
+    if (content_ != nullptr) {
+      if (content_->read(position(), out, want) > 0) return Pull::values;
+      release();
+      return Pull::end;
     }
     const Pull pulled = input_->pull(out, want);
     if (pulled == Pull::values && keep(out)) publish();
@@ -109,24 +114,17 @@ class MemoryCacheStage final : public Stage {
       const bool resuming = known == Known::no_errors;
       begin(resuming ? Absent::hand_through : Absent::fill);
     }
-    std::unique_lock lock(mutex_);
     if (content_ != nullptr) return std::min(count, content_->slots() - position());
-    const bool hands_through = input_ != nullptr && filling_ == nullptr;
-    lock.unlock();
-    return hands_through ? input_->skip(count, known) : Stage::do_skip(count, known);
+    return is_filling() ? Stage::do_skip(count, known) : input_->skip(count, known);
   }
 
   TracedPlace do_trace(std::uint64_t position) const override {
-    std::unique_lock lock(mutex_);
-    const Content content = content_;
-    const PeekedInput* const input = input_.get();
-    lock.unlock();
-    if (input != nullptr) return input->trace(position);
-    if (content == nullptr) {  // zip asks for both of its sides
-      return TracedPlace::unknown(label(), "has not begun, or no longer keeps it");
+    if (content_ == nullptr && input_ == nullptr) {  // zip asks for both of its sides
+      return TracedPlace::unknown(label(), "has not begun");
     }
-    TracedPlace kept = content->places().find(position);
-    if (!kept.place && content->places().is_empty()) {
+    if (content_ == nullptr) return input_->trace(position);
+    TracedPlace kept = content_->places().find(position);
+    if (!kept.place && content_->places().is_empty()) {
       return TracedPlace::unknown("it was cached while nothing was recorded, or from no file");
     }
     return kept;
@@ -138,19 +136,19 @@ class MemoryCacheStage final : public Stage {
   void begin(Absent absent = Absent::fill) {
     begun_ = true;
     const bool keeps = !knob_ || knob_->value() != 0;
-    if (keeps && begin_reading()) return;
-    if (keeps && absent == Absent::fill && shared_->get() == nullptr) {
+    const Content there = keeps ? shared_->get() : nullptr;
+    if (there != nullptr && begin_reading(there)) return;
+    if (keeps && there == nullptr && absent == Absent::fill) {
       const std::lock_guard lock(mutex_);
-      filling_ = std::make_shared<CachedElements>(type());
+      filled_ = std::make_shared<CachedElements>(type());
     }
-    open_input();
+    input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
   }
 
-  /// Returns false if there is no content, or no room for it.
-  bool begin_reading() {
-    const Content content = shared_->get();
+  /// Returns false if there is no room for the content.
+  bool begin_reading(const Content& content) {
     const std::lock_guard lock(mutex_);
-    if (content == nullptr || !reserve([&] { memory_.grow(content->bytes()); })) return false;
+    if (!reserve([&] { memory_.grow(content->bytes()); })) return false;
     run().counters().note_hidden_errors(content->errors_on_the_way());
     run().seeds().note_inner_draws(content->inner_draws(), input_context_.inner);
     publish_level(*content);
@@ -158,26 +156,18 @@ class MemoryCacheStage final : public Stage {
     return true;
   }
 
-  void open_input() {
-    auto input = std::make_unique<PeekedInput>(node_.open(input_context_));
+  /// Returns the content that is being filled; null if there is none.
+  std::shared_ptr<CachedElements> filling() const { return is_complete_ ? nullptr : filled_; }
+  bool is_filling() const {
     const std::lock_guard lock(mutex_);
-    input_ = std::move(input);
-  }
-
-  /// Returns nothing if the pass has no content to read, or no longer.
-  std::optional<Pull> read_content(Chunk& out, std::size_t want) {
-    const std::lock_guard lock(mutex_);
-    if (content_ == nullptr) return std::nullopt;
-    if (content_->read(position(), out, want) > 0) return Pull::values;
-    release_locked();
-    return Pull::end;
+    return filling() != nullptr;
   }
 
   /// Appends the elements to the content that is being filled, if there is one. Returns true if
   /// that is all: a consumer may take no more than the input is known to have.
   bool keep(Chunk& out) {
     std::unique_lock lock(mutex_);
-    const std::shared_ptr<CachedElements> content = filling_;
+    const std::shared_ptr<CachedElements> content = filling();
     if (content == nullptr) return false;
     const std::uint64_t before = content->slots();
     try {
@@ -205,45 +195,44 @@ class MemoryCacheStage final : public Stage {
   /// Makes the content that was filled, if there is one, that of all later passes.
   void publish() {
     const std::lock_guard lock(mutex_);
-    if (filling_ == nullptr) return;
-    filling_->note_errors_on_the_way(run().counters().errors_before(counters()));
-    filling_->note_inner_draws(run().seeds().inner_draws(node_, input_context_.inner));
-    shared_->publish(std::exchange(filling_, nullptr));
+    const std::shared_ptr<CachedElements> content = filling();
+    if (content == nullptr) return;
+    content->note_errors_on_the_way(run().counters().errors_before(counters()));
+    content->note_inner_draws(run().seeds().inner_draws(node_, input_context_.inner));
+    is_complete_ = true;
+    shared_->publish(content);
   }
 
   /// Releases the content, which this pass needs no longer. It stays with the dataset.
   void release() {
     const std::lock_guard lock(mutex_);
-    release_locked();
+    drop();
   }
-  void release_locked() {
+  /// Called under mutex_.
+  void drop() {
+    filled_ = nullptr;
     memory_.shrink(memory_.bytes());
     note_buffered(0, 0);
   }
 
-  /// Forgets what an optional cache holds, since another stage needs the room.
+  /// Forgets what this pass of an optional cache has kept so far.
   void give_up() {
     const std::lock_guard lock(mutex_);
-    if (memory_.bytes() == 0) return;
-    if (content_ != nullptr && !content_->has_errors() && content_->errors_on_the_way() == 0)
-      read_before_ = Known::no_errors;
-    shared_->forget();
-    content_ = nullptr;
-    filling_ = nullptr;
-    release_locked();
+    if (filled_ == nullptr) return;
+    shared_->forget(filled_);
+    drop();
     knob_->refuse();
   }
 
-  /// Calls `hold`, which asks the account for memory, under mutex_. A refusal is reworded to say what helps here.
-  /// Returns false if the pass goes on without a cache.
+  /// Calls `hold`, which asks the account for memory, under mutex_. A refusal is reworded to say
+  /// what helps here. Returns false if the pass goes on without a cache.
   template <class Hold>
   bool reserve(const Hold& hold) {
     try {
       hold();
       return true;
     } catch (const Error& error) {
-      filling_ = nullptr;
-      release_locked();
+      drop();
       if (knob_) {
         knob_->refuse();
         return false;
@@ -265,13 +254,13 @@ class MemoryCacheStage final : public Stage {
   const std::shared_ptr<SharedContent> shared_;
   std::optional<Knob> knob_;  ///< only in an optional cache
   bool begun_ = false;
-  mutable std::mutex mutex_;
-  Reservation memory_;
   Content content_;  ///< the content that is read
-  std::shared_ptr<CachedElements> filling_;
-  Known read_before_ = Known::nothing;  ///< says whether the content that was given up had errors
-  std::unique_ptr<PeekedInput> input_;  ///< made once, and stays
-  std::optional<MemoryOffer> offer_;    ///< only in an optional cache; goes before what it gives up
+  std::unique_ptr<PeekedInput> input_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<CachedElements> filled_;  ///< in this pass, until its end
+  bool is_complete_ = false;                ///< filled_ has all elements
+  Reservation memory_;
+  std::optional<MemoryOffer> offer_;  ///< only in an optional cache; goes before what it gives up
 };
 
 bool has_drawn_seeds(const Node& node) {

@@ -27,12 +27,18 @@ std::uint64_t MemoryAccount::required_limit_bytes() const {
 
 bool MemoryAccount::ask_for_room(const std::function<bool()>& has_enough) {
   const std::lock_guard lock(offers_mutex_);
-  bool is_enough = has_enough();
-  for (auto offer = offers_.begin(); offer != offers_.end() && !is_enough; ++offer) {
-    (*offer)->give_up_();
-    is_enough = has_enough();
+  // Another offer's stage may take what one gave up: then there is more to ask for.
+  for (bool has_freed = true; has_freed;) {
+    if (has_enough()) return true;
+    has_freed = false;
+    for (const MemoryOffer* const offer : offers_) {
+      const std::uint64_t before = required_bytes_.load(std::memory_order_relaxed);
+      offer->give_up_();
+      has_freed = has_freed || required_bytes_.load(std::memory_order_relaxed) < before;
+      if (has_enough()) return true;
+    }
   }
-  return is_enough;
+  return false;
 }
 
 void MemoryAccount::set_limit(std::uint64_t limit_bytes) {

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <gmock/gmock.h>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 #include <infeed/pipeline/map.h>
@@ -10,9 +9,11 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/tuning_policy.h>
 
 #include "pipeline/suite/stage_suite.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
@@ -91,53 +92,48 @@ TEST(OptionalCache, GoesOnWithoutWhereThereIsNoRoom) {
   EXPECT_EQ(passes.made(), 3000);
 }
 
-/// 1,000 numbers, those divisible by `modulus` being errors, in a cache that is always on.
-struct Kept {
-  explicit Kept(std::int64_t modulus)
-      : dataset(range(1000) | map([this, modulus](std::int64_t x) {
-                  ++made;
-                  if (x % modulus == 0) throw std::invalid_argument("divisible");
-                  return x;
-                }) |
-                optional_cache() |
-                shuffle({.buffer = 500, .seed = 5, .reshuffle_each_iteration = false})) {}
-
-  Stream take(std::uint64_t memory_bytes_max) const {
-    return stream_of(dataset,
-                     {.memory_bytes_max = memory_bytes_max, .tuner = {.bounds = {bound(1, 1)}}});
-  }
-
+TEST(OptionalCache, GivesUpWhatItFillsForALowerLimit) {
   std::atomic<int> made = 0;
-  const Dataset<std::int64_t> dataset;
-};
-
-TEST(OptionalCache, GivesUpWhatItReadsWhereAnotherStageNeedsTheRoom) {
-  for (const std::int64_t modulus : {1000, 10}) {
-    Kept kept(modulus);
-    const Stream expected = kept.take(0);
-    EXPECT_EQ(kept.made, 1000);
-    EXPECT_EQ(kept.take(0), expected);
-    EXPECT_EQ(kept.made, 1000);
-    // There is room for the 8 KB that the cache reads, or the 4 KB of the shuffle.
-    EXPECT_EQ(kept.take(12'000), expected);
-    EXPECT_GT(kept.made, 1000);
-    EXPECT_LE(kept.made, 2000);
-  }
+  const auto numbers = range(1000) | map([&](std::int64_t x) {
+                         ++made;
+                         return x;
+                       }) |
+                       optional_cache() | repeat(3);
+  auto iterator =
+      numbers.iterate({.memory_bytes_max = 1 << 20, .tuner = {.bounds = {bound(1, 1)}}});
+  std::int64_t expected = 0;
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(iterator.next(), expected++);
+  EXPECT_GT(iterator.memory().in_use_bytes(), 2000u);
+  iterator.set_memory_limit(2000);
+  EXPECT_LE(iterator.memory().in_use_bytes(), 2000u);
+  while (const auto number = iterator.next()) EXPECT_EQ(number, expected++ % 1000);
+  EXPECT_EQ(expected, 3000);
+  EXPECT_EQ(made, 3000);
 }
 
-TEST(OptionalCache, GivesUpWhatItHoldsForALowerLimit) {
-  const auto numbers = range(1000) | optional_cache() | repeat(3);
-  for (const std::size_t taken : {500, 1500}) {  // while it is filled, and read
-    auto iterator =
-        numbers.iterate({.memory_bytes_max = 1 << 20, .tuner = {.bounds = {bound(1, 1)}}});
-    std::int64_t expected = 0;
-    for (std::size_t i = 0; i < taken; ++i) EXPECT_EQ(iterator.next(), expected++ % 1000);
-    EXPECT_GT(iterator.memory().in_use_bytes(), 2000u);
-    iterator.set_memory_limit(2000);
-    EXPECT_LE(iterator.memory().in_use_bytes(), 2000u);
-    while (const auto number = iterator.next()) EXPECT_EQ(number, expected++ % 1000);
-    EXPECT_EQ(expected, 3000);
-  }
+TEST(OptionalCache, GivesUpWhatItFillsBeforeAnotherStageIsRefused) {
+  // The cache holds 32 KB of the 45 KB for required memory, and the shuffle needs 25.
+  const auto passed = range(2000) | optional_cache() | skip(1900);
+  const auto shuffled =
+      passed | map([](std::int64_t x) { return std::string(200, '0') + std::to_string(x); }) |
+      shuffle({.buffer = 100, .seed = 5, .reshuffle_each_iteration = false});
+  const auto stream = [&](std::int64_t keeps, std::uint64_t memory_bytes_max) {
+    return stream_of(shuffled, {.memory_bytes_max = memory_bytes_max,
+                                .tuner = {.bounds = {bound(keeps, keeps)}}});
+  };
+  EXPECT_EQ(stream(1, 60'000), stream(0, 0));
+}
+
+TEST(OptionalCache, ThatIsReadKeepsItsContentForThePass) {
+  const auto numbers = range(1000) | optional_cache() | repeat(2);
+  auto iterator =
+      numbers.iterate({.memory_bytes_max = 1 << 20, .tuner = {.bounds = {bound(1, 1)}}});
+  std::int64_t expected = 0;
+  for (int i = 0; i < 1500; ++i) EXPECT_EQ(iterator.next(), expected++ % 1000);
+  EXPECT_EQ(error_of([&] { iterator.set_memory_limit(2000); }).code(),
+            ErrorCode::resource_exhausted);
+  while (const auto number = iterator.next()) EXPECT_EQ(number, expected++ % 1000);
+  EXPECT_EQ(expected, 2000);
 }
 
 TEST(OptionalCache, RunsWhatIsBeforeItAsInTheFirstPassInEachWay) {

@@ -45,6 +45,15 @@ TEST(MemoryAccount, KeepsAQuarterForTheElastic) {
   EXPECT_EQ(account.peak_bytes(), 1000);
 }
 
+TEST(MemoryAccount, KnowsTheSmallestLimitForSoMuch) {
+  EXPECT_EQ(MemoryAccount::limit_for(0), 0);
+  for (std::uint64_t bytes = 1; bytes < 100; ++bytes) {
+    const std::uint64_t limit = MemoryAccount::limit_for(bytes);
+    EXPECT_GE(MemoryAccount(limit).required_limit_bytes(), bytes) << bytes;
+    EXPECT_TRUE(limit == 1 || MemoryAccount(limit - 1).required_limit_bytes() < bytes) << bytes;
+  }
+}
+
 TEST(MemoryAccount, ARefusalSaysWhoAskedForWhat) {
   MemoryAccount account(1000);
   account.reserve_required(700, "shuffle");

@@ -21,8 +21,8 @@ namespace infeed {
 /// keeping the elements should bring a fifth more speed, and they fit into three quarters of the
 /// memory. The next pass then fills the cache, and later passes read it. The tuner turns it off
 /// again if it brings less than expected, or if memory becomes short; its content is freed with the
-/// pass that reads it. If there is no room after all, or another stage needs the room, the pass goes
-/// on without a cache at once: it never causes an error.
+/// pass that reads it. If there is no room after all, or another stage needs the room while a pass
+/// fills the cache, the pass goes on without it, and no error comes of that.
 ///
 /// The elements are the same with and without the cache: the stages before it always run as in pass
 /// 0, as with cache(). So put shuffles and random augmentation after it, and before it only

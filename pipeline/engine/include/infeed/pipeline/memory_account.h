@@ -16,7 +16,7 @@
 /// that a stage can't work without: the stage fails if it is refused. Best-effort memory (queues,
 /// running jobs, the consumer's elements) is for elements that are kept ready. A stage begins to
 /// make more of them only while there is room, or while somebody waits for just that element. A
-/// quarter of the limit is kept for best effort. What an optional cache keeps counts as required,
+/// quarter of the limit is kept for best effort. What fills an optional cache counts as required,
 /// but its stage gives it up (MemoryOffer) before another stage is refused.
 ///
 /// Nobody knows how large a result will be. So a result that has come is held even if it doesn't
@@ -73,7 +73,8 @@ class MemoryAccount {
   friend class MemoryOffer;
 
   bool try_reserve_required(std::uint64_t bytes);
-  /// Calls one offer after the other until `has_enough` returns true, which is asked first.
+  /// Calls one offer after the other until `has_enough` returns true, which is asked first, or a
+  /// round of all has freed nothing.
   bool ask_for_room(const std::function<bool()>& has_enough);
   Error refusal(std::uint64_t bytes, std::string_view stage) const;
   bool try_add(std::atomic<std::uint64_t>& held, std::uint64_t bytes, std::uint64_t limit);
@@ -95,8 +96,8 @@ class MemoryAccount {
 ///
 ///     infeed::MemoryOffer offer{memory(), [this] { forget_what_is_kept(); }};
 ///
-/// Any thread may call it, while a stage reserves memory: so it waits for no lock under which its
-/// own stage reserves required memory, or makes and ends an offer. The destructor waits for a call
+/// Any thread may call it, again and again, while a stage reserves memory: so it waits for no lock
+/// under which a stage reserves required memory or begins an offer. The destructor waits for a call
 /// under way.
 class MemoryOffer {
  public:
