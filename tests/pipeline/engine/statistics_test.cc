@@ -198,6 +198,45 @@ TEST(Statistics, TheTableIsTheOneOfTheReadme) {
   }
 }
 
+TEST(Statistics, TheTableHasEachFigureInItsUnit) {
+  PipelineStatistics statistics{.elapsed_ns = 2'000'000'000,
+                                .consumer_wait_ns = 500'000'000,
+                                .process_cpu_ns = 3'000'000'000,
+                                .cores = 4};
+  const auto add = [&](std::string label, std::uint64_t elements, std::uint64_t work_ns) {
+    StageStatistics stage;
+    stage.label = std::move(label);
+    stage.elements = elements;
+    stage.work_ns = work_ns;
+    statistics.stages.push_back(std::move(stage));
+  };
+  add("prefetch", 1, 1'500'000'000);
+  statistics.stages.back().runs_ahead = true;
+  statistics.stages.back().wait_ns = 1'000'000'000;
+  statistics.stages.back().full_ns = 200'000'000;
+  statistics.stages.back().is_tuned = true;
+  statistics.stages.back().queue_elements_max = 3;
+  statistics.stages.back().queue_bytes_max = 3 << 19;
+  add("map 'abcdefghijklmnopqrstuvwxyz'", 10, 20'000'000);
+  statistics.stages.back().cpu_ns = 5'000'000;
+  statistics.stages.back().errors = 2;
+  statistics.stages.back().is_tuned = true;
+  statistics.stages.back().parallelism = 7;
+  add("map 'abcdefghijklmnopqrstuvwx'", 100, 250'000);
+  add("range", 0, 900);
+  const std::string table = statistics.table();
+  EXPECT_EQ(table.substr(0, table.find("verdict: ")),
+            R"(2.00 s, of which the consumer waited 25%; the process kept 1.5 of 4 cores busy
+stage                             elements errors   own/elem     own  on CPU   wait   full  buffered
+prefetch                                 1      0      1.5 s     75%       -    50%    10%         0
+map 'abcdefghi..nopqrstuvwxyz'          10      2     2.0 ms      1%     25%      -      -         0
+map 'abcdefghijklmnopqrstuvwx'         100      0     2.5 us      0%       -      -      -         0
+range                                    0      0   900.0 ns      0%       -      -      -         0
+autotune chose for prefetch: a queue of 3 elements or 1.5 MiB
+autotune chose for map 'abcdefghijklmnopqrstuvwxyz': parallelism 7
+)");
+}
+
 TEST(Statistics, ALongNameKeepsItsColumn) {
   const auto statistics = run(range(10, {.name = std::string(64, 'n')}));
   EXPECT_EQ(statistics.stages.front().given_name, std::string(64, 'n'));

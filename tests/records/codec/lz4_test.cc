@@ -6,6 +6,8 @@
 #include <infeed/records/record_reader.h>
 #include <infeed/records/record_writer.h>
 
+#include "codec/lz4_file.h"
+#include "io/input_file.h"
 #include "records/codec/lz4_framed.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
@@ -214,6 +216,26 @@ TEST(Lz4, a_missing_or_doubled_block_is_seen_at_the_index) {
     ASSERT_TRUE(outcome.error.has_value());
     EXPECT_THAT(outcome.error->what(), HasSubstr("the index at its end describes other blocks"));
   }
+}
+
+TEST(Lz4, an_index_that_cannot_be_is_refused) {
+  const TemporaryFolder folder;
+  const auto refusal = [&folder](const std::string& bytes) {
+    const auto file = detail::open_input_file(folder.write("x", bytes));
+    return std::string(error_of([&] { detail::read_lz4_places(*file); }).what());
+  };
+  const std::string good = Blocks().file;
+  // Any end of the file, with or without a whole index.
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    EXPECT_THAT(refusal(good.substr(good.size() - size)), HasSubstr("can't be split")) << size;
+  }
+  std::string other_header = good;
+  other_header[4] = '\x40';
+  EXPECT_THAT(refusal(other_header), HasSubstr("its frame's header"));
+  EXPECT_THAT(refusal(lz4_file({frame(kSix), frame(kSix)}, {6, 0})),
+              HasSubstr("the order of its index"));
+  const auto file = detail::open_input_file(folder.write("x", good));
+  EXPECT_EQ(detail::read_lz4_places(*file).size(), 4U);
 }
 
 TEST(Lz4, a_block_that_cannot_be_decoded_costs_itself) {

@@ -212,7 +212,11 @@ TEST(ExampleParser, what_is_no_example_is_data_loss) {
   fails(varint_field(0, 1));
   fails("\x0c");      // an end of group without a start
   fails("\x0b\x14");  // a group ends with another number
-  fails(std::string(200, '\x0b'));
+  const auto groups = [](std::size_t depth) {
+    return std::string(depth, '\x0b') + std::string(depth, '\x0c');
+  };
+  fails(groups(101));  // libprotobuf's limit is 100
+  integers_of(groups(100) + example(entry("a", integer_list("\1"))));
   fails("\x0e");
   const std::string floats = example(entry("a", bytes_field(2, bytes_field(1, "12345"))));
   const ExampleParser parser({"a"});
