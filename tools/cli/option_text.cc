@@ -9,7 +9,13 @@
 namespace infeed::tools {
 namespace {
 
-/// CLI11 keeps the values that an option takes as "NAME:a validator's text".
+bool is_text_of_validator(std::string_view text) {
+  return text.starts_with('{') || text.starts_with("SIZE [") || text.find(" in [") != text.npos ||
+         text.ends_with("POSITIVE");
+}
+
+/// CLI11 keeps the values that an option takes as "NAME:a validator's text". Any other colon is the
+/// name's own: "SLICE[:MODEL]".
 struct TypeName {
   std::string placeholder;
   std::string rule;
@@ -17,7 +23,9 @@ struct TypeName {
 
 TypeName type_name_of(const CLI::Option& option) {
   const std::string text = option.get_type_name();
-  const std::size_t colon = text.find(':');
+  std::size_t colon = text.find(':');
+  if (colon != text.npos && !is_text_of_validator(std::string_view(text).substr(colon + 1)))
+    colon = text.npos;
   TypeName type{text.substr(0, colon), colon == std::string::npos ? "" : text.substr(colon + 1)};
   if (type.placeholder == "UINT" || type.placeholder == "INT") type.placeholder = "N";
   if (type.placeholder == "FLOAT") type.placeholder = "NUMBER";

@@ -133,6 +133,12 @@ void require_sound(const ConvertOptions& options) {
   const auto refuse = [](const std::string& text) {
     throw Error(ErrorCode::invalid_argument, text);
   };
+  if (const std::string name = DatasetNames(options.prefix).name; name.starts_with('.')) {
+    refuse(
+        fmt::format("the dataset's name '{}' begins with a dot, as the names of unfinished files "
+                    "do, which are removed at the end: choose another one",
+                    name));
+  }
   if (options.share && options.finish_only) refuse("a share makes shards, finishing makes none");
   if (is_part && options.existing != ExistingDataset::refuse) {
     refuse(

@@ -31,6 +31,13 @@ ConvertSource input_source(const ConvertCommandOptions& options) {
           [options] { return open_input(options.from.inputs, input_options(options)); }};
 }
 
+/// True if an option says how INPUT is read.
+bool describes_an_input(const InputOptions& options) {
+  return options.kind != "auto" || !options.has_header || options.delimiter ||
+         !options.nulls.empty() || !options.kinds.empty() || !options.classes_file.empty() ||
+         !options.columns.empty() || !options.renamed.empty();
+}
+
 }  // namespace
 
 std::vector<ConvertSource> list_sources(const ConvertCommandOptions& options) {
@@ -42,6 +49,11 @@ std::vector<ConvertSource> list_sources(const ConvertCommandOptions& options) {
   if (!options.from.images_file.empty()) {
     return {
         idx_pair(options.from.name, true, {options.from.images_file, options.from.labels_file})};
+  }
+  if (describes_an_input(input_options(options))) {
+    throw Error(ErrorCode::invalid_argument,
+                "no INPUT is named, but an option says how it is read (--kind, --columns, "
+                "--delimiter, ...): name its files. Without an INPUT it is Fashion-MNIST's images");
   }
   std::vector<ConvertSource> result;
   for (const Split split : {Split::train, Split::test}) {

@@ -7,6 +7,7 @@
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_reader.h>
 
+#include "cli/option_checks.h"
 #include "cli/parallel.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
@@ -44,6 +45,7 @@ void run(const IndexOptions& options, const std::stop_token& stop) {
   const std::vector<std::string> files = match_record_files(options.patterns);
   std::vector<std::uint64_t> records(files.size());
   for_each_in_parallel(files.size(), options.threads, stop, [&](std::size_t i) {
+    require_can_be_read_again(files[i]);
     require_plain(files[i]);
     const RecordIndex index = index_records(files[i], stop);
     records[i] = index.size();

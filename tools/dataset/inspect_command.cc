@@ -88,6 +88,10 @@ class InspectRun {
     print_lists();
     histogram_.print(terminal_);
     for (const std::string& text : shown_) terminal_.line(text);
+    if (shown_.empty() && options_.first != 0 && options_.shown != 0) {
+      terminal_.line(fmt::format("\nThere is no record {}: {} were looked at, from 0 on",
+                                 with_commas(options_.first), with_commas(looked_at_)));
+    }
     if (!options_.json_file.empty()) replace_file(options_.json_file, json_text(describe()));
     if (damage_.empty()) return;
     throw Error(ErrorCode::data_loss,
@@ -105,7 +109,12 @@ class InspectRun {
     classes_ = manifest->classes;
   }
 
-  bool is_enough() const { return looked_at_ >= options_.records_max || stop_.stop_requested(); }
+  /// Those that are to be printed are looked at in any case.
+  std::uint64_t records_max() const {
+    const bool asks = options_.first != 0 && options_.shown <= UINT64_MAX - options_.first;
+    return std::max(options_.records_max, asks ? options_.first + options_.shown : 0);
+  }
+  bool is_enough() const { return looked_at_ >= records_max() || stop_.stop_requested(); }
 
   void look_at(const std::string& file) {
     const RecordScan scan = scan_records(file,
@@ -166,7 +175,7 @@ class InspectRun {
             ? redacted_url(files_.front())
             : fmt::format("{} and {} more", redacted_url(files_.front()), files_.size() - 1);
     terminal_.line(terminal_.paint(Paint::bold, files));
-    const bool is_all = looked_at_ < options_.records_max && files_looked_at_ == files_.size();
+    const bool is_all = looked_at_ < records_max() && files_looked_at_ == files_.size();
     terminal_.line(fmt::format("  {}, {}; {} {} records", as_megabytes(bytes),
                                to_string(compression_), is_all ? "all" : "looked at the first",
                                with_commas(looked_at_)));

@@ -191,9 +191,7 @@ Command add_feed_command(CLI::App& app) {
   command->add_option("--json", options->json_file, "Write the figures to this file")
       ->type_name("FILE");
   command->footer(
-      "Example: mpirun -n 1 infeed feed --pipeline p.json --take 1000 : -n 2 infeed feed "
-      "--pipeline "
-      "p.json\n");
+      "Example: mpirun -n 1 infeed feed --pipeline p.json --take 1000 : -n 2 infeed feed\n");
   return {.options = command,
           .run = [options](const std::stop_token& stop) { run_feed(*options, stop); }};
 }

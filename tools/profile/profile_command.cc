@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <optional>
 #include <signal.h>
@@ -82,6 +84,19 @@ void record_program(std::vector<std::string> program, const std::string& recordi
   }
 }
 
+/// Returns when each recording of that name was last written: its own, and those of ranks.
+std::map<std::string, std::filesystem::file_time_type> times_of(const std::string& recording) {
+  std::vector<std::string> files = rank_recordings(recording);
+  files.push_back(recording);
+  std::map<std::string, std::filesystem::file_time_type> times;
+  for (const std::string& file : files) {
+    std::error_code missing;
+    const auto time = std::filesystem::last_write_time(file, missing);
+    if (!missing) times[file] = time;
+  }
+  return times;
+}
+
 /// Throws Error (invalid_argument) if there is nothing that --try could change.
 void check_what_is_tried(const ProfileCommandOptions& options) {
   if (!options.tries || !options.pipeline_file.empty() || !options.program.empty()) return;
@@ -112,7 +127,15 @@ void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
   for (const std::string& text : options.replays) replays.push_back(ReplayRequest::parse(text));
   check_what_is_tried(options);
   if (!options.program.empty()) {
+    const auto before = times_of(options.recording);
     record_program(options.program, options.recording, options.tries, stop);
+    if (times_of(options.recording) == before) {
+      throw Error(ErrorCode::failed_precondition,
+                  fmt::format("{} iterated no dataset, or could not write its recording{}",
+                              options.program.front(),
+                              before.empty() ? "" : "; what is there is an older one"))
+          .at_file(options.recording);
+    }
     // Ctrl-C ends the program, and what it recorded is still explained; another one ends that, too.
     if (stop.stop_requested()) stop = {};
   }

@@ -139,6 +139,10 @@ TEST(CommandLine, HelpSaysWhatAnOptionTakes) {
                         "default 0)\n"));
 }
 
+TEST(CommandLine, HelpShowsTheWholeFormOfAValue) {
+  EXPECT_THAT(run_infeed({"profile", "--help"}).out, HasSubstr("--replay SLICE[:MODEL[:BATCH]]"));
+}
+
 TEST(CommandLine, ManualPagesHaveEveryCommandAndNothingOfThisMachine) {
   const ProgramOptions home{.environment = {{"HOME", "/tmp"}}};
   const ProgramResult page = run_infeed({"help", "--man"}, home);
@@ -274,6 +278,9 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUsage{"NoOutput", {"convert"}, {"infeed convert:", "--output"}},
         WrongUsage{"NoShards", {"convert", "-o", "x", "--shards", "0"}, {"--shards"}},
         WrongUsage{"NoShardSize", {"convert", "-o", "x", "--shard-size", "0"}, {"--shard-size"}},
+        WrongUsage{"EpochBelowZero",
+                   {"batch", "--pipeline", "p.json", "--step", "0", "--epoch", "-1"},
+                   {"--epoch", "'-1'"}},
         WrongUsage{"ImagesWithoutLabels", {"convert", "-o", "x", "--images", "i"}, {"--labels"}}),
     [](const auto& test) { return test.param.name; });
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sys/stat.h>
 
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
@@ -346,6 +347,47 @@ TEST_F(DatasetCommands, InspectDrawsPictures) {
       damaged[4 + random() % (damaged.size() - 4)] = static_cast<char>(random());
       EXPECT_LE(inspect(damaged).status, 1);
     }
+  }
+}
+
+TEST_F(DatasetCommands, InspectPrintsWhatIsAskedForHoweverFarItIs) {
+  const auto shown = [&](const char* first) {
+    return run_infeed({"inspect", shard(0), "--records", "10", "--show", "1", "--first", first})
+        .out;
+  };
+  EXPECT_THAT(shown("90"), HasSubstr("Record 90 of"));
+  EXPECT_THAT(shown("5000"), HasSubstr("There is no record 5,000: 100 were looked at"));
+}
+
+TEST_F(DatasetCommands, APipeThatWouldBeReadTwiceIsRefused) {
+  const std::string pipe = folder_.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"repair", pipe, "-o", folder_.file("saved")},
+        std::vector<std::string>{"index", pipe},
+        std::vector<std::string>{"reshard", pipe, "-o", folder_.file("other")}}) {
+    const ProgramResult result = run_infeed(command);
+    EXPECT_EQ(result.status, 1) << command.front();
+    EXPECT_THAT(result.err, HasSubstr("it is a pipe or a device")) << command.front();
+  }
+}
+
+TEST_F(DatasetCommands, ANameOfUnfinishedFilesIsRefused) {
+  const ProgramResult result =
+      run_infeed({"convert", folder_.file("t.csv"), "-o", folder_.file("other"), "--name", ".x"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("the dataset's name '.x' begins with a dot"));
+}
+
+TEST_F(DatasetCommands, OptionsOfAnInputNeedOne) {
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--kind", "csv"}, std::vector<std::string>{"--columns", "id"},
+        std::vector<std::string>{"--no-header"}}) {
+    std::vector<std::string> command = {"convert", "-o", folder_.file("other")};
+    command.insert(command.end(), options.begin(), options.end());
+    const ProgramResult result = run_infeed(command);
+    EXPECT_EQ(result.status, 1) << options.front();
+    EXPECT_THAT(result.err, HasSubstr("no INPUT is named")) << options.front();
   }
 }
 

@@ -177,8 +177,12 @@ TEST_F(ProfileCommand, RecordsAProgramThatItStarts) {
   EXPECT_EQ(missing.status, 1);
   EXPECT_NE(missing.err.find("no-such-program"), std::string::npos) << missing.err;
   const auto silent = test::run_infeed({"profile", folder_.file("x.profile"), "--", "true"});
-  EXPECT_EQ(silent.status, 1);  // it has iterated nothing
-  EXPECT_NE(silent.err.find("no such file"), std::string::npos) << silent.err;
+  EXPECT_EQ(silent.status, 1);
+  EXPECT_NE(silent.err.find("true iterated no dataset"), std::string::npos) << silent.err;
+  // Nor is an older run explained instead.
+  const auto older = test::run_infeed({"profile", recording(), "--", "true"});
+  EXPECT_EQ(older.status, 1);
+  EXPECT_NE(older.err.find("what is there is an older one"), std::string::npos) << older.err;
 }
 
 TEST_F(ProfileCommand, ComparesTwoRuns) {

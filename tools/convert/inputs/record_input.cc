@@ -12,6 +12,7 @@
 #include <infeed/records/seekable_file.h>
 #include <infeed/records/whole_set.h>
 
+#include "cli/option_checks.h"
 #include "convert/inputs/found_dataset.h"
 #include "convert/inputs/open_input.h"
 
@@ -22,7 +23,7 @@ namespace {
 class RecordFile {
  public:
   explicit RecordFile(const std::string& file)
-      : file_(file, RecordReader(file).compression()), records_(open()) {}
+      : file_(file, compression_of(file)), records_(open()) {}
 
   const std::string& name() const { return file_.name(); }
   std::uint64_t size() const { return records_.size(); }
@@ -35,6 +36,10 @@ class RecordFile {
   }
 
  private:
+  static Compression compression_of(const std::string& file) {
+    require_can_be_read_again(file);
+    return RecordReader(file).compression();
+  }
   IndexedRecords open() const {
     try {
       return {file_.path(), index_records(file_.path())};
