@@ -201,6 +201,38 @@ class Keras(unittest.TestCase):
         self.assertEqual(rest, expected(epoch=1)[4:])
 
 
+    def test_the_state_where_epochs_are_no_passes(self):
+        # pylint: disable=import-outside-toplevel
+        import keras
+        from infeed import keras as infeed_keras
+
+        batches = [y for epoch in (0, 1, 2) for y in expected(epoch)]
+        for steps, execution in [(5, 1), (20, 1), (6, 3), (None, 4)]:
+            adapter, places = dataset().keras(inputs="x", targets="y"), []
+            current = infeed_keras.CurrentState(adapter)
+
+            class Places(keras.callbacks.Callback):
+                """Keeps the place behind each execution."""
+
+                def on_train_batch_end(self, batch, logs=None, current=current, places=places):
+                    places.append(current.state)
+
+            model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+            model.compile("sgd", "mse", steps_per_execution=execution, run_eagerly=execution == 1)
+            model.fit(adapter, epochs=2, steps_per_epoch=steps, verbose=0, callbacks=[current, Places()])
+            trained = 0
+            for place in places:
+                trained = min(trained + execution, len(batches))
+                if steps is None:  # 13 batches of a pass are executed as 4, 4, 4 and 1
+                    trained = min(trained, 13 * (1 + places.index(place) // 4))
+                resumed = dataset().keras(inputs="x", targets="y")
+                resumed.load_state_dict(place)
+                rest = [y.tolist() for _, y in resumed.get_numpy_iterator()]
+                left = batches[trained:13 * (1 + trained // 13)]
+                ended = trained % 13 == 0 and not rest  # the place of a pass's end
+                self.assertTrue(ended or rest == left, f"{steps} steps, {execution} at once, {trained} trained")
+
+
 class Arrow(unittest.TestCase):
     def check(self, x, y):
         wanted = [label for batch in expected() for label in batch]

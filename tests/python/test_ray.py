@@ -88,6 +88,58 @@ class Ray(unittest.TestCase):
                 self.assertEqual([batch["valid"].numpy().tolist() for batch in batches], expected)
                 self.assertEqual(batches.bad_rows, bad)
 
+    def test_an_interrupted_wait_loses_nothing(self):
+        fed = self.feed(infeed.range(200).batch(4), workers=1, range_steps=3)
+        rows, waited = [], []
+
+        def interrupted(*args, **options):
+            if len(waited) % 2 == 0:
+                waited.append(1)
+                raise KeyboardInterrupt
+            waited.append(1)
+            return wait(*args, **options)
+
+        wait = self.ray.wait
+        with fed.iterate(epoch=0) as batches:
+            self.ray.wait = interrupted
+            try:
+                while True:
+                    try:
+                        rows.append(next(batches)["value"].numpy().tolist())
+                    except KeyboardInterrupt:
+                        self.assertEqual(batches.position, len(rows))
+                    except StopIteration:
+                        break
+            finally:
+                self.ray.wait = wait
+        self.assertEqual([value for row in rows for value in row], list(range(200)))
+        self.assertGreater(len(waited), 30)
+
+    def test_a_refused_state_changes_nothing(self):
+        fed = self.feed(infeed.range(60).batch(4), workers=2, range_steps=3)
+        other = infeed.range(50).shuffle(5, seed=2).batch(5).iterate().state_dict()
+        with fed.iterate(epoch=0) as batches:
+            first = [next(batches)["value"].numpy().tolist() for _ in range(4)]
+            with self.assertRaises(infeed.Error):
+                batches.load_state_dict(other)
+            self.assertEqual(batches.position, 4)
+            state = batches.state_dict()
+            rest = [batch["value"].numpy().tolist() for batch in batches]
+            self.assertEqual([value for row in first + rest for value in row], list(range(60)))
+            batches.load_state_dict(state)
+            self.assertEqual([batch["value"].numpy().tolist() for batch in batches], rest)
+
+    def test_little_is_made_behind_a_place(self):
+        fed = self.feed(infeed.range(400).batch(1), workers=2, range_steps=8)
+        with fed.iterate(epoch=0) as batches:
+            batches.read_ahead_until(10)
+            self.assertEqual([int(next(batches)["value"][0]) for _ in range(20)], list(range(20)))
+            batches.cancel()
+            with self.assertRaisesRegex(infeed.Error, "cancelled"):
+                next(batches)
+        last = fed.map_batches(lambda batch: batch["value"].numpy() * 2)
+        self.assertEqual(type(last), type(fed))
+
     def test_what_cannot_be_asked_by_step_is_named(self):
         with self.assertRaisesRegex(infeed.Error, "lines can't be asked by step"):
             self.feed(infeed.lines(__file__), workers=1)

@@ -189,8 +189,16 @@ Column texts_column(const Node& node, const Keeper& keeper) {
   return Column::bytes(std::move(offsets), std::move(data));
 }
 
+void refuse_dictionary(const Node& node) {
+  if (node.schema.dictionary == nullptr) return;
+  fail(node,
+       "it is dictionary-encoded; decode it first (.dictionary_decode() in pyarrow, a cast to "
+       "strings in polars)");
+}
+
 /// Returns a fixed-size list's values, with the list's extents in front of the items'.
 Tensor shaped_tensor(const Node& node, const Keeper& keeper, std::vector<std::int64_t>& extents) {
+  refuse_dictionary(node);
   if (!node.format().starts_with("+w:")) return numbers_tensor(node, keeper);
   require_values(node);
   const std::int64_t width = std::stoll(std::string(node.format().substr(3)));
@@ -200,11 +208,7 @@ Tensor shaped_tensor(const Node& node, const Keeper& keeper, std::vector<std::in
 
 Column column_of(const Node& node, const Keeper& keeper) {
   const std::string_view format = node.format();
-  if (node.schema.dictionary != nullptr) {
-    fail(node,
-         "it is dictionary-encoded; decode it first (.dictionary_decode() in pyarrow, a cast "
-         "to strings in polars)");
-  }
+  refuse_dictionary(node);
   if (format == "z" || format == "Z" || format == "u" || format == "U") {
     return texts_column(node, keeper);
   }

@@ -31,7 +31,11 @@ Description with_stage(const Description& before, const std::string& stage,
                        const nb::dict& objects) {
   std::vector<Description> copies;
   for (const Description* input : inputs) copies.push_back(*input);
-  return before.then(stage, options, copies, objects_of(objects));
+  const Objects given = objects_of(objects);
+  // A source may read its files: their header, the first rows, all of them behind a URL.
+  std::optional<nb::gil_scoped_release> without_gil;
+  if (given.empty()) without_gil.emplace();
+  return before.then(stage, options, copies, given);
 }
 
 nb::object cardinality_of(const Description& description) {

@@ -2,10 +2,12 @@
 
 #include <chrono>
 #include <cmath>
+#include <fmt/format.h>
 #include <future>
 #include <limits>
 #include <stop_token>
 #include <thread>
+#include <utility>
 
 #include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/statistics.h>
@@ -13,6 +15,7 @@
 #include "engine/threads/forks.h"
 #include "python/dataset.h"
 #include "python/element.h"
+#include "python/named_values.h"
 #include "python/python_words.h"
 #include "python/signals.h"
 
@@ -35,6 +38,19 @@ nb::object next_of(Iterator<T>& iterator, TakenBadRows* bad_rows) {
   }
   return to_python(*std::move(next));
 }
+
+/// Sets a flag as long as it lives.
+class Inside {
+ public:
+  explicit Inside(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
+  ~Inside() { flag_ = before_; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  bool& flag_;
+  const bool before_;
+};
 
 }  // namespace
 
@@ -71,7 +87,7 @@ void PyIterator::check_process() const {
   throw error;
 }
 
-std::unique_lock<std::mutex> PyIterator::locked() const {
+std::unique_lock<std::recursive_mutex> PyIterator::locked() const {
   check_process();  // first: a thread that isn't here may hold the lock
   std::unique_lock lock(state_->calls, std::try_to_lock);
   if (!lock.owns_lock()) {
@@ -111,6 +127,7 @@ auto PyIterator::with_stream(const Function& function) {
 
 nb::object PyIterator::next() {
   const auto lock = locked();
+  const Inside inside(is_in_next_);
   return with_stream([&](auto& stream) { return next_of(stream, bad_rows_.get()); });
 }
 
@@ -123,14 +140,34 @@ std::string PyIterator::checkpoint() {
 void PyIterator::resume(const std::string& checkpoint) {
   const Checkpoint from = Checkpoint::from_text(checkpoint);
   const auto lock = locked();
-  with_stream([](auto&) {});  // refuses a closed one
+  if (is_in_next_) {
+    throw Error(
+        ErrorCode::failed_precondition,
+        "load_state_dict() was called by a signal handler inside next(): let the handler set "
+        "a flag, and call it behind next()");
+  }
+  const std::optional<Checkpoint> before = place_to_return_to();
   {
     const nb::gil_scoped_release without_gil;
     state_->set(nullptr);
   }
+  // Not that of the pass this iterator began with.
+  const auto epoch = std::exchange(options_.epoch, from.epoch);
+  try {
+    open(from);
+  } catch (...) {
+    options_.epoch = epoch;
+    open(before);
+    throw;
+  }
   if (bad_rows_ != nullptr) bad_rows_->clear();
-  options_.epoch = from.epoch;  // not that of the pass this iterator began with
-  open(from);
+}
+
+std::optional<Checkpoint> PyIterator::place_to_return_to() {
+  const nb::gil_scoped_release without_gil;
+  return with_stream([](auto& stream) {
+    return stream.position() == 0 ? std::nullopt : std::optional(stream.checkpoint());
+  });
 }
 
 std::uint64_t PyIterator::position() {
@@ -199,30 +236,50 @@ bool PyIterator::close(double seconds_max) {
   return done.wait_for(std::chrono::duration<double>(seconds_max)) == std::future_status::ready;
 }
 
+namespace {
+
+/// Reads an option of iterate(); `expected` says what it may be: "a whole number".
+template <class T>
+T option_as(const std::string& name, nb::handle value, std::string_view expected) {
+  try {
+    return nb::cast<T>(value);
+  } catch (const std::bad_cast&) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("iterate: {} is {}; it must be {}", name,
+                            nb::cast<std::string>(nb::repr(value)), expected));
+  }
+}
+
+}  // namespace
+
 IterateOptions iterate_options(const nb::dict& given) {
+  constexpr std::string_view kCount = "a whole number, 0 or more";
+  constexpr std::string_view kTrueOrFalse = "True or False";
+  constexpr std::string_view kText = "a text";
   IterateOptions options;
   for (const auto [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
     if (value.is_none()) continue;
     if (name == "resume") {
-      options.resume = Checkpoint::from_text(nb::cast<std::string>(value));
+      options.resume = Checkpoint::from_text(option_as<std::string>(name, value, kText));
     } else if (name == "memory_bytes_max") {
-      options.memory_bytes_max = nb::cast<std::uint64_t>(value);
+      options.memory_bytes_max = option_as<std::uint64_t>(name, value, kCount);
     } else if (name == "threads_max") {
-      options.threads_max = nb::cast<int>(value);
+      options.threads_max = option_as<int>(name, value, kCount);
     } else if (name == "epoch") {
-      options.epoch = nb::cast<std::uint64_t>(value);
+      options.epoch = option_as<std::uint64_t>(name, value, kCount);
     } else if (name == "watchdog") {
-      options.watchdog =
-          std::chrono::milliseconds(static_cast<std::int64_t>(nb::cast<double>(value) * 1000));
+      options.watchdog = std::chrono::milliseconds(
+          static_cast<std::int64_t>(option_as<double>(name, value, "a number of seconds") * 1000));
     } else if (name == "recording") {
-      options.recording.file = nb::cast<std::string>(value);
+      options.recording.file = file_name(value);
     } else if (name == "tune") {
-      options.tuner.mode = nb::cast<bool>(value) ? TunerMode::on : TunerMode::off;
+      options.tuner.mode =
+          option_as<bool>(name, value, kTrueOrFalse) ? TunerMode::on : TunerMode::off;
     } else if (name == "tuning_profile") {
-      options.tuner.profile = nb::cast<std::string>(value);
+      options.tuner.profile = option_as<std::string>(name, value, kText);
     } else if (name == "order_hash") {
-      options.order_hash = nb::cast<bool>(value);
+      options.order_hash = option_as<bool>(name, value, kTrueOrFalse);
     } else {
       throw Error(ErrorCode::invalid_argument, "iterate has no option '" + name + "'");
     }

@@ -22,8 +22,9 @@ using AnyIterator = std::variant<Iterator<Record>, Iterator<ColumnBatch>, Iterat
 /// One consumer's place in a stream, for Python.
 ///
 /// All waiting is done without the GIL, in slices of 100 ms; between them Python's signal handlers
-/// run, so Ctrl-C is answered. Thread-safety: any thread; calls wait for each other, except that
-/// statistics(), tuning() and cancel() don't.
+/// run, so Ctrl-C is answered. Such a handler may call everything but resume(): checkpoint() gives the
+/// place before the element that is waited for. Thread-safety: any thread; calls wait for each other,
+/// except that statistics(), tuning() and cancel() don't.
 class PyIterator {
  public:
   PyIterator(describe::Description description, IterateOptions options);
@@ -34,7 +35,7 @@ class PyIterator {
   /// Returns the next element. Throws nb::stop_iteration at the end.
   nb::object next();
   std::string checkpoint();
-  /// Goes on from a checkpoint.
+  /// Goes on from a checkpoint. If that is refused, it stays where it was.
   void resume(const std::string& checkpoint);
   std::uint64_t position();
   /// As infeed::read_ahead_until().
@@ -53,7 +54,9 @@ class PyIterator {
  private:
   /// The stream, which a thread that closes it may hold longer than the iterator lives.
   struct State {
-    std::mutex calls;  ///< one call at a time uses the stream; never waited for with the GIL
+    /// One thread at a time uses the stream; never waited for with the GIL. A signal handler inside
+    /// next() may call again.
+    std::recursive_mutex calls;
     std::mutex pointer;
     std::shared_ptr<AnyIterator> stream;
 
@@ -64,7 +67,9 @@ class PyIterator {
   /// Throws in a child process, even if elements are at hand: it would give the parent's again.
   void check_process() const;
   /// Waits for the other calls, without keeping the GIL from them.
-  std::unique_lock<std::mutex> locked() const;
+  std::unique_lock<std::recursive_mutex> locked() const;
+  /// Returns the place of a stream that isn't at its begin.
+  std::optional<Checkpoint> place_to_return_to();
   /// Opens the stream. A resume that takes long is ended by Ctrl-C.
   void open(std::optional<Checkpoint> from);
   /// Calls the function with the stream. Throws failed_precondition if it is closed.
@@ -77,6 +82,7 @@ class PyIterator {
   const std::shared_ptr<State> state_ = std::make_shared<State>();
   const std::uint64_t forks_;  ///< forks_of_this_process() when it was made
   std::atomic<bool> is_closed_ = false;
+  bool is_in_next_ = false;  ///< guarded by State::calls
 };
 
 }  // namespace infeed::python

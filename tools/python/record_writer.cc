@@ -4,6 +4,7 @@
 #include <infeed/records/record_writer.h>
 
 #include "describe/stages/enums.h"
+#include "engine/threads/forks.h"
 #include "infeed/error.h"
 #include "python/example_rows.h"
 #include "python/named_values.h"
@@ -12,17 +13,25 @@
 namespace infeed::python {
 namespace {
 
-/// A RecordWriter that threads may share, and that may be closed before it goes.
+/// A RecordWriter that threads may share, and that may be closed before it goes. In a child that
+/// fork() made it leaves the file to the parent.
 class PyRecordWriter {
  public:
   PyRecordWriter(std::string file, const RecordWriterOptions& options)
       : has_index_(options.index), writer_(std::in_place, std::move(file), options) {}
+  ~PyRecordWriter() {
+    // Its destructor would remove the file.
+    if (is_in_child() && writer_) static_cast<void>(new RecordWriter(std::move(*writer_)));
+  }
+  PyRecordWriter(const PyRecordWriter&) = delete;
+  PyRecordWriter& operator=(const PyRecordWriter&) = delete;
 
   void write(nb::handle row) {
     const std::string bytes = record_of(row);
     with_writer([&](RecordWriter& writer) { writer.write(bytes); });
   }
   void close() {
+    check_process();
     const nb::gil_scoped_release without_gil;
     const std::lock_guard lock(mutex_);
     if (!writer_) return;
@@ -32,6 +41,7 @@ class PyRecordWriter {
     if (has_index_) write_index(writer.index(), writer.file() + ".index");
   }
   void discard() {
+    if (is_in_child()) return;
     const nb::gil_scoped_release without_gil;
     const std::lock_guard lock(mutex_);
     writer_.reset();  // removes what was written
@@ -43,8 +53,17 @@ class PyRecordWriter {
   }
 
  private:
+  bool is_in_child() const { return forks_ != detail::forks_of_this_process(); }
+  void check_process() const {
+    if (!is_in_child()) return;
+    throw Error(
+        ErrorCode::failed_precondition,
+        "this writer was made before fork(), and its file is the parent's: open another one "
+        "here");
+  }
   template <class Function>
   void with_writer(const Function& function) {
+    check_process();
     const nb::gil_scoped_release without_gil;
     const std::lock_guard lock(mutex_);
     if (!writer_) {
@@ -54,6 +73,7 @@ class PyRecordWriter {
   }
 
   const bool has_index_;
+  const std::uint64_t forks_ = detail::forks_of_this_process();
   std::mutex mutex_;  ///< never waited for with the GIL
   std::optional<RecordWriter> writer_;
 };

@@ -1,8 +1,7 @@
 """What adapters share: a Dataset whose batches come in another form, and the place in it."""
 
-import re
-
 from . import _core
+from ._iterator import Resumable, checkpoint_of
 
 
 def as_batch(element):
@@ -10,16 +9,13 @@ def as_batch(element):
     return element if isinstance(element, _core.Batch) else _core.batch(element)
 
 
-class AdaptedIterator:
+class AdaptedIterator(Resumable):
     """An Iterator whose batches come in another form. Everything else is the Iterator's own:
     state_dict, load_state_dict, get_state, set_state, close, position, statistics, save, load."""
 
     def __init__(self, iterator, form):
         self._iterator = iterator
         self._form = form
-
-    def __iter__(self):
-        return self
 
     def __next__(self):
         return self._form(next(self._iterator))
@@ -33,14 +29,14 @@ class AdaptedIterator:
         """Goes on from a place that state_dict() returned."""
         self._iterator.load_state_dict(state)
 
-    def __enter__(self):
-        return self
+    @property
+    def position(self):
+        """As Iterator.position."""
+        return self._iterator.position
 
-    def __exit__(self, *_):
-        self.close()
-
-    def __len__(self):
-        return len(self._iterator)
+    def close(self, seconds_max=float("inf")):
+        """As Iterator.close."""
+        return self._iterator.close(seconds_max)
 
     def __getattr__(self, name):
         if name.startswith("__") or "_iterator" not in self.__dict__:
@@ -49,29 +45,28 @@ class AdaptedIterator:
 
 
 class Passes:
-    """Passes over a Dataset, counted from 0; or from a state on, which the next one begins at."""
+    """Passes over a Dataset, which counts them; or from a state on, which the next one begins at."""
 
     def __init__(self, dataset):
         self.dataset = dataset
-        self._epoch = 0
+        self._again = None  # the number of a pass that is to be made again
         self._state = None
-        self.begun = None  # epoch and state of the newest pass
+        self.begun = None  # number and state of the newest pass
 
     def begin(self):
         """Returns the Iterator of the next pass."""
-        if self._state is not None:
-            # A checkpoint is text; its line "epoch N" is the pass that it stopped in.
-            self._epoch = int(re.search(r"(?m)^epoch (\d+)$", self._state["infeed"])[1])
-        iterator = self.dataset.iterate(epoch=self._epoch, resume=self._state)
-        self.begun = (self._epoch, self._state)
-        self._state = None
-        self._epoch += 1
+        options = {"resume": self._state}
+        if self._state is None and self._again is not None:
+            options["epoch"] = self._again
+        iterator = self.dataset.iterate(**options)
+        self.begun = (iterator._epoch, self._state)
+        self._again = self._state = None
         return iterator
 
     def take_back(self, begun):
         """Lets the next pass be this one again, if it is the newest."""
         if self.begun is begun:
-            self._epoch, self._state = begun
+            self._again, self._state = begun
 
     @property
     def state(self):
@@ -80,12 +75,12 @@ class Passes:
 
     def load_state_dict(self, state):
         """Lets the next pass begin at that place."""
-        self._state = dict(state)
+        self._state = {"infeed": checkpoint_of(state)}
 
 
 class Adapted:
     """A Dataset whose batches come in another form: loop over it as often as you like; each loop is an
-    epoch.
+    epoch, which the Dataset counts.
 
     state_dict() is the place of the newest loop, and load_state_dict() that of the next one to begin,
     so the object itself can be saved and restored, as Lightning and torchtitan do with a loader.
@@ -124,6 +119,9 @@ class Adapted:
 
     def __len__(self):
         return len(self.dataset)
+
+    def __bool__(self):
+        return True
 
     def __repr__(self):
         return f"{type(self).__name__}({self.dataset!r})"

@@ -87,6 +87,9 @@ class Dataset:
             if other._consumers:
                 raise invalid(f"{kind}: an input ends with map_batches(where='consumer'), which "
                               "must be the last stage of all")
+            if type(other) is not Dataset:
+                raise invalid(f"{kind}: an input is {other!r}, whose elements come from other processes; that "
+                              "must be the last stage of all")
         core = self._core.then(kind, json_text(kind, options), [d._core for d in inputs],
                                objects or {})
         return Dataset(core)
@@ -111,15 +114,20 @@ class Dataset:
             "process": in `workers` processes, for heavy Python code. Batches go through shared
                memory that no process outlives. fn must pickle (cloudpickle is used if installed).
         seed: keys rng, which depends on the batch's position only: results are the same with any
-            number of workers and after a resume. Without it a random one is drawn.
-        version: changed when fn changes, so that older checkpoints are refused.
+            number of workers and after a resume. Without it a random one is drawn; by the consumer it is 0.
+        version: changed when fn changes, so that older checkpoints are refused; not with the consumer.
         """
         if where == "consumer":
-            return Dataset(self._core, [*self._consumers, consumer_stage(fn, workers, seed)])
+            if version is not None:
+                raise invalid("map_batches: where='consumer' is no part of the place, so it takes no version")
+            return self._with_consumers([*self._consumers, consumer_stage(fn, workers, seed)])
         options, function = map_batches_options(fn, where, workers, seed, version, name)
         key = _objects.id_of(function)
         return self._then("map_batches", {"function": {"object": key}, **options},
                           objects={key: function})
+
+    def _with_consumers(self, consumers):
+        return Dataset(self._core, consumers)
 
     # Asking.
 
@@ -219,6 +227,8 @@ class Dataset:
         """
         from ._in_process import InProcessDataset
 
+        if not isinstance(ahead, int) or ahead < 1:
+            raise invalid(f"in_process: ahead is {ahead!r}; it must be 1 or more")
         return InProcessDataset(self, ahead)
 
     def __iter__(self):

@@ -66,7 +66,10 @@ class ConsumerStage:
         return hash((self.function, self.seed))
 
     def __call__(self, element, epoch, position):
-        return self.function(element, *_core.random_key(self.seed, epoch, position))
+        try:
+            return self.function(element, *_core.random_key(self.seed, epoch, position))
+        except StopIteration as error:  # would end the loop without a word
+            raise RuntimeError(f"map_batches: {self.name} raised StopIteration") from error
 
 
 def consumer_stage(fn, workers, seed):

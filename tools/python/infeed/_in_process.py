@@ -4,12 +4,13 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 from collections import deque
 
 from ._dataset import Dataset
 from ._errors import Error, invalid
-from ._iterator import checkpoint_of, epoch_of, live
-from ._processes import Area, Inherited, portable
+from ._iterator import Resumable, checkpoint_of, epoch_of, live
+from ._processes import Area, Inherited, arrived, portable, start
 
 _KEY = "infeed"
 
@@ -28,8 +29,13 @@ class InProcessDataset(Dataset):
 
     def iterate(self, **options):
         """As Dataset.iterate."""
+        if options.get("order_hash"):
+            raise invalid("in_process: iterate(order_hash=True) would count what was made ahead: hash what next() gives")
         self._number(options)
         return ProcessIterator(self, options)
+
+    def _with_consumers(self, consumers):
+        return InProcessDataset(Dataset(self._core, consumers), self._ahead)
 
     def __repr__(self):
         return f"{super().__repr__()[:-1]} | in_process(ahead={self._ahead})>"
@@ -38,45 +44,84 @@ class InProcessDataset(Dataset):
         return (InProcessDataset, (Dataset(self._core, self._consumers), self._ahead))
 
 
+class _Worker:
+    """The process's side: gives elements while there are free areas, and does what it is told.
+
+    An answer is (generation, kind, area, value, place behind it). Answers of an earlier generation, before a
+    resume, count no more.
+    """
+
+    def __init__(self, iterator, connection, areas):
+        self._iterator, self._connection, self._areas = iterator, connection, areas
+        self._free = deque(range(len(areas)))
+        self._generation = self._told = 0
+        self._is_over = False
+        self._until = None
+
+    def _answer(self, kind, area=None, value=None):
+        self._connection.send((self._generation, kind, area, value, self._iterator.state_dict()[_KEY]))
+
+    def _rests(self):
+        is_ahead = self._until is not None and self._iterator.position >= self._until
+        return self._is_over or not self._free or is_ahead
+
+    def run(self):
+        self._answer("opened")
+        while True:
+            while self._rests() or self._connection.poll():
+                self._obey(*self._connection.recv())
+            self._give(self._free.popleft())
+
+    def _obey(self, command, value):
+        if command == "free":
+            self._free.append(value)
+        elif command == "statistics":
+            self._answer("statistics", value=str(self._iterator.statistics()))
+        elif command == "tuning":
+            self._answer("tuning", value=str(self._iterator.tuning()))
+        elif command == "read_ahead_until":
+            self._until = value
+            self._iterator.read_ahead_until(value)
+        else:
+            try:
+                self._iterator.load_state_dict({_KEY: value})
+            except Exception as error:  # pylint: disable=broad-exception-caught
+                self._answer("refused", value=portable(error))
+                return
+            self._answer("resumed")
+            self._generation, self._is_over, self._told = self._generation + 1, False, 0
+
+    def _give(self, area):
+        try:
+            content = self._areas[area].write(next(self._iterator))
+            bad_rows = self._iterator._bad_rows_since(self._told)
+            self._told += len(bad_rows)
+            self._answer("element", area, (content, bad_rows))
+        except StopIteration:
+            self._is_over = True
+            self._answer("end", area)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            self._is_over = getattr(error, "is_terminal", True)
+            self._answer("failed", area, portable(error))
+
+
 def _work(text, connection, areas, options):
-    """The process's loop: gives elements while there are free areas, and does what it is told."""
+    """The process's main function."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         iterator = pickle.loads(text).iterate(**options)
-        connection.send((0, "opened", None, None, iterator.state_dict()[_KEY]))
     except BaseException as error:  # pylint: disable=broad-exception-caught
         connection.send((0, "failed", None, portable(error), None))
         return
-    free, generation, is_over, told = deque(range(len(areas))), 0, False, 0
-    while True:
-        try:
-            while is_over or not free or connection.poll():
-                command, value = connection.recv()
-                if command == "free":
-                    free.append(value)
-                elif command == "statistics":
-                    connection.send((generation, "statistics", None, str(iterator.statistics()), None))
-                else:
-                    generation, is_over, told = generation + 1, False, 0
-                    iterator.load_state_dict({_KEY: value})
-        except EOFError:
-            return
-        area = free.popleft()
-        try:
-            content = areas[area].write(next(iterator))
-            bad_rows = iterator._bad_rows_since(told)
-            told += len(bad_rows)
-            answer = ("element", area, (content, bad_rows))
-        except StopIteration:
-            is_over, answer = True, ("end", area, None)
-        except BaseException as error:  # pylint: disable=broad-exception-caught
-            is_over = getattr(error, "is_terminal", True)
-            answer = ("failed", area, portable(error))
-        connection.send((generation, *answer, iterator.state_dict()[_KEY]))
+    try:
+        _Worker(iterator, connection, areas).run()
+    except (EOFError, OSError):
+        return  # the parent has closed it, or is gone
 
 
-class ProcessIterator:
-    """An Iterator whose pipeline runs in another process; it has the Iterator's methods."""
+class ProcessIterator(Resumable):
+    """An Iterator whose pipeline runs in another process. It has the Iterator's methods but order_hash; of
+    statistics() and tuning() it gives the text."""
 
     def __init__(self, dataset, options):
         self._process = None
@@ -87,74 +132,126 @@ class ProcessIterator:
         self._epoch = epoch_of({**options, "resume": self._state})
         if self._state is not None:
             options["resume"] = self._state
-        self._options = options
         self._generation = 0
+        self._waiting = deque()  # answers that next() is still to give
+        self._until = None
+        self._is_cancelled = False
         self._bad_rows = set()
-        self._areas = [Area(os.memfd_create("infeed-batches")) for _ in range(dataset._ahead)]
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_work, daemon=True, name="infeed pipeline",
-            args=(pickle.dumps(Dataset(dataset._core)), theirs,
-                  [Inherited(area.descriptor) for area in self._areas], options))
-        self._process.start()
+        self._calls = threading.RLock()  # a signal handler inside next() may call again
         self._process_id = os.getpid()
-        theirs.close()
+        self._areas = []
+        self._start(options)
         live.add(self)
 
-    def __iter__(self):
-        return self
+    def _start(self, options):
+        try:
+            text = pickle.dumps(Dataset(self._dataset._core))
+        except Exception as error:
+            raise Error(f"in_process: the dataset can't be sent to a process: {error}; functions of its stages "
+                        "must be importable", "invalid_argument") from error
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        try:
+            for _ in range(self._dataset._ahead):
+                self._areas.append(Area(os.memfd_create("infeed-batches")))
+            process = context.Process(
+                target=_work, daemon=True, name="infeed pipeline",
+                args=(text, theirs, [Inherited(area.descriptor) for area in self._areas], options))
+            start(process)
+        except BaseException:
+            self._connection.close()
+            self._close_areas()
+            raise
+        finally:
+            theirs.close()
+        self._process = process
 
-    def _receive(self, wanted=None):
-        """Returns the next answer of this generation, or the one of the wanted kind."""
+    def _close_areas(self):
+        for area in self._areas:
+            os.close(area.descriptor)
+        self._areas = []
+
+    def _ended(self):
+        """Returns the Error of a process that is gone: what it said last, if anything."""
+        if self._is_cancelled:
+            return Error("the iteration was cancelled", "cancelled")
+        if self._process is None:
+            return Error("the iterator was closed by another thread", "cancelled")
+        for kind, _, value, _ in self._waiting:
+            if kind == "failed":
+                return arrived(value)
+        self._process.join(1)
+        error = Error(f"the process of the pipeline ended (exit code {self._process.exitcode}); a script that uses "
+                      "processes needs `if __name__ == '__main__':` around what it runs", "unavailable")
+        error.is_terminal = True
+        return error
+
+    def _send(self, command, value):
+        try:
+            self._connection.send((command, value))
+        except OSError:
+            self._receive("whatever it said")  # up to its end, which is an Error
+
+    def _receive(self, *wanted):
+        """Returns the next answer of this generation; or the next of the wanted kinds, while the others wait for
+        next()."""
         while True:
             try:
-                answer = self._connection.recv()
+                generation, *answer = self._connection.recv()
             except (EOFError, OSError):
-                self._process.join(1)
-                raise Error(f"the process of the pipeline ended (exit code {self._process.exitcode}); a "
-                            "script that uses processes needs `if __name__ == '__main__':` around what "
-                            "it runs", "unavailable") from None
-            generation, kind, area = answer[:3]
+                raise self._ended() from None
+            kind, area, _, state = answer
             if kind == "opened":
-                self._state = self._state or answer[-1]
-                if wanted == kind:
-                    return answer[1:]
-                continue
-            if generation == self._generation and wanted in (None, kind):
-                return answer[1:]
-            if wanted is not None and generation == self._generation:
-                self._waiting.append(answer[1:])
-            elif area is not None:
-                self._connection.send(("free", area))
+                self._state = self._state or state
+            if generation != self._generation:
+                self._free(area)
+            elif kind in wanted or (not wanted and kind != "opened"):
+                return answer
+            elif kind != "opened":
+                self._waiting.append(answer)
 
-    _waiting = ()
+    def _free(self, area):
+        try:
+            if area is not None:
+                self._connection.send(("free", area))
+        except OSError:
+            pass  # its process is gone, as the next answer says
 
     def __next__(self):
+        with self._calls:
+            element = self._next()
+            for consumer in self._dataset._consumers:
+                element = consumer(element, self._epoch, self._position - 1)
+            return element
+
+    def _next(self):
         self._check()
         if self._waiting:
             kind, area, value, state = self._waiting.popleft()
         else:
+            if self._until is not None and self._position >= self._until:
+                self._send_until(self._position + 1)
             kind, area, value, state = self._receive()
+        is_last = kind == "end" or (kind == "failed" and getattr(value, "is_terminal", True))
         try:
             self._state = state or self._state
+            if is_last:  # each later call says so again
+                self._waiting.appendleft([kind, None, value, state])
+            else:
+                self._position += 1
             if kind == "end":
-                self._waiting = deque([("end", None, None, state)])
                 raise StopIteration
-            self._position += 1
             if kind == "failed":
-                raise value
+                raise arrived(value)
             content, bad_rows = value
             self._bad_rows.update(bad_rows)
-            element = self._areas[area].read(content, copied=True)
+            return self._areas[area].read(content, copied=True)
         finally:
-            if area is not None:
-                self._connection.send(("free", area))
-        for consumer in self._dataset._consumers:
-            element = consumer(element, self._epoch, self._position - 1)
-        return element
+            self._free(area)
 
     def _check(self):
+        if self._is_cancelled:
+            raise Error("the iteration was cancelled", "cancelled")
         if self._process is None:
             raise Error("the iterator is closed: begin another one with iter(dataset)",
                         "failed_precondition")
@@ -169,32 +266,33 @@ class ProcessIterator:
 
     def state_dict(self):
         """As Iterator.state_dict."""
-        self._check()
-        if self._state is None:
-            self._receive("opened")
-        return {_KEY: self._state}
+        with self._calls:
+            self._check()
+            if self._state is None:
+                self._receive("opened")
+            return {_KEY: self._state}
 
     def load_state_dict(self, state):
         """As Iterator.load_state_dict."""
+        checkpoint = checkpoint_of(state)
+        with self._calls:
+            kind, _, value, _ = self._ask("resume", checkpoint, "resumed", "refused")
+            if kind == "refused":
+                raise arrived(value)
+            for _, area, *_ in self._waiting:
+                self._free(area)
+            self._waiting.clear()
+            self._generation += 1
+            self._bad_rows.clear()
+            self._state = checkpoint
+            self._position, self._epoch = _position_of(checkpoint), epoch_of({"resume": checkpoint})
+            self._dataset._number({"resume": checkpoint})
+
+    def _ask(self, command, value, *answers):
+        """Returns the answer to a command."""
         self._check()
-        self._state = checkpoint_of(state)
-        self._position, self._epoch = _position_of(self._state), epoch_of({"resume": self._state})
-        for answer in self._waiting:
-            if answer[1] is not None:
-                self._connection.send(("free", answer[1]))
-        self._waiting = ()
-        self._bad_rows.clear()
-        self._generation += 1
-        self._connection.send(("resume", self._state))
-        self._dataset._number({"resume": self._state})
-
-    get_state = state_dict
-    set_state = load_state_dict
-
-    @property
-    def element_spec(self):
-        """As Dataset.element_spec."""
-        return self._dataset.element_spec
+        self._send(command, value)
+        return self._receive(*answers)
 
     @property
     def bad_rows(self):
@@ -203,18 +301,35 @@ class ProcessIterator:
 
     def statistics(self):
         """The table of Iterator.statistics(), as text."""
-        self._check()
-        self._waiting = deque(self._waiting)
-        self._connection.send(("statistics", None))
-        return self._receive("statistics")[2]
+        with self._calls:
+            return self._ask("statistics", None, "statistics")[2]
 
-    def __len__(self):
-        return len(self._dataset)
+    def tuning(self):
+        """What Iterator.tuning() prints, as text."""
+        with self._calls:
+            return self._ask("tuning", None, "tuning")[2]
+
+    def read_ahead_until(self, position):
+        """As Iterator.read_ahead_until."""
+        with self._calls:
+            self._check()
+            self._send_until(position)
+
+    def _send_until(self, position):
+        self._until = position
+        self._send("read_ahead_until", position)
 
     @property
     def is_closed(self):
         """Whether close() was called."""
         return self._process is None
+
+    def cancel(self):
+        """As Iterator.cancel. Ends the process."""
+        self._is_cancelled = True
+        process = self._process
+        if process is not None and self._process_id == os.getpid():
+            process.kill()
 
     def close(self, seconds_max=float("inf")):  # pylint: disable=unused-argument
         """Ends the process."""
@@ -222,18 +337,12 @@ class ProcessIterator:
         process, self._process = self._process, None
         if process is None or self._process_id != os.getpid():
             return True
-        self._connection.close()
-        process.kill()
+        process.kill()  # a next() of another thread gets the end of the pipe, and lets go of it
         process.join()
-        for area in self._areas:
-            os.close(area.descriptor)
+        with self._calls:
+            self._connection.close()
+            self._close_areas()
         return True
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def __del__(self):
         if self._process is not None:
@@ -243,4 +352,3 @@ class ProcessIterator:
 def _position_of(checkpoint):
     lines = checkpoint.splitlines()
     return next((int(line.split()[1]) for line in lines if line.startswith("position ")), 0)
-

@@ -39,7 +39,64 @@ def epoch_of(options):
     return next((int(line.split()[1]) for line in lines if line.startswith("epoch ")), 0)
 
 
-class Iterator:
+class Resumable:
+    """What every kind of iterator does by its next(), state_dict(), load_state_dict(), position and close()."""
+
+    def __iter__(self):
+        return self
+
+    # The names of Grain.
+    def get_state(self):
+        """As state_dict."""
+        return self.state_dict()
+
+    def set_state(self, state):
+        """As load_state_dict."""
+        self.load_state_dict(state)
+
+    # Orbax's StatefulCheckpointable.
+    async def save(self, directory):
+        """Writes the place to a directory of Orbax; returns an awaitable, as it wants."""
+        text = self.state_dict()[_KEY]
+
+        async def write():
+            path = await directory.await_creation()
+            (path / _FILE).write_text(text)
+
+        return write()
+
+    async def load(self, directory):
+        """Goes on from a place that save() wrote; returns an awaitable."""
+        text = (directory / _FILE).read_text()
+
+        async def resume():
+            self.load_state_dict(text)
+
+        return resume()
+
+    @property
+    def element_spec(self):
+        """As Dataset.element_spec."""
+        return self._dataset.element_spec
+
+    def __len__(self):
+        return len(self._dataset)
+
+    def __length_hint__(self):
+        count = self._dataset.cardinality
+        return max(0, count - self.position) if isinstance(count, int) else NotImplemented
+
+    def __bool__(self):
+        return True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Iterator(Resumable):
     """One consumer's place in the stream of a dataset.
 
         with iter(dataset) as batches:
@@ -67,9 +124,6 @@ class Iterator:
         self._epoch = epoch_of(options)
         live.add(self)
 
-    def __iter__(self):
-        return self
-
     def __next__(self):
         if not self._consumers:
             return self._next()
@@ -91,35 +145,12 @@ class Iterator:
         return {_KEY: self._core.checkpoint()}
 
     def load_state_dict(self, state):
-        """Goes on from a place that state_dict() returned, in this or another process."""
+        """Goes on from a place that state_dict() returned, in this or another process. If that raises an Error,
+        it stays where it was."""
         checkpoint = checkpoint_of(state)
         self._core.resume(checkpoint)
         self._dataset._number({"resume": checkpoint})
         self._epoch = epoch_of({"resume": checkpoint})
-
-    # The names of Grain.
-    get_state = state_dict
-    set_state = load_state_dict
-
-    # Orbax's StatefulCheckpointable.
-    async def save(self, directory):
-        """Writes the place to a directory of Orbax; returns an awaitable, as it wants."""
-        text = self._core.checkpoint()
-
-        async def write():
-            path = await directory.await_creation()
-            (path / _FILE).write_text(text)
-
-        return write()
-
-    async def load(self, directory):
-        """Goes on from a place that save() wrote; returns an awaitable."""
-        text = (directory / _FILE).read_text()
-
-        async def resume():
-            self.load_state_dict(text)
-
-        return resume()
 
     def read_ahead_until(self, position):
         """Says that elements from this position on won't be asked for soon, so that nothing makes them
@@ -129,18 +160,6 @@ class Iterator:
         self._core.read_ahead_until(position)
 
     # Watching.
-
-    @property
-    def element_spec(self):
-        """As Dataset.element_spec."""
-        return self._dataset.element_spec
-
-    def __len__(self):
-        return len(self._dataset)
-
-    def __length_hint__(self):
-        count = self._dataset.cardinality
-        return max(0, count - self.position) if isinstance(count, int) else NotImplemented
 
     @property
     def bad_rows(self):
@@ -185,12 +204,6 @@ class Iterator:
     def is_closed(self):
         """True behind close(), and behind the end of `with`."""
         return self._core.is_closed
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def __repr__(self):
         if self.is_closed:

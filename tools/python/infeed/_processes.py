@@ -59,11 +59,10 @@ class Area:
     def read(self, message, copied):
         text, places, end = message
         buffers = []
-        if end:
-            memory = self._mapped(end)
-            for place, size in places:
-                part = memory[place:place + size]
-                buffers.append(np.array(part, dtype=np.uint8) if copied else part)
+        memory = self._mapped(end) if end else memoryview(b"")
+        for place, size in places:
+            part = memory[place:place + size]
+            buffers.append(np.array(part, dtype=np.uint8) if copied else part)
         return pickle.loads(text, buffers=buffers)
 
 
@@ -114,11 +113,35 @@ def _work(function, connection, requests, replies):
 
 
 def portable(error):
+    """Returns the exception, or one that pickles in its place. The text of its cause goes with it."""
+    cause = error.__cause__
     try:
         pickle.loads(pickle.dumps(error))
-        return error
     except Exception:  # pylint: disable=broad-exception-caught
-        return RuntimeError(f"{type(error).__name__}: {error}")
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    if cause is not None:
+        error.__dict__["_cause_text"] = "".join(traceback.format_exception(cause))
+    return error
+
+
+def arrived(error):
+    """Gives an exception that portable() returned in another process its cause again."""
+    text = error.__dict__.pop("_cause_text", None)
+    if text is not None:
+        error.__cause__ = RuntimeError(f"in the other process:\n{text}")
+    return error
+
+
+def start(process):
+    """Starts a process also where this one is a daemon, such as a pipeline's process or a DataLoader's worker.
+    Python refuses that, since daemons are killed without a word to their children; ours end with their pipes."""
+    config = multiprocessing.current_process()._config
+    is_daemon = config.pop("daemon", None)
+    try:
+        process.start()
+    finally:
+        if is_daemon is not None:
+            config["daemon"] = is_daemon
 
 
 class _Worker:
@@ -133,7 +156,7 @@ class _Worker:
             target=_work, daemon=True, name="infeed map_batches",
             args=(function, theirs, Inherited(self._requests.descriptor),
                   Inherited(self._replies.descriptor)))
-        self._process.start()
+        start(self._process)
         theirs.close()
 
     def call(self, batch, high, low):
@@ -193,7 +216,8 @@ class ProcessFunction:
         worker = self._idle.get()
         try:
             if worker is None or not worker.is_alive():
-                self._drop(worker)
+                dead, worker = worker, None
+                self._drop(dead)
                 worker = _Worker(self._function)
                 with self._lock:
                     self._all.add(worker)

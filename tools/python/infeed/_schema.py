@@ -79,7 +79,12 @@ def _column_json(name, given):
     if isinstance(given, Field):
         return {"name": name, **dict(given.members)}
     if isinstance(given, ColumnSpec):
-        return {"name": name, "dtype": given.dtype, "kind": given.kind, "shape": list(given.shape)}
+        column = {"name": name, "dtype": given.dtype, "kind": given.kind, "shape": list(given.shape)}
+        if given.width is not None:
+            column["width"] = given.width
+        if given.ragged_levels != 1:
+            column["ragged_levels"] = given.ragged_levels
+        return column
     if isinstance(given, (tuple, list)):
         if len(given) != 2:
             raise invalid(f"the column {name!r} is {given!r}; a tuple is (dtype, shape), as "

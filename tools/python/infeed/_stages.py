@@ -81,7 +81,11 @@ def json_text(kind, options):
             return value.tolist()
         raise invalid(f"{kind}: {value!r} is no value of an option")
 
-    return json.dumps(options, default=convert)
+    try:
+        return json.dumps(options, default=convert, allow_nan=False)
+    except ValueError as error:
+        raise invalid(f"{kind}: an option is NaN or infinite, which descriptions, being JSON, can't have: give a "
+                      "finite number that the data doesn't have") from error
 
 
 def _signature(kind, first):

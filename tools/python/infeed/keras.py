@@ -45,34 +45,49 @@ class Adapter(_DataAdapter):
     """What fit() asks for batches; each epoch is one pass over the Dataset.
 
     Trainers read ahead, so ask for a place by the number of batches that were trained:
-    state_after(n), which the callback CurrentState does.
+    state_after(n), which the callback CurrentState does. A pass may be longer than an epoch (steps_per_epoch),
+    so batches are counted over all passes.
     """
 
     def __init__(self, dataset, inputs, targets=None, sample_weight=None):
         self.dataset = dataset
         self._form = _Form(inputs, targets, sample_weight)
         self._passes = _Passes(dataset)
-        self._states = _collections.OrderedDict()  # by batches given since the epoch's begin
+        self._states = _collections.OrderedDict()  # by batches given so far
+        self._given = self._trained = 0
+        self._is_cut = False  # the newest pass hasn't come to its end
 
     def _pass(self, form):
         count = 0
         with self._passes.begin() as iterator:
             begun = self._passes.begun
-            self._states = _collections.OrderedDict({0: iterator.state_dict()})
+            if self._is_cut:  # what it gave ahead is never trained
+                self._given = self._trained
+                for later in [number for number in self._states if number >= self._given]:
+                    del self._states[later]
+            self._is_cut = True
+            self._states.setdefault(self._given, iterator.state_dict())
             try:
                 for count, batch in enumerate(iterator, 1):
-                    self._states[count] = iterator.state_dict()
+                    self._given += 1
+                    self._states[self._given] = iterator.state_dict()
                     if len(self._states) > STATES_KEPT:
                         self._states.popitem(last=False)
                     yield self._form(form(_as_batch(batch)))
+                self._is_cut = False
             except GeneratorExit:
                 # The first fit() learns the shapes from a batch, throws it away, and begins anew: that was no pass.
                 if count <= LOOKED_AT_MAX:
                     self._passes.take_back(begun)
                 raise
 
+    def note_trained(self, batches):
+        """Says that so many more batches were trained; at most those that were given count."""
+        self._trained = min(self._trained + batches, self._given)
+        return self._trained
+
     def state_after(self, batches):
-        """Returns the place behind so many batches of this epoch (counted from where the pass began)."""
+        """Returns the place behind so many batches, counted over all passes of this adapter."""
         if batches not in self._states:
             raise KeyError(f"the place behind batch {batches} isn't kept: there are the last "
                            f"{STATES_KEPT}, up to {max(self._states, default=0)}")
@@ -143,12 +158,15 @@ class CurrentState(_keras.callbacks.Callback):
     def __init__(self, data_adapter):
         super().__init__()
         self._adapter = data_adapter
-        self._trained = 0
+        self._trained = 0  # batches of this epoch
         self.state = None
 
     def on_epoch_begin(self, epoch, logs=None):
         self._trained = 0
 
     def on_train_batch_end(self, batch, logs=None):
-        self._trained += 1
-        self.state = self._adapter.state_after(self._trained)
+        # With steps_per_execution it is called once for several; older versions of Keras name the first of them.
+        each = getattr(self.model, "steps_per_execution", None) or 1
+        trained = batch + each if batch % each == 0 else batch + 1
+        more, self._trained = trained - self._trained, trained
+        self.state = self._adapter.state_after(self._adapter.note_trained(more))

@@ -12,8 +12,8 @@ import ray as _ray
 from . import _core
 from ._dataset import Dataset
 from ._errors import Error, invalid
-from ._iterator import checkpoint_of, epoch_of, live
-from ._processes import portable
+from ._iterator import Resumable, checkpoint_of, epoch_of, live
+from ._processes import arrived, portable
 
 _KEY = "infeed"
 
@@ -126,6 +126,9 @@ class FedDataset(Dataset):
         self._number(options)
         return FedIterator(self, options)
 
+    def _with_consumers(self, consumers):
+        return FedDataset(Dataset(self._core, consumers), self._makers, self._options)
+
     def __repr__(self):
         return f"{super().__repr__()[:-1]} | ray.feed(workers={len(self._makers)})>"
 
@@ -138,21 +141,24 @@ class _Range:
     def __init__(self, first, steps):
         self.first, self.steps = first, steps
         self.calls, self.failures = [], 0
+        self.ask = None  # asks one more actor
 
 
-class FedIterator:
-    """An Iterator whose batches come from Ray actors; it has the Iterator's methods."""
+class FedIterator(Resumable):
+    """An Iterator whose batches come from Ray actors. It has the Iterator's methods, but those that tell of
+    the pipeline itself: statistics(), tuning() and order_hash."""
 
     def __init__(self, dataset, options):
         self._dataset = dataset
         self._turns = itertools.cycle(dataset._makers)
         resume = options.get("resume")
         self._epoch = epoch_of({**options, "resume": resume and checkpoint_of(resume)})
-        self._is_closed = False
+        self._is_closed = self._is_cancelled = False
+        self._until = None
         self._bad_rows = set()
         self._begin(resume and checkpoint_of(resume))
         if self._place is None:
-            self._begin(self._answer_of(self._ask(_Range(0, 0)))[0][2])
+            self._begin(self._answer_of(self._ask(_Range(0, 0), None, self._epoch))[0][2])
         live.add(self)
 
     def _begin(self, place):
@@ -162,11 +168,11 @@ class FedIterator:
         self._position = self._asked_to = 0 if place is None else _number_in(place, "position")
         self._ranges, self._made, self._is_over = deque(), deque(), False
 
-    def _ask(self, wanted):
+    def _ask(self, wanted, place, epoch):
         """Asks the next actor for a range."""
         maker = next(self._turns)
-        wanted.calls.append(maker.make.remote(self._run, wanted.first, wanted.steps, self._place,
-                                              self._epoch))
+        wanted.ask = lambda: self._ask(wanted, place, epoch)
+        wanted.calls.append(maker.make.remote(self._run, wanted.first, wanted.steps, place, epoch))
         return wanted
 
     def _ask_ahead(self):
@@ -175,8 +181,14 @@ class FedIterator:
         if self._place is not None and _number_in(self._place, "errors"):
             makers = 1  # the others would make the same elements
         while len(self._ranges) < makers * options["ranges_ahead"]:
-            self._ranges.append(self._ask(_Range(self._asked_to, options["range_steps"])))
-            self._asked_to += options["range_steps"]
+            steps = options["range_steps"]
+            if self._until is not None and self._ranges:
+                steps = min(steps, self._until - self._asked_to)
+                if steps < 1:
+                    break
+            wanted = _Range(self._asked_to, steps)
+            self._ranges.append(self._ask(wanted, self._place, self._epoch))
+            self._asked_to += steps
 
     def _answer_of(self, wanted):
         """Waits for the first answer to a range, and asks others if it doesn't come."""
@@ -187,7 +199,7 @@ class FedIterator:
                     raise Error(f"ray.feed: no actor has made steps {wanted.first} to "
                                 f"{wanted.first + wanted.steps - 1} in the time of slow_after",
                                 "unavailable")
-                self._ask(wanted)
+                wanted.ask()
                 continue
             try:
                 return _ray.get(ready[0])
@@ -197,24 +209,21 @@ class FedIterator:
                 if wanted.failures > 2 * len(self._dataset._makers):
                     raise Error(f"ray.feed: {wanted.failures} actors in a row failed to make steps from "
                                 f"{wanted.first} on: {error}", "unavailable") from error
-                self._ask(wanted)
-
-    def __iter__(self):
-        return self
+                wanted.ask()
 
     def __next__(self):
-        if self._is_closed:
-            raise Error("the iterator is closed: begin another one with iter(dataset)",
-                        "failed_precondition")
+        self._check()
         if self._is_over:
             raise StopIteration
         if not self._made:
             self._ask_ahead()
-            self._made.extend(self._answer_of(self._ranges.popleft()))
+            # It stays asked for if the wait is interrupted.
+            self._made.extend(self._answer_of(self._ranges[0]))
+            self._ranges.popleft()
         kind, value, place, bad_rows = self._made.popleft()
         if kind == "failed":
             self._made.appendleft((kind, value, place, bad_rows))
-            raise value
+            raise arrived(value)
         self._bad_rows.update(bad_rows)
         had_errors, self._place = _number_in(self._place, "errors"), place
         if kind == "end":
@@ -225,10 +234,17 @@ class FedIterator:
         if not had_errors and _number_in(place, "errors"):
             self._begin(place)  # ranges asked for as if none had failed may not be those that follow
         if kind == "error":
-            raise value
+            raise arrived(value)
         for consumer in self._dataset._consumers:
             value = consumer(value, self._epoch, self._position - 1)
         return value
+
+    def _check(self):
+        if self._is_cancelled:
+            raise Error("the iteration was cancelled", "cancelled")
+        if self._is_closed:
+            raise Error("the iterator is closed: begin another one with iter(dataset)",
+                        "failed_precondition")
 
     @property
     def position(self):
@@ -241,26 +257,35 @@ class FedIterator:
 
     def load_state_dict(self, state):
         """As Iterator.load_state_dict."""
-        self._begin(checkpoint_of(state))
+        self._check()
+        place = checkpoint_of(state)
+        epoch = epoch_of({"resume": place})
+        # An actor says whether it can go on from there; the answer is another run's.
+        run, self._run = self._run, next(self._dataset._runs)
+        try:
+            wanted = _Range(_number_in(place, "position"), 0)
+            kind, value, *_ = self._answer_of(self._ask(wanted, place, epoch))[0]
+        finally:
+            self._run = run
+        if kind == "failed":
+            raise arrived(value)
+        self._epoch = epoch
+        self._begin(place)
         self._bad_rows.clear()
-        self._epoch = epoch_of({"resume": self._place})
-        self._dataset._number({"resume": self._place})
+        self._dataset._number({"resume": place})
 
-    get_state = state_dict
-    set_state = load_state_dict
+    def read_ahead_until(self, position):
+        """As Iterator.read_ahead_until."""
+        self._until = position
+
+    def cancel(self):
+        """As Iterator.cancel, at the next call of next()."""
+        self._is_cancelled = True
 
     @property
     def bad_rows(self):
         """As Iterator.bad_rows."""
         return sorted(self._bad_rows)
-
-    @property
-    def element_spec(self):
-        """As Dataset.element_spec."""
-        return self._dataset.element_spec
-
-    def __len__(self):
-        return len(self._dataset)
 
     @property
     def is_closed(self):
@@ -274,9 +299,3 @@ class FedIterator:
         self._ranges.clear()
         self._made.clear()
         return True
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()

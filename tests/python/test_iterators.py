@@ -1,0 +1,314 @@
+"""What an iterator does where something goes wrong: signals, refused states, processes that end, reused arrays."""
+
+import os
+import pickle
+import signal
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import infeed
+
+SECONDS_MAX = 60
+
+
+def values(iterator):
+    return [value for batch in iterator for value in batch["value"].to_pylist()]
+
+
+def slow():
+    """Gives one batch, and the next one half a second later."""
+    yield {"value": [1]}
+    time.sleep(0.5)
+    yield {"value": [2]}
+
+
+def stuck():
+    yield {"value": [1]}
+    time.sleep(SECONDS_MAX)
+
+
+def failing(batch):
+    raise KeyError("of the function") from ValueError("the cause")
+
+
+def empty(batch):
+    return {"value": np.zeros((0,), "int32")}
+
+
+def doubled(batch):
+    return {"value": 2 * batch["value"].numpy()}
+
+
+def late():
+    yield {"value": [1]}
+    time.sleep(1)
+
+
+class Alarm:
+    """Calls a function in a signal handler, 0.1 s from now."""
+
+    def __init__(self, function):
+        self._before = signal.signal(signal.SIGALRM, lambda *_: function())
+
+    def __enter__(self):
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+
+    def __exit__(self, *_):
+        signal.signal(signal.SIGALRM, self._before)
+
+
+class Signals(unittest.TestCase):
+    def test_a_handler_may_save_the_place(self):
+        for dataset in [infeed.from_generator(slow).prefetch(), infeed.from_generator(slow).in_process()]:
+            with dataset.iterate() as iterator:
+                self.assertEqual(values([next(iterator)]), [1])
+                states = []
+                with Alarm(lambda it=iterator, seen=states: seen.append((it.position, it.state_dict()))):
+                    self.assertEqual(values([next(iterator)]), [2])
+                (position, state), = states
+                self.assertEqual(position, 1)
+                iterator.load_state_dict(state)
+                self.assertEqual(values(iterator), [2])
+
+    def test_a_handler_may_close(self):
+        with infeed.from_generator(slow).prefetch().iterate() as iterator:
+            next(iterator)
+            with Alarm(iterator.close), self.assertRaisesRegex(infeed.Error, "cancelled"):
+                next(iterator)
+            self.assertTrue(iterator.is_closed)
+
+    def test_a_handler_may_not_go_elsewhere(self):
+        with infeed.from_generator(slow).prefetch().iterate() as iterator:
+            state = iterator.state_dict()
+            next(iterator)
+            with Alarm(lambda: iterator.load_state_dict(state)), self.assertRaisesRegex(infeed.Error, "set a flag"):
+                next(iterator)
+            self.assertEqual(values(iterator), [2])
+
+
+class RefusedStates(unittest.TestCase):
+    def test_an_iterator_stays_where_it_was(self):
+        other = infeed.range(50).shuffle(5, seed=2).batch(5).iterate().state_dict()
+        dataset = infeed.range(30).batch(3)
+        for kind in [dataset, dataset.in_process(), dataset.numpy()]:
+            for taken in [0, 4]:
+                with iter(kind) as iterator:
+                    for _ in range(taken):
+                        next(iterator)
+                    with self.assertRaisesRegex(infeed.Error, "another pipeline|differ|pipeline"):
+                        iterator.load_state_dict(other)
+                    self.assertEqual(iterator.position, taken)
+                    rest = [list(np.asarray(batch["value"])) for batch in iterator]
+                    self.assertEqual([value for batch in rest for value in batch], list(range(3 * taken, 30)))
+
+    def test_a_text_that_is_no_state_is_refused_at_once(self):
+        for loader in [infeed.range(9).batch(3).numpy(), infeed.range(9).batch(3).iterate()]:
+            for bad in [{"other": 1}, 5, None]:
+                with self.assertRaisesRegex(infeed.Error, "must be what state_dict"):
+                    loader.load_state_dict(bad)
+
+
+class InProcess(unittest.TestCase):
+    def test_a_terminal_error_comes_again(self):
+        with infeed.from_generator(late).in_process().iterate(watchdog=0.2) as iterator:
+            next(iterator)
+            for _ in range(3):
+                with self.assertRaises(infeed.Error) as raised:
+                    next(iterator)
+                self.assertEqual(raised.exception.code, "deadline_exceeded")
+            self.assertEqual(iterator.position, 1)
+
+    def test_its_end_comes_again(self):
+        with infeed.range(3).batch(3).in_process().iterate() as iterator:
+            self.assertEqual(values(iterator), [0, 1, 2])
+            self.assertEqual(values(iterator), [])
+
+    def test_a_process_that_is_gone_is_named(self):
+        with infeed.range(90).batch(3).in_process(ahead=2).iterate() as iterator:
+            next(iterator)
+            iterator._process.kill()
+            iterator._process.join()
+            with self.assertRaisesRegex(infeed.Error, "the process of the pipeline ended"):
+                for _ in range(9):  # some may have come before
+                    next(iterator)
+            for call in [iterator.statistics, lambda: iterator.load_state_dict(iterator.state_dict())]:
+                with self.assertRaisesRegex(infeed.Error, "the process of the pipeline ended"):
+                    call()
+
+    def test_a_pipeline_that_cannot_begin_says_why(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "f")
+            with infeed.RecordWriter(file) as writer:
+                writer.write(b"one")
+            dataset = infeed.records(file).in_process()
+            os.remove(file)
+            for call in ["state_dict", "statistics", "__next__"]:
+                with dataset.iterate() as iterator, self.assertRaisesRegex(infeed.Error, "no file matches"):
+                    getattr(iterator, call)()
+
+    def test_an_error_keeps_its_cause(self):
+        dataset = infeed.range(4).batch(2).map_batches(failing, where="thread")
+        with dataset.in_process().iterate() as iterator, self.assertRaises(infeed.Error) as raised:
+            next(iterator)
+        self.assertIn("ValueError: the cause", str(raised.exception.__cause__))
+
+    def test_it_ends_when_it_is_cancelled_or_closed(self):
+        for end in ["cancel", "close"]:
+            with infeed.from_generator(stuck).in_process().iterate() as iterator:
+                next(iterator)
+                ender = threading.Timer(0.2, getattr(iterator, end))
+                ender.start()
+                with self.assertRaises(infeed.Error) as raised:
+                    next(iterator)
+                self.assertEqual(raised.exception.code, "cancelled")
+                ender.join()
+
+    def test_it_must_be_the_last_stage(self):
+        dataset = infeed.range(6).batch(3)
+        last = dataset.in_process().map_batches(doubled)
+        self.assertEqual(type(last), type(dataset.in_process()))
+        self.assertEqual([list(batch["value"]) for batch in last], [[0, 2, 4], [6, 8, 10]])
+        with self.assertRaisesRegex(infeed.Error, "must be the last stage"):
+            dataset.concatenate(dataset.in_process())
+        for ahead in [0, -1, 1.5]:
+            with self.assertRaisesRegex(infeed.Error, "ahead is"):
+                dataset.in_process(ahead=ahead)
+
+    def test_what_cannot_be_sent_is_named(self):
+        before = len(os.listdir("/proc/self/fd"))
+        dataset = infeed.range(6).batch(3).map_batches(lambda batch: batch, where="thread").in_process()
+        with self.assertRaisesRegex(infeed.Error, "can't be sent to a process"):
+            dataset.iterate()
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_it_has_processes_of_its_own(self):
+        for function, expected in [(doubled, [[0, 2], [4, 6]]), (empty, [[], []])]:
+            dataset = infeed.range(4).batch(2).map_batches(function, where="process")
+            for kind in [dataset, dataset.in_process()]:
+                self.assertEqual([batch["value"].to_pylist() for batch in kind], expected)
+
+    def test_nothing_is_made_behind_a_place(self):
+        made = infeed.range(1000).batch(1)
+        with made.in_process(ahead=8).iterate() as iterator:
+            iterator.read_ahead_until(3)
+            self.assertEqual(values([next(iterator) for _ in range(5)]), [0, 1, 2, 3, 4])
+            self.assertIn("batch", iterator.statistics())
+            self.assertIn("verdict", iterator.statistics())
+            self.assertIsInstance(iterator.tuning(), str)
+
+
+class Adapters(unittest.TestCase):
+    def test_each_loop_is_an_epoch_of_the_dataset(self):
+        def make():
+            return infeed.range(20).shuffle(20, seed=1).batch(20)
+
+        plain = make()
+        expected = [values(plain) for _ in range(3)]
+        self.assertEqual(len({str(order) for order in expected}), 3)
+        fresh, kept, processes = make(), make().numpy(), make().in_process()
+        self.assertEqual([[v for b in fresh.numpy() for v in b["value"].tolist()] for _ in range(3)], expected)
+        self.assertEqual([[v for b in kept for v in b["value"].tolist()] for _ in range(3)], expected)
+        self.assertEqual([values(processes) for _ in range(3)], expected)
+
+    def test_epochs_go_on_behind_a_resume(self):
+        loader = infeed.range(20).shuffle(20, seed=1).batch(5).numpy()
+        orders = [[v for b in loader for v in b["value"].tolist()] for _ in range(4)]
+        state = infeed.range(20).shuffle(20, seed=1).batch(5).iterate(epoch=2).state_dict()
+        again = infeed.range(20).shuffle(20, seed=1).batch(5).numpy()
+        iterator = iter(again)
+        iterator.load_state_dict(state)
+        self.assertEqual([v for b in iterator for v in b["value"].tolist()], orders[2])
+        self.assertEqual([v for b in again for v in b["value"].tolist()], orders[3])
+
+    def test_they_are_true(self):
+        dataset = infeed.range(3).repeat().batch(2)
+        for thing in [dataset.numpy(), iter(dataset), iter(dataset.numpy()), iter(infeed.range(0))]:
+            self.assertTrue(thing)
+
+
+class Functions(unittest.TestCase):
+    def test_an_array_may_be_filled_again_and_again(self):
+        buffer = np.zeros(2, np.int64)
+
+        def fill(batch):
+            buffer[:] = batch["value"].numpy()
+            return {"value": buffer}
+
+        batches = list(infeed.range(12).batch(2).map_batches(fill, where="thread"))
+        self.assertEqual(values(batches), list(range(12)))
+
+    def test_the_end_of_a_loop_inside_is_an_error(self):
+        with self.assertRaisesRegex(RuntimeError, "raised StopIteration"):
+            list(infeed.range(4).batch(2).map_batches(lambda batch: next(iter([]))))
+
+
+class Options(unittest.TestCase):
+    def test_a_wrong_type_is_named(self):
+        dataset = infeed.range(3)
+        for options, text in [({"memory_bytes_max": 1e9}, "memory_bytes_max is 1000000000.0; it must be a whole"),
+                              ({"threads_max": "4"}, "threads_max is '4'"), ({"epoch": -1}, "epoch is -1"),
+                              ({"tune": 1}, "tune is 1; it must be True or False")]:
+            with self.assertRaisesRegex(infeed.Error, text):
+                dataset.iterate(**options)
+
+    def test_what_json_cannot_have_is_named(self):
+        with self.assertRaisesRegex(infeed.Error, "NaN or infinite"):
+            infeed.records(__file__).parse({"x": infeed.column("float32", default=float("nan"))}).batch(2)
+
+    def test_the_spec_of_a_dataset_is_a_schema(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "rows.jsonl")
+            with open(file, "w", encoding="utf-8") as rows:
+                rows.write('{"a": [1, 2], "b": [1, 2, 3], "c": "x"}\n' * 4)
+            schema = {"a": infeed.padded("int64", width=8), "b": infeed.ragged("float32"), "c": "bytes"}
+            batches = infeed.json_lines(file, columns=schema).batch(2)
+            again = infeed.json_lines(file, columns=list(batches.element_spec.values())).batch(2)
+            self.assertEqual(again.element_spec, batches.element_spec)
+            self.assertEqual([batch["a"].numpy().shape for batch in again], [(2, 8)] * 2)
+
+
+class Forks(unittest.TestCase):
+    def test_a_child_leaves_the_writer_to_its_parent(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "f")
+            writer = infeed.RecordWriter(file)
+            writer.write(b"one")
+            child = os.fork()
+            if child == 0:
+                try:
+                    writer.write(b"of the child")
+                    os._exit(1)
+                except infeed.Error as error:
+                    code = 0 if "before fork" in str(error) else 2
+                    del writer
+                    os._exit(code)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            writer.write(b"two")
+            writer.close()
+            self.assertEqual(list(infeed.records(file)), [b"one", b"two"])
+
+
+class Arrow(unittest.TestCase):
+    def test_codes_in_lists_are_no_values(self):
+        try:
+            import pyarrow as pa  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            return
+        codes = pa.array(["a", "b", "a", "b"]).dictionary_encode()
+        for column in [pa.FixedSizeListArray.from_arrays(codes, 2), codes]:
+            with self.assertRaisesRegex(infeed.Error, "dictionary-encoded"):
+                infeed.from_arrow(pa.table({"x": column}))
+
+
+class Pickles(unittest.TestCase):
+    def test_kinds_stay(self):
+        dataset = infeed.range(4).batch(2).in_process(ahead=3)
+        self.assertEqual(repr(pickle.loads(pickle.dumps(dataset))), repr(dataset))
+
+
+if __name__ == "__main__":
+    unittest.main()
