@@ -94,7 +94,9 @@ class MemoryAccount {
 
 /// An offer to give up memory that a stage can do without, as long as this object lives.
 ///
-///     infeed::MemoryOffer offer{memory(), [this] { forget_what_is_kept(); }};
+///     infeed::MemoryAccount account(1 << 20);  // in a stage: memory()
+///     infeed::Reservation kept(account, "kept", infeed::Reservation::Kind::dispensable);
+///     const infeed::MemoryOffer offer(account, [&] { kept.shrink(kept.bytes()); });
 ///
 /// Any thread may call it, again and again, while a stage reserves memory: so it waits for no lock
 /// under which a stage reserves required memory or begins an offer. The destructor waits for a call
