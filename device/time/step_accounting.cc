@@ -63,6 +63,7 @@ InputVerdict input_verdict(double infeed_wait_share) {
 }
 
 std::string StepSummary::sentence() const {
+  if (steps == 0) return "No step was taken, so nothing is known of its input.";
   const std::string_view advice = verdict == InputVerdict::highly_bound
                                       ? "first focus on reducing the input time"
                                   : verdict == InputVerdict::moderately_bound

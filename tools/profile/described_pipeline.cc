@@ -104,9 +104,11 @@ MeasuredRate run_described(const DescribedPipeline& pipeline, double seconds,
                            const std::string& recording, const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
   auto iterator = pipeline.dataset().iterate({.stop = stop, .recording = {.file = recording}});
-  if (const RecordingStatus status = iterator.recording(); !status.problem.empty()) {
-    throw Error(ErrorCode::failed_precondition, status.problem);
-  }
+  const auto require_recorded = [&iterator] {
+    const RecordingStatus status = iterator.recording();
+    if (!status.problem.empty()) throw Error(ErrorCode::failed_precondition, status.problem);
+  };
+  require_recorded();
   const auto step = std::chrono::microseconds(pipeline.step_us);
   StepTimer timer(iterator);
   const Clock::time_point begin = Clock::now();
@@ -117,6 +119,7 @@ MeasuredRate run_described(const DescribedPipeline& pipeline, double seconds,
     if (sleep_until(Clock::now() + step, stop)) timer.end();  // else next() says that it is stopped
   }
   const std::chrono::duration<double> took = Clock::now() - begin;
+  require_recorded();  // such as a disk that is full now
   return {timer.steps(), static_cast<double>(timer.steps()) / took.count()};
 }
 

@@ -95,9 +95,10 @@ void FlowModel::find_rare_waits(double count) {
   }
   for (std::size_t i = 0; i < waited_s.size(); ++i) {
     Service& service = costs_.stages[i];
-    const double missing_s = std::min(service.cpu_s, waited_s[i] - service.blocked_s);
+    const double missing_s = waited_s[i] - service.blocked_s;
     if (missing_s <= 0) continue;
-    service.cpu_s -= missing_s;
+    // Time beyond all that the pulls took was waited for in threads of the stage's own.
+    service.cpu_s -= std::min(service.cpu_s, missing_s);
     service.blocked_s += missing_s;
   }
 }

@@ -147,8 +147,10 @@ class Reading {
     if (const auto found = line.find("names"); found != line.end()) {
       for (const auto& [step, name] : found->items()) names[std::stoull(step)] = name_of(name);
     }
+    bool are_measured = false;
     if (const auto found = line.find("measured"); found != line.end()) {
-      run_.has_steps = run_.has_steps || found->get<bool>();
+      are_measured = found->get<bool>();
+      run_.has_steps = run_.has_steps || are_measured;
     }
     for (const Json& row : rows) {
       RecordedStep step;
@@ -161,6 +163,36 @@ class Reading {
       step.idle_ns = detail::json_integer<std::uint64_t>(row.at(6));
       step.elements = detail::json_integer<std::uint64_t>(row.at(7));
       if (const auto name = names.find(step.number); name != names.end()) step.name = name->second;
+      if (are_measured) {
+        run_.steps.push_back(std::move(step));
+      } else {
+        add_pull(step);
+      }
+    }
+  }
+
+  /// Adds the steps of a pull, which gives several elements at once where the pipeline is ahead: a step
+  /// for each element, but none shorter than those that are put together anyway. Only the first one
+  /// has waited; the others are taken for equally long.
+  void add_pull(const RecordedStep& pull) {
+    constexpr std::uint64_t kShortestNs = 1'000'000;
+    const std::uint64_t steps = std::max<std::uint64_t>(
+        1, std::min(pull.elements, (pull.length_ns() - pull.infeed_wait_ns) / kShortestNs));
+    std::uint64_t number = pull.number;
+    std::uint64_t begin_ns = pull.begin_ns;
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      const auto part_of = [&](std::uint64_t all) {
+        return all / steps + (i < all % steps ? 1 : 0);
+      };
+      RecordedStep step = pull;
+      step.number = number;
+      step.begin_ns = begin_ns;
+      step.infeed_wait_ns = i == 0 ? pull.infeed_wait_ns : 0;
+      step.compute_ns = part_of(pull.compute_ns);
+      step.idle_ns = part_of(pull.idle_ns);
+      step.elements = part_of(pull.elements);
+      number += step.elements;
+      begin_ns = step.end_ns();
       run_.steps.push_back(std::move(step));
     }
   }
@@ -274,6 +306,13 @@ std::uint64_t RecordedRun::end_ns() const {
   std::uint64_t last = windows.empty() ? 0 : windows.back().begin_ns + windows.back().length_ns;
   for (const RecordedStep& step : steps) last = std::max(last, step.end_ns());
   return last;
+}
+
+std::uint64_t RecordedRun::steps_taken() const {
+  if (has_steps) return steps.size();
+  std::uint64_t elements = 0;
+  for (const RecordedStep& step : steps) elements += step.elements;
+  return elements;
 }
 
 RecordedRun parse_recorded_run(std::string_view text, const std::string& path,

@@ -141,6 +141,8 @@ struct RecordedRun {
   std::vector<std::vector<std::uint64_t>> call_histograms = {};
 
   std::uint64_t end_ns() const;
+  /// Steps, or calls of next() where nobody has timed steps.
+  std::uint64_t steps_taken() const;
 };
 
 /// Throws Error: the file isn't there, is none of ours (it says what it is instead), is of a later

@@ -160,7 +160,7 @@ std::string run_text(const RecordedRun& run) {
   if (!run.host.empty()) text += " on " + run.host;
   if (run.process != 0) text += fmt::format(" (process {})", run.process);
   if (!run.device.empty()) text += ", " + run.device;
-  text += fmt::format(", {} {} in {}", with_commas(run.steps.size()),
+  text += fmt::format(", {} {} in {}", with_commas(run.steps_taken()),
                       run.has_steps ? "steps" : "elements taken", duration_text(duration_ns(run)));
   if (run.is_cut) return text + "; the recording has no end: the process was killed, or still runs";
   return run.end.empty() || run.end == "end of data" ? text : text + "; it ended with: " + run.end;

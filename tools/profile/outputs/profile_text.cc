@@ -134,7 +134,7 @@ class TextReport {
       add("No step was recorded.");
       return;
     }
-    title(fmt::format("Where the time of {} {} goes", with_commas(run_.steps.size()),
+    title(fmt::format("Where the time of {} {} goes", with_commas(run_.steps_taken()),
                       run_.has_steps ? "steps" : "calls of next()"));
     constexpr std::array<std::string_view, 5> kCells{"█", "▓", "▒", "░", "·"};
     constexpr std::array<std::string_view, 5> kLetters{"W", "T", "C", "A", "."};

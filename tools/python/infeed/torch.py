@@ -57,6 +57,9 @@ def iterable(dataset, *, device=None, pin_memory=False):
     Tensors share the engine's memory, except where others see it, too (a cache): those are copied,
     since PyTorch has no read-only tensors. Sequences are infeed.Ragged, texts lists of bytes.
 
+    A DataLoader needs no worker. With num_workers=1 give it persistent_workers=True, too: a worker that is
+    started anew for each epoch counts from epoch 0 again, and each epoch would have the same order.
+
     device moves every tensor there; pin_memory copies it into pinned memory first, so that the move
     goes on beside the computation.
     """

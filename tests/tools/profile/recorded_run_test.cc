@@ -1,0 +1,56 @@
+#include "profile/recorded_run.h"
+
+#include <gmock/gmock.h>
+
+namespace infeed::tools {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Returns the run of a loop that times no steps: rows of number, begin, wait, transfer, compute,
+/// all-reduce and idle in ns, and elements.
+RecordedRun run_of_pulls(const std::string& rows, bool are_measured = false) {
+  return parse_recorded_run(R"({"infeed_recording": 1, "process": 1, "program": "p", "host": "h", )"
+                            R"("started_unix_s": 1.5, "slow_after_ns": 1})"
+                            "\n"
+                            R"({"steps": [)" +
+                                rows + R"(], "measured": )" + (are_measured ? "true" : "false") +
+                                "}\n",
+                            "f");
+}
+
+std::vector<std::vector<std::uint64_t>> steps_of(const RecordedRun& run) {
+  std::vector<std::vector<std::uint64_t>> steps;
+  for (const RecordedStep& step : run.steps) {
+    steps.push_back(
+        {step.number, step.begin_ns, step.infeed_wait_ns, step.compute_ns, step.elements});
+  }
+  return steps;
+}
+
+TEST(RecordedRun, APullOfSeveralElementsIsAStepForEach) {
+  // The pipeline was ahead: three elements of 20 ms came at once, after a wait of 5 ms.
+  const RecordedRun run = run_of_pulls(
+      "[7, 1000000, 5000000, 0, 60000002, 0, 0, 3], [10, 66000002, 0, 0, 2000000, 0, 0, 1]");
+  EXPECT_THAT(steps_of(run), ElementsAre(ElementsAre(7, 1000000, 5000000, 20000001, 1),
+                                         ElementsAre(8, 26000001, 0, 20000001, 1),
+                                         ElementsAre(9, 46000002, 0, 20000000, 1),
+                                         ElementsAre(10, 66000002, 0, 2000000, 1)));
+  EXPECT_EQ(run.steps_taken(), 4U);
+}
+
+TEST(RecordedRun, StepsOfLessThanAMillisecondStayTogether) {
+  const RecordedRun run = run_of_pulls("[0, 0, 0, 0, 2000000, 0, 0, 1001]");
+  EXPECT_THAT(steps_of(run), ElementsAre(ElementsAre(0, 0, 0, 1000000, 501),
+                                         ElementsAre(501, 1000000, 0, 1000000, 500)));
+  EXPECT_EQ(run.steps_taken(), 1001U);
+}
+
+TEST(RecordedRun, AMeasuredStepIsOneHoweverManyElementsItTakes) {
+  const RecordedRun run = run_of_pulls("[0, 0, 0, 0, 90000000, 0, 0, 8]", true);
+  EXPECT_THAT(steps_of(run), ElementsAre(ElementsAre(0, 0, 0, 90000000, 8)));
+  EXPECT_EQ(run.steps_taken(), 1U);
+}
+
+}  // namespace
+}  // namespace infeed::tools
