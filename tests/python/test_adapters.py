@@ -201,6 +201,17 @@ class Keras(unittest.TestCase):
         self.assertEqual(rest, expected(epoch=1)[4:])
 
 
+    def test_the_state_behind_an_evaluation(self):
+        from infeed import keras as infeed_keras  # pylint: disable=import-outside-toplevel
+        adapter = dataset().keras(inputs="x", targets="y")
+        model = self.model()
+        model.evaluate(adapter, verbose=0)
+        current = infeed_keras.CurrentState(adapter)
+        model.fit(adapter, epochs=1, steps_per_epoch=5, verbose=0, callbacks=[current])
+        resumed = dataset().keras(inputs="x", targets="y")
+        resumed.load_state_dict(current.state)
+        self.assertEqual([y.tolist() for _, y in resumed.get_numpy_iterator()], expected(epoch=1)[5:])
+
     def test_the_state_where_epochs_are_no_passes(self):
         # pylint: disable=import-outside-toplevel
         import keras

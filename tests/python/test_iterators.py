@@ -43,6 +43,11 @@ def doubled(batch):
     return {"value": 2 * batch["value"].numpy()}
 
 
+def sleepy(batch):
+    time.sleep(0.06)
+    return batch
+
+
 def late():
     yield {"value": [1]}
     time.sleep(1)
@@ -81,6 +86,44 @@ class Signals(unittest.TestCase):
                 next(iterator)
             self.assertTrue(iterator.is_closed)
 
+    def test_a_handler_may_close_and_raise(self):
+        def stop(iterator):
+            iterator.close()
+            raise KeyboardInterrupt
+
+        for kind in [infeed.from_generator(slow).prefetch(), infeed.from_generator(slow).in_process(),
+                     infeed.range(9).batch(3).map_batches(sleepy, where="thread")]:
+            with kind.iterate() as iterator:
+                next(iterator)
+                with Alarm(lambda it=iterator: stop(it)), self.assertRaises(KeyboardInterrupt):
+                    for _ in range(3):
+                        next(iterator)
+
+    def test_a_handler_may_ask_a_process(self):
+        for ahead in [1, 4]:
+            with infeed.range(30).batch(3).map_batches(sleepy, where="thread").in_process(ahead).iterate() as iterator:
+                asked = []
+                with Alarm(lambda it=iterator, answers=asked: answers.append(it.statistics())):
+                    self.assertEqual(values(iterator), list(range(30)))
+                self.assertEqual(len(asked), 1)
+
+    def test_an_interrupted_load_is_made_up_for(self):
+        def stop():
+            raise KeyboardInterrupt
+
+        with infeed.range(30).batch(3).map_batches(sleepy, where="thread").in_process().iterate() as iterator:
+            state = iterator.state_dict()
+            next(iterator)
+            with Alarm(stop):
+                try:
+                    while True:
+                        iterator.load_state_dict(state)
+                except KeyboardInterrupt:
+                    pass
+            iterator.load_state_dict(state)
+            self.assertEqual(iterator.position, 0)
+            self.assertEqual(values(iterator), list(range(30)))
+
     def test_a_handler_may_not_go_elsewhere(self):
         with infeed.from_generator(slow).prefetch().iterate() as iterator:
             state = iterator.state_dict()
@@ -104,6 +147,16 @@ class RefusedStates(unittest.TestCase):
                     self.assertEqual(iterator.position, taken)
                     rest = [list(np.asarray(batch["value"])) for batch in iterator]
                     self.assertEqual([value for batch in rest for value in batch], list(range(3 * taken, 30)))
+
+    def test_at_its_begin_it_keeps_its_pass(self):
+        dataset = infeed.range(20).shuffle(20, seed=1).batch(20)
+        expected = values(dataset.iterate(epoch=3))
+        other = infeed.range(50).shuffle(5, seed=2).batch(5).iterate().state_dict()
+        for kind in [dataset, dataset.in_process()]:
+            with kind.iterate(resume=dataset.iterate(epoch=3).state_dict()) as iterator:
+                with self.assertRaises(infeed.Error):
+                    iterator.load_state_dict(other)
+                self.assertEqual(values(iterator), expected)
 
     def test_a_text_that_is_no_state_is_refused_at_once(self):
         for loader in [infeed.range(9).batch(3).numpy(), infeed.range(9).batch(3).iterate()]:
@@ -166,6 +219,8 @@ class InProcess(unittest.TestCase):
                     next(iterator)
                 self.assertEqual(raised.exception.code, "cancelled")
                 ender.join()
+                if end == "cancel":
+                    self.assertIn("position 1", iterator.state_dict()["infeed"])
 
     def test_it_must_be_the_last_stage(self):
         dataset = infeed.range(6).batch(3)
@@ -194,6 +249,9 @@ class InProcess(unittest.TestCase):
     def test_nothing_is_made_behind_a_place(self):
         made = infeed.range(1000).batch(1)
         with made.in_process(ahead=8).iterate() as iterator:
+            for wrong, kind in [(-1, infeed.Error), (2.5, TypeError)]:
+                with self.assertRaises(kind):
+                    iterator.read_ahead_until(wrong)
             iterator.read_ahead_until(3)
             self.assertEqual(values([next(iterator) for _ in range(5)]), [0, 1, 2, 3, 4])
             self.assertIn("batch", iterator.statistics())
@@ -223,6 +281,13 @@ class Adapters(unittest.TestCase):
         iterator.load_state_dict(state)
         self.assertEqual([v for b in iterator for v in b["value"].tolist()], orders[2])
         self.assertEqual([v for b in again for v in b["value"].tolist()], orders[3])
+
+    def test_epochs_go_on_behind_a_step_back(self):
+        loader = infeed.range(20).shuffle(20, seed=1).batch(5).numpy()
+        orders = [[v for b in loader for v in b["value"].tolist()] for _ in range(4)]
+        loader.load_state_dict(infeed.range(20).shuffle(20, seed=1).batch(5).iterate(epoch=1).state_dict())
+        again = [[v for b in loader for v in b["value"].tolist()] for _ in range(3)]
+        self.assertEqual(again, orders[1:])
 
     def test_they_are_true(self):
         dataset = infeed.range(3).repeat().batch(2)

@@ -39,6 +39,17 @@ nb::object next_of(Iterator<T>& iterator, TakenBadRows* bad_rows) {
   return to_python(*std::move(next));
 }
 
+/// Holds the stream while the GIL's holder uses it. If a signal handler has closed it meanwhile, it
+/// ends here, without the GIL: its threads may want that.
+struct HeldStream {
+  std::shared_ptr<AnyIterator> stream;
+  ~HeldStream() {
+    if (stream.use_count() != 1) return;
+    const nb::gil_scoped_release without_gil;
+    stream = nullptr;
+  }
+};
+
 /// Sets a flag as long as it lives.
 class Inside {
  public:
@@ -111,6 +122,7 @@ void PyIterator::open(std::optional<Checkpoint> from) {
         description_.elements().dataset);
   };
   const nb::gil_scoped_release without_gil;
+  begun_from_ = options.resume;
   state_->set(options.resume ? answering_signals(stop, start) : start());
 }
 
@@ -128,6 +140,7 @@ auto PyIterator::with_stream(const Function& function) {
 nb::object PyIterator::next() {
   const auto lock = locked();
   const Inside inside(is_in_next_);
+  const HeldStream held{state_->get()};
   return with_stream([&](auto& stream) { return next_of(stream, bad_rows_.get()); });
 }
 
@@ -165,8 +178,10 @@ void PyIterator::resume(const std::string& checkpoint) {
 
 std::optional<Checkpoint> PyIterator::place_to_return_to() {
   const nb::gil_scoped_release without_gil;
-  return with_stream([](auto& stream) {
-    return stream.position() == 0 ? std::nullopt : std::optional(stream.checkpoint());
+  return with_stream([this](auto& stream) {
+    // The first checkpoint reads the files for their checksums, which a new iterator needn't.
+    const std::uint64_t begin = begun_from_ ? begun_from_->position : 0;
+    return stream.position() == begin ? begun_from_ : std::optional(stream.checkpoint());
   });
 }
 

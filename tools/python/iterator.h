@@ -82,7 +82,8 @@ class PyIterator {
   const std::shared_ptr<State> state_ = std::make_shared<State>();
   const std::uint64_t forks_;  ///< forks_of_this_process() when it was made
   std::atomic<bool> is_closed_ = false;
-  bool is_in_next_ = false;  ///< guarded by State::calls
+  bool is_in_next_ = false;               ///< guarded by State::calls, as the next one
+  std::optional<Checkpoint> begun_from_;  ///< where the present stream was resumed
 };
 
 }  // namespace infeed::python

@@ -45,28 +45,31 @@ class AdaptedIterator(Resumable):
 
 
 class Passes:
-    """Passes over a Dataset, which counts them; or from a state on, which the next one begins at."""
+    """Passes over a Dataset, which counts them; or from a state on, which the next one begins at, and from
+    which those behind it are counted."""
 
     def __init__(self, dataset):
         self.dataset = dataset
-        self._again = None  # the number of a pass that is to be made again
+        self._number = None  # of the next pass; None: the Dataset counts
         self._state = None
         self.begun = None  # number and state of the newest pass
 
     def begin(self):
         """Returns the Iterator of the next pass."""
         options = {"resume": self._state}
-        if self._state is None and self._again is not None:
-            options["epoch"] = self._again
+        if self._state is None and self._number is not None:
+            options["epoch"] = self._number
         iterator = self.dataset.iterate(**options)
         self.begun = (iterator._epoch, self._state)
-        self._again = self._state = None
+        if self._state is not None or self._number is not None:
+            self._number = iterator._epoch + 1
+        self._state = None
         return iterator
 
     def take_back(self, begun):
         """Lets the next pass be this one again, if it is the newest."""
         if self.begun is begun:
-            self._again, self._state = begun
+            self._number, self._state = begun
 
     @property
     def state(self):

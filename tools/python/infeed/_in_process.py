@@ -1,6 +1,7 @@
 """A pipeline that runs in a process of its own (Dataset.in_process)."""
 
 import multiprocessing
+import operator
 import os
 import pickle
 import signal
@@ -13,6 +14,8 @@ from ._iterator import Resumable, checkpoint_of, epoch_of, live
 from ._processes import Area, Inherited, arrived, portable, start
 
 _KEY = "infeed"
+_FOR_NEXT = ("element", "end", "failed")
+_ALL = (*_FOR_NEXT, "opened", "statistics", "tuning", "resumed", "refused")
 
 
 class InProcessDataset(Dataset):
@@ -83,12 +86,13 @@ class _Worker:
             self._until = value
             self._iterator.read_ahead_until(value)
         else:
+            number, checkpoint = value
             try:
-                self._iterator.load_state_dict({_KEY: value})
+                self._iterator.load_state_dict({_KEY: checkpoint})
             except Exception as error:  # pylint: disable=broad-exception-caught
-                self._answer("refused", value=portable(error))
+                self._answer("refused", value=(number, portable(error)))
                 return
-            self._answer("resumed")
+            self._answer("resumed", value=(number, checkpoint))
             self._generation, self._is_over, self._told = self._generation + 1, False, 0
 
     def _give(self, area):
@@ -132,7 +136,7 @@ class ProcessIterator(Resumable):
         self._epoch = epoch_of({**options, "resume": self._state})
         if self._state is not None:
             options["resume"] = self._state
-        self._generation = 0
+        self._generation = self._requests = 0
         self._waiting = deque()  # answers that next() is still to give
         self._until = None
         self._is_cancelled = False
@@ -193,22 +197,45 @@ class ProcessIterator(Resumable):
             self._receive("whatever it said")  # up to its end, which is an Error
 
     def _receive(self, *wanted):
-        """Returns the next answer of this generation; or the next of the wanted kinds, while the others wait for
-        next()."""
+        """Returns the next answer of one of the kinds, while those for next() wait."""
         while True:
             try:
                 generation, *answer = self._connection.recv()
             except (EOFError, OSError):
                 raise self._ended() from None
-            kind, area, _, state = answer
-            if kind == "opened":
-                self._state = self._state or state
+            kind, area, value, state = answer
             if generation != self._generation:
                 self._free(area)
-            elif kind in wanted or (not wanted and kind != "opened"):
-                return answer
-            elif kind != "opened":
+                continue
+            if kind in _FOR_NEXT:
                 self._waiting.append(answer)
+            elif kind == "opened":
+                self._state = self._state or state
+            elif kind == "resumed":
+                self._resumed(value[1])
+            if kind in wanted:
+                return answer
+
+    def _receive_next(self):
+        """Returns the next answer for next(). It waits in slices: a signal handler may take answers meanwhile."""
+        while not self._waiting:
+            try:
+                if self._connection.poll(0.1):
+                    self._receive(*_ALL)
+            except (EOFError, OSError):
+                raise self._ended() from None
+        return self._waiting.popleft()
+
+    def _resumed(self, checkpoint):
+        """The process goes on from there, though who asked for it may have been interrupted."""
+        for _, area, *_ in self._waiting:
+            self._free(area)
+        self._waiting.clear()
+        self._generation += 1
+        self._bad_rows.clear()
+        self._state = checkpoint
+        self._position, self._epoch = _position_of(checkpoint), epoch_of({"resume": checkpoint})
+        self._dataset._number({"resume": checkpoint})
 
     def _free(self, area):
         try:
@@ -220,18 +247,18 @@ class ProcessIterator(Resumable):
     def __next__(self):
         with self._calls:
             element = self._next()
-            for consumer in self._dataset._consumers:
-                element = consumer(element, self._epoch, self._position - 1)
-            return element
+            epoch, position = self._epoch, self._position - 1
+        for consumer in self._dataset._consumers:
+            element = consumer(element, epoch, position)
+        return element
 
     def _next(self):
         self._check()
-        if self._waiting:
-            kind, area, value, state = self._waiting.popleft()
-        else:
-            if self._until is not None and self._position >= self._until:
-                self._send_until(self._position + 1)
-            kind, area, value, state = self._receive()
+        if self._is_cancelled:
+            raise self._ended()
+        if not self._waiting and self._until is not None and self._position >= self._until:
+            self._send_until(self._position + 1)
+        kind, area, value, state = self._receive_next()
         is_last = kind == "end" or (kind == "failed" and getattr(value, "is_terminal", True))
         try:
             self._state = state or self._state
@@ -250,8 +277,6 @@ class ProcessIterator(Resumable):
             self._free(area)
 
     def _check(self):
-        if self._is_cancelled:
-            raise Error("the iteration was cancelled", "cancelled")
         if self._process is None:
             raise Error("the iterator is closed: begin another one with iter(dataset)",
                         "failed_precondition")
@@ -276,17 +301,14 @@ class ProcessIterator(Resumable):
         """As Iterator.load_state_dict."""
         checkpoint = checkpoint_of(state)
         with self._calls:
-            kind, _, value, _ = self._ask("resume", checkpoint, "resumed", "refused")
+            self._check()
+            self._requests = number = self._requests + 1
+            self._send("resume", (number, checkpoint))
+            answered = 0
+            while answered != number:  # earlier ones were interrupted
+                kind, _, (answered, value), _ = self._receive("resumed", "refused")
             if kind == "refused":
                 raise arrived(value)
-            for _, area, *_ in self._waiting:
-                self._free(area)
-            self._waiting.clear()
-            self._generation += 1
-            self._bad_rows.clear()
-            self._state = checkpoint
-            self._position, self._epoch = _position_of(checkpoint), epoch_of({"resume": checkpoint})
-            self._dataset._number({"resume": checkpoint})
 
     def _ask(self, command, value, *answers):
         """Returns the answer to a command."""
@@ -311,9 +333,11 @@ class ProcessIterator(Resumable):
 
     def read_ahead_until(self, position):
         """As Iterator.read_ahead_until."""
+        if operator.index(position) < 0:
+            raise invalid(f"read_ahead_until: {position} is no position")
         with self._calls:
             self._check()
-            self._send_until(position)
+            self._send_until(operator.index(position))
 
     def _send_until(self, position):
         self._until = position

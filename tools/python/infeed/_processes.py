@@ -24,6 +24,7 @@ from ._functions import BatchFunction
 
 _ALIGNMENT = 64
 _pools = weakref.WeakSet()
+_starting = threading.Lock()
 
 
 class Area:
@@ -136,12 +137,13 @@ def start(process):
     """Starts a process also where this one is a daemon, such as a pipeline's process or a DataLoader's worker.
     Python refuses that, since daemons are killed without a word to their children; ours end with their pipes."""
     config = multiprocessing.current_process()._config
-    is_daemon = config.pop("daemon", None)
-    try:
-        process.start()
-    finally:
-        if is_daemon is not None:
-            config["daemon"] = is_daemon
+    with _starting:
+        is_daemon = config.pop("daemon", None)
+        try:
+            process.start()
+        finally:
+            if is_daemon is not None:
+                config["daemon"] = is_daemon
 
 
 class _Worker:

@@ -81,10 +81,16 @@ class Adapter(_DataAdapter):
                     self._passes.take_back(begun)
                 raise
 
-    def note_trained(self, batches):
-        """Says that so many more batches were trained; at most those that were given count."""
-        self._trained = min(self._trained + batches, self._given)
+    def begin_training(self):
+        """Returns how many batches count as trained already: all that were given to whatever came before."""
+        self._trained = self._given
         return self._trained
+
+    def note_trained(self, batches):
+        """Says that so many batches were trained in all; returns how many of them were given."""
+        batches = min(batches, self._given)
+        self._trained = max(self._trained, batches)
+        return batches
 
     def state_after(self, batches):
         """Returns the place behind so many batches, counted over all passes of this adapter."""
@@ -158,15 +164,19 @@ class CurrentState(_keras.callbacks.Callback):
     def __init__(self, data_adapter):
         super().__init__()
         self._adapter = data_adapter
-        self._trained = 0  # batches of this epoch
+        self._before = self._trained = 0  # batches before this epoch, and of this one
         self.state = None
 
+    def on_train_begin(self, logs=None):
+        self._before, self._trained = self._adapter.begin_training(), 0
+
     def on_epoch_begin(self, epoch, logs=None):
-        self._trained = 0
+        self._before, self._trained = self._before + self._trained, 0
 
     def on_train_batch_end(self, batch, logs=None):
         # With steps_per_execution it is called once for several; older versions of Keras name the first of them.
         each = getattr(self.model, "steps_per_execution", None) or 1
         trained = batch + each if batch % each == 0 else batch + 1
-        more, self._trained = trained - self._trained, trained
-        self.state = self._adapter.state_after(self._adapter.note_trained(more))
+        known = self._adapter.note_trained(self._before + trained)
+        self._trained = known - self._before
+        self.state = self._adapter.state_after(known)

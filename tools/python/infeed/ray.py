@@ -127,7 +127,9 @@ class FedDataset(Dataset):
         return FedIterator(self, options)
 
     def _with_consumers(self, consumers):
-        return FedDataset(Dataset(self._core, consumers), self._makers, self._options)
+        other = FedDataset(Dataset(self._core, consumers), self._makers, self._options)
+        other._runs = self._runs  # an actor knows a run by its number
+        return other
 
     def __repr__(self):
         return f"{super().__repr__()[:-1]} | ray.feed(workers={len(self._makers)})>"
@@ -218,8 +220,9 @@ class FedIterator(Resumable):
         if not self._made:
             self._ask_ahead()
             # It stays asked for if the wait is interrupted.
-            self._made.extend(self._answer_of(self._ranges[0]))
+            made = self._answer_of(self._ranges[0])
             self._ranges.popleft()
+            self._made.extend(made)
         kind, value, place, bad_rows = self._made.popleft()
         if kind == "failed":
             self._made.appendleft((kind, value, place, bad_rows))
