@@ -222,10 +222,12 @@ class Worker:
 
     def faults_of_files(self, job, fault, struck, wanted):
         """Of a failure: what has its final name is whole, and what isn't is gone unless the process was."""
+        # A destructor of another library may need memory, and ends the command where there is none.
+        says_so = fault.what == "no_memory" and "may be left" in struck.err
         for name, content in struck.files.items():
             is_hidden = any(part.startswith(".") for part in name.split("/"))
             if is_hidden:
-                if name.endswith(".partial") and not fault.ended_at_once(struck.status) and (
+                if name.endswith(".partial") and not says_so and not fault.ended_at_once(struck.status) and (
                         struck.status != 130 and not struck.reached.startswith(("unlink", "remove", "fstat"))):
                     yield f"{name} is left"
             elif job.is_exact(name):

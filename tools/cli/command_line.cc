@@ -62,7 +62,11 @@ void complain_of_memory(const char* who) noexcept {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
-    complain_of_memory("infeed");
+    std::fputs(
+        "infeed: out of memory where nothing could be cleaned up: unfinished files (.NAME.partial) "
+        "may be left, which the next run takes over; close other programs or give this one a "
+        "machine with more\n",
+        stderr);
     std::_Exit(kExitFailure);
   } catch (const std::exception& error) {
     std::fputs(error.what(), stderr);
