@@ -69,7 +69,7 @@ TEST_F(ConvertShare, ALoopOfTheShellMakesTheBytesOfOneProcess) {
          {R"(for i in 2 0 1; do "$@" --shard $i/3 || exit 1; done; "$@" --finish)",
           R"(for i in 0 1 2; do "$@" --shard $i/3 & pids="$pids $!"; done
              for pid in $pids; do wait $pid || exit 1; done; "$@" --finish)",
-          R"(seq 0 8 | xargs -P 3 -I N "$@" --shard N/9 && "$@" --finish)"}) {
+          R"(seq 0 8 | xargs -P 3 -I {} "$@" --shard {}/9 && "$@" --finish)"}) {
       const ProgramResult result = run_infeed(
           with(with({"-c", loop, "sh", INFEED_COMMAND}, input.words), {"-o", folder_.file("out")}),
           {.program = "/bin/sh"});
