@@ -4,9 +4,10 @@
 #include <atomic>
 #include <fmt/format.h>
 
-#include "cache/element_store.h"
 #include "cache/file_cache_node.h"
 #include "cache/peeked_input.h"
+#include "cache/store_reader.h"
+#include "cache/store_writer.h"
 #include "cache/stored_draws.h"
 #include "engine/iterator_context.h"
 #include "engine/seeds/signature.h"

@@ -9,9 +9,9 @@
 #include <infeed/pipeline/iterator.h>
 #include <infeed/records/crc32c.h>
 
-#include "cache/element_store.h"
 #include "cache/file_cache_node.h"
 #include "cache/store_journal.h"
+#include "cache/store_reader.h"
 #include "engine/iterator_context.h"
 
 namespace infeed::detail {

@@ -9,6 +9,18 @@
 #include <infeed/pipeline/chunk.h>
 #include <infeed/records/line_journal.h>
 
+// Elements in a folder, which cache({.path}) and snapshot write and read.
+//
+//     elements.journal               says what the elements are, which shards are whole, the errors
+//
+//     data-1f3a...-00000.tfrecord    one record an element, in order
+//
+//     lock                           held (flock) by the one who writes
+//
+// A line of the journal ends with its own CRC. A shard gets its name only when it is complete, and
+// counts only once the journal names it. So whenever a writer is killed, everything in the journal
+// exists, and writing can go on after it. Lines after the last "shard" or "end" don't count.
+
 // Reads and writes the lines of a store's journal (line_journal.h). Fields are separated by tabs,
 // and the last one is the line's CRC-32C:
 //

@@ -4,8 +4,8 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 
-#include "cache/element_store.h"
 #include "cache/store_journal.h"
+#include "cache/store_reader.h"
 #include "fuzz.h"
 #include "records/temporary_files.h"
 

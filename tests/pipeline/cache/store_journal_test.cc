@@ -7,7 +7,7 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/records/line_journal.h>
 
-#include "cache/element_store.h"
+#include "cache/store_journal.h"
 #include "cache/stored_draws.h"
 #include "records/temporary_files.h"
 

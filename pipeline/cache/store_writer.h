@@ -2,66 +2,19 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/detail/erased_codec.h>
-#include <infeed/pipeline/element_codec.h>
 #include <infeed/records/file.h>
 #include <infeed/records/line_journal.h>
-#include <infeed/records/record_reader.h>
 #include <infeed/records/record_writer.h>
 
 #include "cache/store_journal.h"
 
-// Elements in a folder, which cache({.path}) and snapshot write and read.
-//
-//     elements.journal               says what the elements are, which shards are whole, the errors
-//
-//     data-1f3a...-00000.tfrecord    one record an element, in order
-//
-//     lock                           held (flock) by the one who writes
-//
-// A line of the journal ends with its own CRC. A shard gets its name only when it is complete, and
-// counts only once the journal names it. So whenever a writer is killed, everything in the journal
-// exists, and writing can go on after it. Lines after the last "shard" or "end" don't count.
 namespace infeed::detail {
-
-/// Reads stored elements in order.
-class StoreReader {
- public:
-  StoreReader(std::string folder, StoreContent content, ErasedCodec codec);
-
-  /// Appends 1..want elements to `out`, which is empty, errors included. Returns how many; 0: the
-  /// end. Throws Error(data_loss, not_found, ...) if they can't be read; position() is then the
-  /// position of the first lost element.
-  std::size_t read(Chunk& out, std::size_t want);
-  std::uint64_t skip(std::uint64_t count);
-
-  std::uint64_t position() const { return position_; }
-  const StoreContent& content() const { return content_; }
-  /// The index of the shard that position() lies in.
-  std::size_t shard() const { return shard_; }
-  /// Passes over the rest of a shard that can't be read.
-  void leave_shard();
-
- private:
-  void read_values(Chunk& out, std::size_t want);
-  std::uint64_t values_until_error() const;
-
-  const std::string folder_;
-  const StoreContent content_;
-  const ErasedCodec codec_;
-  std::uint64_t position_ = 0;
-  std::size_t next_error_ = 0;
-  std::size_t shard_ = 0;
-  std::uint64_t read_in_shard_ = 0;  ///< values of the shard that were read
-  std::optional<RecordReader> reader_;
-  std::vector<Record> records_;
-};
 
 /// The right to write into a folder. The destructor (or the end of the process) gives it up.
 class StoreLock {
