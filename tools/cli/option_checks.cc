@@ -6,13 +6,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <fmt/format.h>
 
 #include <infeed/detail/parse_whole.h>
-#include <infeed/error.h>
 #include <infeed/records/detail/nearest_names.h>
-#include <infeed/records/files.h>
 
 namespace infeed::tools {
 namespace {
@@ -37,18 +34,6 @@ std::string complaint_about(const std::string& text, const std::string& type) {
 }
 
 }  // namespace
-
-void require_can_be_read_again(const std::string& file) {
-  namespace fs = std::filesystem;
-  if (is_url(file)) return;
-  std::error_code ignored;
-  const fs::file_status status = fs::status(file, ignored);
-  if (!fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status)) return;
-  throw Error(ErrorCode::failed_precondition,
-              "it is a pipe or a device, which can be read only once, and this reads its file more "
-              "than once; copy it into a file first")
-      .at_file(file);
-}
 
 std::optional<double> finite_number(std::string_view text) {
   double number = 0;

@@ -27,10 +27,6 @@ std::optional<double> finite_number(std::string_view text);
 /// a number in range. Call it when the command has all its options.
 void refuse_senseless_values(CLI::App& command);
 
-/// Refuses a pipe or a device, for a command that reads a file more than once: what the first reading
-/// has taken is lost to the next. A missing file is refused by whoever opens it.
-void require_can_be_read_again(const std::string& file);
-
 /// Returns the first word of a parsed command that looks like an option and is none: "--ouput".
 std::optional<std::string> unknown_option(const CLI::App& command);
 

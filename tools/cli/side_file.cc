@@ -14,6 +14,7 @@
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
+#include <infeed/records/record_reader.h>
 #include <infeed/records/shard_manifest.h>
 #include <infeed/records/whole_set.h>
 
@@ -80,6 +81,19 @@ std::vector<std::string> sets_of_files(const std::vector<std::string>& files) {
     sets.insert(shard ? shard->prefix : "");
   }
   return {sets.begin(), sets.end()};
+}
+
+Compression compression_of_file(const std::string& file) {
+  std::error_code ignored;
+  const fs::file_status status = is_url(file) ? fs::file_status() : fs::status(file, ignored);
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
+    throw Error(
+        ErrorCode::failed_precondition,
+        "it is a pipe or a device, which can be read only once, and this reads its file more "
+        "than once; copy it into a file first")
+        .at_file(file);
+  }
+  return RecordReader(file).compression();
 }
 
 std::string_view side_file_ending(Compression compression) {

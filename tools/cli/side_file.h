@@ -13,6 +13,10 @@
 /// file contains them. All commands that write record files use these functions.
 namespace infeed::tools {
 
+/// Returns the compression of a record file, of which it reads the front. Refuses a pipe or a device,
+/// which would have lost that when the records are read.
+Compression compression_of_file(const std::string& file);
+
 /// Returns ".index", ".points", or nothing if there is no such file.
 std::string_view side_file_ending(Compression compression);
 

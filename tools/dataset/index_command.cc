@@ -5,9 +5,7 @@
 #include <infeed/error.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
-#include <infeed/records/record_reader.h>
 
-#include "cli/option_checks.h"
 #include "cli/parallel.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
@@ -23,7 +21,7 @@ struct IndexOptions {
 };
 
 void require_plain(const std::string& file) {
-  switch (const Compression compression = RecordReader(file).compression(); compression) {
+  switch (const Compression compression = compression_of_file(file); compression) {
     case Compression::none:
       return;
     case Compression::lz4:
@@ -45,7 +43,6 @@ void run(const IndexOptions& options, const std::stop_token& stop) {
   const std::vector<std::string> files = match_record_files(options.patterns);
   std::vector<std::uint64_t> records(files.size());
   for_each_in_parallel(files.size(), options.threads, stop, [&](std::size_t i) {
-    require_can_be_read_again(files[i]);
     require_plain(files[i]);
     const RecordIndex index = index_records(files[i], stop);
     records[i] = index.size();

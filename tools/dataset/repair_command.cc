@@ -21,7 +21,6 @@
 #include <infeed/records/whole_set.h>
 
 #include "cli/json_text.h"
-#include "cli/option_checks.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "dataset/dataset_commands.h"
@@ -50,7 +49,7 @@ void require_another_file(const std::string& file, const std::string& output) {
 
 /// Returns the compression of what is saved: the input's, but gzip for zstd, which is only read.
 Compression output_compression(const std::string& file) {
-  const Compression compression = RecordReader(file).compression();
+  const Compression compression = compression_of_file(file);
   return compression == Compression::zstd ? Compression::gzip : compression;
 }
 
@@ -145,7 +144,6 @@ std::optional<std::uint64_t> records_listed(ShardManifests& manifests,
 Repaired repair_file(const std::string& file, const std::string& output, bool overwrite,
                      ShardManifests& manifests, const std::stop_token& stop) {
   require_another_file(file, output);
-  require_can_be_read_again(file);
   const Compression compression = output_compression(file);
   RecordWriter writer = open_output(output, compression, overwrite);
   RecordScan scan = scan_to(writer, file, stop);
@@ -231,7 +229,6 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
   if (std::filesystem::is_directory(options.file, ignored)) {
     report = repair_folder(options, terminal, stop);
   } else {
-    require_can_be_read_again(options.file);
     require_true_name(options.output, output_compression(options.file));
     ShardManifests manifests;
     const Repaired repaired =

@@ -8,11 +8,10 @@
 #include <infeed/error.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
-#include <infeed/records/record_reader.h>
 #include <infeed/records/seekable_file.h>
 #include <infeed/records/whole_set.h>
 
-#include "cli/option_checks.h"
+#include "cli/side_file.h"
 #include "convert/inputs/found_dataset.h"
 #include "convert/inputs/open_input.h"
 
@@ -23,7 +22,7 @@ namespace {
 class RecordFile {
  public:
   explicit RecordFile(const std::string& file)
-      : file_(file, compression_of(file)), records_(open()) {}
+      : file_(file, compression_of_file(file)), records_(open()) {}
 
   const std::string& name() const { return file_.name(); }
   std::uint64_t size() const { return records_.size(); }
@@ -36,10 +35,6 @@ class RecordFile {
   }
 
  private:
-  static Compression compression_of(const std::string& file) {
-    require_can_be_read_again(file);
-    return RecordReader(file).compression();
-  }
   IndexedRecords open() const {
     try {
       return {file_.path(), index_records(file_.path())};
