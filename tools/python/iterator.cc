@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <fmt/format.h>
 #include <future>
 #include <limits>
 #include <stop_token>
@@ -15,7 +14,6 @@
 #include "engine/threads/forks.h"
 #include "python/dataset.h"
 #include "python/element.h"
-#include "python/named_values.h"
 #include "python/python_words.h"
 #include "python/signals.h"
 
@@ -126,22 +124,27 @@ void PyIterator::open(std::optional<Checkpoint> from) {
   state_->set(options.resume ? answering_signals(stop, start) : start());
 }
 
-template <class Function>
-auto PyIterator::with_stream(const Function& function) {
+std::shared_ptr<AnyIterator> PyIterator::open_stream() const {
   check_process();
-  const std::shared_ptr<AnyIterator> stream = state_->get();
+  std::shared_ptr<AnyIterator> stream = state_->get();
   if (stream == nullptr) {
     throw Error(ErrorCode::failed_precondition,
                 "the iterator is closed: begin another one with iter(dataset)");
   }
+  return stream;
+}
+
+template <class Function>
+auto PyIterator::with_stream(const Function& function) {
+  const std::shared_ptr<AnyIterator> stream = open_stream();
   return std::visit([&](auto& typed) { return function(typed); }, *stream);
 }
 
 nb::object PyIterator::next() {
   const auto lock = locked();
   const Inside inside(is_in_next_);
-  const HeldStream held{state_->get()};
-  return with_stream([&](auto& stream) { return next_of(stream, bad_rows_.get()); });
+  const HeldStream held{open_stream()};
+  return std::visit([&](auto& stream) { return next_of(stream, bad_rows_.get()); }, *held.stream);
 }
 
 std::string PyIterator::checkpoint() {
@@ -249,57 +252,6 @@ bool PyIterator::close(double seconds_max) {
     return true;
   }
   return done.wait_for(std::chrono::duration<double>(seconds_max)) == std::future_status::ready;
-}
-
-namespace {
-
-/// Reads an option of iterate(); `expected` says what it may be: "a whole number".
-template <class T>
-T option_as(const std::string& name, nb::handle value, std::string_view expected) {
-  try {
-    return nb::cast<T>(value);
-  } catch (const std::bad_cast&) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("iterate: {} is {}; it must be {}", name,
-                            nb::cast<std::string>(nb::repr(value)), expected));
-  }
-}
-
-}  // namespace
-
-IterateOptions iterate_options(const nb::dict& given) {
-  constexpr std::string_view kCount = "a whole number, 0 or more";
-  constexpr std::string_view kTrueOrFalse = "True or False";
-  constexpr std::string_view kText = "a text";
-  IterateOptions options;
-  for (const auto [key, value] : given) {
-    const auto name = nb::cast<std::string>(key);
-    if (value.is_none()) continue;
-    if (name == "resume") {
-      options.resume = Checkpoint::from_text(option_as<std::string>(name, value, kText));
-    } else if (name == "memory_bytes_max") {
-      options.memory_bytes_max = option_as<std::uint64_t>(name, value, kCount);
-    } else if (name == "threads_max") {
-      options.threads_max = option_as<int>(name, value, kCount);
-    } else if (name == "epoch") {
-      options.epoch = option_as<std::uint64_t>(name, value, kCount);
-    } else if (name == "watchdog") {
-      options.watchdog = std::chrono::milliseconds(
-          static_cast<std::int64_t>(option_as<double>(name, value, "a number of seconds") * 1000));
-    } else if (name == "recording") {
-      options.recording.file = file_name(value);
-    } else if (name == "tune") {
-      options.tuner.mode =
-          option_as<bool>(name, value, kTrueOrFalse) ? TunerMode::on : TunerMode::off;
-    } else if (name == "tuning_profile") {
-      options.tuner.profile = option_as<std::string>(name, value, kText);
-    } else if (name == "order_hash") {
-      options.order_hash = option_as<bool>(name, value, kTrueOrFalse);
-    } else {
-      throw Error(ErrorCode::invalid_argument, "iterate has no option '" + name + "'");
-    }
-  }
-  return options;
 }
 
 void check_can_be_iterated(const describe::Description& description) {

@@ -72,7 +72,9 @@ class PyIterator {
   std::optional<Checkpoint> place_to_return_to();
   /// Opens the stream. A resume that takes long is ended by Ctrl-C.
   void open(std::optional<Checkpoint> from);
-  /// Calls the function with the stream. Throws failed_precondition if it is closed.
+  /// Returns the stream. Throws failed_precondition if it is closed.
+  std::shared_ptr<AnyIterator> open_stream() const;
+  /// Calls the function with the stream.
   template <class Function>
   auto with_stream(const Function& function);
 

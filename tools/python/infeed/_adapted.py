@@ -1,7 +1,7 @@
 """What adapters share: a Dataset whose batches come in another form, and the place in it."""
 
 from . import _core
-from ._iterator import Resumable, checkpoint_of
+from ._iterator import KEY, Resumable, checkpoint_of
 
 
 def as_batch(element):
@@ -78,7 +78,7 @@ class Passes:
 
     def load_state_dict(self, state):
         """Lets the next pass begin at that place."""
-        self._state = {"infeed": checkpoint_of(state)}
+        self._state = {KEY: checkpoint_of(state)}
 
 
 class Adapted:

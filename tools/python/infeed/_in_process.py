@@ -10,12 +10,10 @@ from collections import deque
 
 from ._dataset import Dataset
 from ._errors import Error, invalid
-from ._iterator import Resumable, checkpoint_of, epoch_of, live
+from ._iterator import KEY, Resumable, checkpoint_of, epoch_of, live, number_in
 from ._processes import Area, Inherited, arrived, portable, start
 
-_KEY = "infeed"
 _FOR_NEXT = ("element", "end", "failed")
-_ALL = (*_FOR_NEXT, "opened", "statistics", "tuning", "resumed", "refused")
 
 
 class InProcessDataset(Dataset):
@@ -62,7 +60,7 @@ class _Worker:
         self._until = None
 
     def _answer(self, kind, area=None, value=None):
-        self._connection.send((self._generation, kind, area, value, self._iterator.state_dict()[_KEY]))
+        self._connection.send((self._generation, kind, area, value, self._iterator.state_dict()[KEY]))
 
     def _rests(self):
         is_ahead = self._until is not None and self._iterator.position >= self._until
@@ -88,7 +86,7 @@ class _Worker:
         else:
             number, checkpoint = value
             try:
-                self._iterator.load_state_dict({_KEY: checkpoint})
+                self._iterator.load_state_dict({KEY: checkpoint})
             except Exception as error:  # pylint: disable=broad-exception-caught
                 self._answer("refused", value=(number, portable(error)))
                 return
@@ -132,7 +130,7 @@ class ProcessIterator(Resumable):
         self._dataset = dataset
         options = dict(options)
         self._state = options.get("resume") and checkpoint_of(options["resume"])
-        self._position = 0 if self._state is None else _position_of(self._state)
+        self._position = 0 if self._state is None else number_in(self._state, "position")
         self._epoch = epoch_of({**options, "resume": self._state})
         if self._state is not None:
             options["resume"] = self._state
@@ -194,36 +192,43 @@ class ProcessIterator(Resumable):
         try:
             self._connection.send((command, value))
         except OSError:
-            self._receive("whatever it said")  # up to its end, which is an Error
+            while True:  # what it said up to its end, which is an Error
+                self._take()
+
+    def _take(self):
+        """Takes an answer, and does what it is for: one for next() waits, one of before a resume is dropped.
+        Returns its kind and value."""
+        try:
+            generation, kind, area, value, state = self._connection.recv()
+        except (EOFError, OSError):
+            raise self._ended() from None
+        if generation != self._generation:
+            self._free(area)
+            return None, None
+        if kind in _FOR_NEXT:
+            self._waiting.append((kind, area, value, state))
+        elif kind == "opened":
+            self._state = self._state or state
+        elif kind == "resumed":
+            self._resumed(value[1])
+        return kind, value
 
     def _receive(self, *wanted):
-        """Returns the next answer of one of the kinds, while those for next() wait."""
-        while True:
-            try:
-                generation, *answer = self._connection.recv()
-            except (EOFError, OSError):
-                raise self._ended() from None
-            kind, area, value, state = answer
-            if generation != self._generation:
-                self._free(area)
-                continue
-            if kind in _FOR_NEXT:
-                self._waiting.append(answer)
-            elif kind == "opened":
-                self._state = self._state or state
-            elif kind == "resumed":
-                self._resumed(value[1])
-            if kind in wanted:
-                return answer
+        """Returns kind and value of the next answer of one of these kinds."""
+        kind = None
+        while kind not in wanted:
+            kind, value = self._take()
+        return kind, value
 
     def _receive_next(self):
         """Returns the next answer for next(). It waits in slices: a signal handler may take answers meanwhile."""
         while not self._waiting:
             try:
-                if self._connection.poll(0.1):
-                    self._receive(*_ALL)
-            except (EOFError, OSError):
+                is_there = self._connection.poll(0.1)
+            except OSError:
                 raise self._ended() from None
+            if is_there:
+                self._take()
         return self._waiting.popleft()
 
     def _resumed(self, checkpoint):
@@ -234,7 +239,7 @@ class ProcessIterator(Resumable):
         self._generation += 1
         self._bad_rows.clear()
         self._state = checkpoint
-        self._position, self._epoch = _position_of(checkpoint), epoch_of({"resume": checkpoint})
+        self._position, self._epoch = number_in(checkpoint, "position"), epoch_of({"resume": checkpoint})
         self._dataset._number({"resume": checkpoint})
 
     def _free(self, area):
@@ -263,7 +268,7 @@ class ProcessIterator(Resumable):
         try:
             self._state = state or self._state
             if is_last:  # each later call says so again
-                self._waiting.appendleft([kind, None, value, state])
+                self._waiting.appendleft((kind, None, value, state))
             else:
                 self._position += 1
             if kind == "end":
@@ -295,7 +300,7 @@ class ProcessIterator(Resumable):
             self._check()
             if self._state is None:
                 self._receive("opened")
-            return {_KEY: self._state}
+            return {KEY: self._state}
 
     def load_state_dict(self, state):
         """As Iterator.load_state_dict."""
@@ -306,15 +311,16 @@ class ProcessIterator(Resumable):
             self._send("resume", (number, checkpoint))
             answered = 0
             while answered != number:  # earlier ones were interrupted
-                kind, _, (answered, value), _ = self._receive("resumed", "refused")
+                kind, (answered, value) = self._receive("resumed", "refused")
             if kind == "refused":
                 raise arrived(value)
 
-    def _ask(self, command, value, *answers):
-        """Returns the answer to a command."""
-        self._check()
-        self._send(command, value)
-        return self._receive(*answers)
+    def _ask(self, command):
+        """Returns the text that answers a command."""
+        with self._calls:
+            self._check()
+            self._send(command, None)
+            return self._receive(command)[1]
 
     @property
     def bad_rows(self):
@@ -323,13 +329,11 @@ class ProcessIterator(Resumable):
 
     def statistics(self):
         """The table of Iterator.statistics(), as text."""
-        with self._calls:
-            return self._ask("statistics", None, "statistics")[2]
+        return self._ask("statistics")
 
     def tuning(self):
         """What Iterator.tuning() prints, as text."""
-        with self._calls:
-            return self._ask("tuning", None, "tuning")[2]
+        return self._ask("tuning")
 
     def read_ahead_until(self, position):
         """As Iterator.read_ahead_until."""
@@ -371,8 +375,3 @@ class ProcessIterator(Resumable):
     def __del__(self):
         if self._process is not None:
             self.close()
-
-
-def _position_of(checkpoint):
-    lines = checkpoint.splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith("position ")), 0)

@@ -6,7 +6,7 @@ import weakref
 from ._errors import Error, invalid
 from ._place import BadRow
 
-_KEY = "infeed"
+KEY = "infeed"
 _FILE = "infeed.txt"  # in a directory of Orbax
 live = weakref.WeakSet()
 # A Python function that sleeps can't be ended: it ends with the process.
@@ -23,20 +23,25 @@ atexit.register(_close_all)
 
 
 def checkpoint_of(state):
-    if isinstance(state, dict) and isinstance(state.get(_KEY), str):
-        return state[_KEY]
+    if isinstance(state, dict) and isinstance(state.get(KEY), str):
+        return state[KEY]
     if isinstance(state, str):
         return state
     raise invalid(f"the state is {type(state).__name__}; it must be what state_dict() returned: "
                   "{'infeed': '...'}")
 
 
+def number_in(checkpoint, name):
+    """Returns the number in the line of that name of a checkpoint, which is text; 0 if it has none."""
+    lines = checkpoint.splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith(f"{name} ")), 0)
+
+
 def epoch_of(options):
     """The number of the pass, which a checkpoint's text has in a line of its own."""
     if options.get("resume") is None:
         return options["epoch"]
-    lines = options["resume"].splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith("epoch ")), 0)
+    return number_in(options["resume"], "epoch")
 
 
 class Resumable:
@@ -57,7 +62,7 @@ class Resumable:
     # Orbax's StatefulCheckpointable.
     async def save(self, directory):
         """Writes the place to a directory of Orbax; returns an awaitable, as it wants."""
-        text = self.state_dict()[_KEY]
+        text = self.state_dict()[KEY]
 
         async def write():
             path = await directory.await_creation()
@@ -142,7 +147,7 @@ class Iterator(Resumable):
 
     def state_dict(self):
         """This place: {"infeed": text}, under a kilobyte. The same pipeline goes on from it."""
-        return {_KEY: self._core.checkpoint()}
+        return {KEY: self._core.checkpoint()}
 
     def load_state_dict(self, state):
         """Goes on from a place that state_dict() returned, in this or another process. If that raises an Error,

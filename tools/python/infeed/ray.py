@@ -12,10 +12,8 @@ import ray as _ray
 from . import _core
 from ._dataset import Dataset
 from ._errors import Error, invalid
-from ._iterator import Resumable, checkpoint_of, epoch_of, live
+from ._iterator import KEY, Resumable, checkpoint_of, epoch_of, live, number_in
 from ._processes import arrived, portable
-
-_KEY = "infeed"
 
 
 def feed(dataset, workers=8, *, range_steps=8, ranges_ahead=2, slow_after=60.0, **actor_options):
@@ -43,10 +41,6 @@ def feed(dataset, workers=8, *, range_steps=8, ranges_ahead=2, slow_after=60.0, 
                        "slow_after": slow_after})
 
 
-def _number_in(place, name):
-    return next((int(line.split()[1]) for line in place.splitlines() if line.startswith(f"{name} ")), 0)
-
-
 def _moved(place, position):
     """Returns the checkpoint of a later place before which no element failed: stages seek there."""
     lines = [f"position {position}" if line.startswith("position ") else line
@@ -68,7 +62,7 @@ class _Maker:
         try:
             self._go_to(run, first, place, epoch)
             if steps == 0:
-                return [("place", None, self._iterator.state_dict()[_KEY], [])]
+                return [("place", None, self._iterator.state_dict()[KEY], [])]
             self._iterator.read_ahead_until(first + steps)  # others make what follows
             made = []
             while len(made) < steps and (not made or made[-1][0] in ("element", "error")):
@@ -87,7 +81,7 @@ class _Maker:
             answer = ("failed" if error.is_terminal else "error", portable(error))
         bad_rows = self._iterator._bad_rows_since(self._told)
         self._told += len(bad_rows)
-        return (*answer, self._iterator.state_dict()[_KEY], bad_rows)
+        return (*answer, self._iterator.state_dict()[KEY], bad_rows)
 
     def _go_to(self, run, first, place, epoch):
         if self._iterator is not None:
@@ -97,7 +91,7 @@ class _Maker:
         self._run, self._told = run, 0
         if place is None:
             self._iterator = self._dataset.iterate(epoch=epoch)
-        elif _number_in(place, "errors") == 0:
+        elif number_in(place, "errors") == 0:
             self._iterator = self._dataset.iterate(resume=_moved(place, first))
         else:  # a failed element may have moved those behind it, so each is looked at
             self._iterator = self._dataset.iterate(resume=place)
@@ -140,10 +134,12 @@ class FedDataset(Dataset):
 
 
 class _Range:
-    def __init__(self, first, steps):
+    """Steps that actors are asked for: of a run, from a place on."""
+
+    def __init__(self, run, place, epoch, first, steps):
+        self.run, self.place, self.epoch = run, place, epoch
         self.first, self.steps = first, steps
         self.calls, self.failures = [], 0
-        self.ask = None  # asks one more actor
 
 
 class FedIterator(Resumable):
@@ -160,27 +156,30 @@ class FedIterator(Resumable):
         self._bad_rows = set()
         self._begin(resume and checkpoint_of(resume))
         if self._place is None:
-            self._begin(self._answer_of(self._ask(_Range(0, 0), None, self._epoch))[0][2])
+            self._begin(self._answer_of(self._ask(None, self._epoch, 0, 0))[0][2])
         live.add(self)
 
     def _begin(self, place):
         """Goes on behind a place; whatever was asked for before doesn't count any more."""
         self._run = next(self._dataset._runs)
         self._place = place
-        self._position = self._asked_to = 0 if place is None else _number_in(place, "position")
+        self._position = self._asked_to = 0 if place is None else number_in(place, "position")
         self._ranges, self._made, self._is_over = deque(), deque(), False
 
-    def _ask(self, wanted, place, epoch):
+    def _ask(self, place, epoch, first, steps, run=None):
         """Asks the next actor for a range."""
-        maker = next(self._turns)
-        wanted.ask = lambda: self._ask(wanted, place, epoch)
-        wanted.calls.append(maker.make.remote(self._run, wanted.first, wanted.steps, place, epoch))
+        wanted = _Range(self._run if run is None else run, place, epoch, first, steps)
+        self._ask_another(wanted)
         return wanted
+
+    def _ask_another(self, wanted):
+        maker = next(self._turns)
+        wanted.calls.append(maker.make.remote(wanted.run, wanted.first, wanted.steps, wanted.place, wanted.epoch))
 
     def _ask_ahead(self):
         options = self._dataset._options
         makers = len(self._dataset._makers)
-        if self._place is not None and _number_in(self._place, "errors"):
+        if self._place is not None and number_in(self._place, "errors"):
             makers = 1  # the others would make the same elements
         while len(self._ranges) < makers * options["ranges_ahead"]:
             steps = options["range_steps"]
@@ -188,8 +187,7 @@ class FedIterator(Resumable):
                 steps = min(steps, self._until - self._asked_to)
                 if steps < 1:
                     break
-            wanted = _Range(self._asked_to, steps)
-            self._ranges.append(self._ask(wanted, self._place, self._epoch))
+            self._ranges.append(self._ask(self._place, self._epoch, self._asked_to, steps))
             self._asked_to += steps
 
     def _answer_of(self, wanted):
@@ -201,7 +199,7 @@ class FedIterator(Resumable):
                     raise Error(f"ray.feed: no actor has made steps {wanted.first} to "
                                 f"{wanted.first + wanted.steps - 1} in the time of slow_after",
                                 "unavailable")
-                wanted.ask()
+                self._ask_another(wanted)
                 continue
             try:
                 return _ray.get(ready[0])
@@ -211,7 +209,7 @@ class FedIterator(Resumable):
                 if wanted.failures > 2 * len(self._dataset._makers):
                     raise Error(f"ray.feed: {wanted.failures} actors in a row failed to make steps from "
                                 f"{wanted.first} on: {error}", "unavailable") from error
-                wanted.ask()
+                self._ask_another(wanted)
 
     def __next__(self):
         self._check()
@@ -228,13 +226,13 @@ class FedIterator(Resumable):
             self._made.appendleft((kind, value, place, bad_rows))
             raise arrived(value)
         self._bad_rows.update(bad_rows)
-        had_errors, self._place = _number_in(self._place, "errors"), place
+        had_errors, self._place = number_in(self._place, "errors"), place
         if kind == "end":
             self._is_over = True
             self._ranges.clear()
             raise StopIteration
         self._position += 1
-        if not had_errors and _number_in(place, "errors"):
+        if not had_errors and number_in(place, "errors"):
             self._begin(place)  # ranges asked for as if none had failed may not be those that follow
         if kind == "error":
             raise arrived(value)
@@ -256,20 +254,16 @@ class FedIterator(Resumable):
 
     def state_dict(self):
         """As Iterator.state_dict."""
-        return {_KEY: self._place}
+        return {KEY: self._place}
 
     def load_state_dict(self, state):
         """As Iterator.load_state_dict."""
         self._check()
         place = checkpoint_of(state)
         epoch = epoch_of({"resume": place})
-        # An actor says whether it can go on from there; the answer is another run's.
-        run, self._run = self._run, next(self._dataset._runs)
-        try:
-            wanted = _Range(_number_in(place, "position"), 0)
-            kind, value, *_ = self._answer_of(self._ask(wanted, place, epoch))[0]
-        finally:
-            self._run = run
+        # An actor says whether it can go on from there, in a run of its own.
+        wanted = self._ask(place, epoch, number_in(place, "position"), 0, next(self._dataset._runs))
+        kind, value, *_ = self._answer_of(wanted)[0]
         if kind == "failed":
             raise arrived(value)
         self._epoch = epoch
