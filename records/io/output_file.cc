@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <linux/fs.h>
 #include <optional>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -35,16 +36,46 @@ bool is_special(const std::string& name) {
   return ::stat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
+Error busy_error(const std::string& partial_name, const std::string& name) {
+  return Error(ErrorCode::failed_precondition,
+               fmt::format("somebody else is writing this file at this moment ('{}' is locked)",
+                           partial_name))
+      .at_file(name);
+}
+
+/// Removes the name of another user's file. Returns false if its owner is writing it, as its lock
+/// says. (A file that may not be opened says nothing: its owner can't publish it any more.)
+bool remove_unless_locked(const std::string& partial_name) {
+  const int descriptor =
+      ::open(partial_name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const bool is_locked =
+      descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (!is_locked) ::unlink(partial_name.c_str());
+  if (descriptor >= 0) ::close(descriptor);
+  return !is_locked;
+}
+
 /// Removes anything at the partial file's name that isn't ours. Somebody may have put a link or
 /// pipe there so that we write elsewhere, or a hard link stands for the finished file
 /// (rename_to_name() was killed between two steps). Only the name goes. Another user's file goes as
-/// well: its owner may have it open.
-void remove_what_no_writer_leaves(const std::string& partial_name) {
+/// well: its owner may have it open. Returns false if its owner is writing it.
+bool remove_what_no_writer_leaves(const std::string& partial_name) {
   struct stat status {};
-  if (::lstat(partial_name.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return;
-  const bool is_ours =
-      S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == ::geteuid();
-  if (!is_ours) ::unlink(partial_name.c_str());
+  if (::lstat(partial_name.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return true;
+  const bool is_file = S_ISREG(status.st_mode) && status.st_nlink == 1;
+  if (is_file && status.st_uid == ::geteuid()) return true;
+  if (is_file) return remove_unless_locked(partial_name);
+  ::unlink(partial_name.c_str());
+  return true;
+}
+
+/// True if `name` stands for another file than the open one: others may remove the name and give it
+/// to their own.
+bool is_replaced(const File& file, const std::string& name) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(file.descriptor(), &opened) == 0 && ::lstat(name.c_str(), &named) == 0 &&
+         (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino);
 }
 
 /// Opens a pipe or device. A pipe that nobody reads is an error, and isn't waited for: anybody may
@@ -77,14 +108,9 @@ OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durab
 void OutputFile::open_partial() {
   const std::filesystem::path path(name_);
   partial_name_ = (path.parent_path() / ("." + path.filename().string() + ".partial")).string();
-  remove_what_no_writer_leaves(partial_name_);
+  if (!remove_what_no_writer_leaves(partial_name_)) throw busy_error(partial_name_, name_);
   std::optional<File> file = File::open_locked(partial_name_, O_RDWR | O_CREAT, name_);
-  if (!file) {
-    throw Error(ErrorCode::failed_precondition,
-                fmt::format("somebody else is writing this file at this moment ('{}' is locked)",
-                            partial_name_))
-        .at_file(name_);
-  }
+  if (!file) throw busy_error(partial_name_, name_);
   file_ = std::move(*file);
   if (::ftruncate(file_.descriptor(), 0) != 0) fail("empty the partial file", errno);
 }
@@ -120,6 +146,14 @@ void OutputFile::start_writeback() {
 }
 
 void OutputFile::rename_to_name() {
+  if (is_replaced(file_, partial_name_)) {  // the rename would publish an unfinished file
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("somebody else began to write this file as well ('{}' is another file "
+                            "now), so it was not put at its name; let one program at a time write "
+                            "it, then write it again",
+                            partial_name_))
+        .at_file(name_);
+  }
   if (existing_ == ExistingFile::replace) {
     if (::rename(partial_name_.c_str(), name_.c_str()) != 0) fail("rename into place", errno);
     return;
@@ -159,7 +193,9 @@ void OutputFile::commit() {
 }
 
 void OutputFile::discard() noexcept {
-  if (file_.is_open() && !partial_name_.empty()) ::unlink(partial_name_.c_str());
+  if (file_.is_open() && !partial_name_.empty() && !is_replaced(file_, partial_name_)) {
+    ::unlink(partial_name_.c_str());
+  }
   partial_name_.clear();
   file_.close();
 }

@@ -38,7 +38,7 @@ refused "what infeed is built from is missing here: TBB (Debian package libtbb-d
   -DCMAKE_DISABLE_FIND_PACKAGE_TBB=TRUE
 refused "Protobuf (Debian package libprotobuf-dev), Protoc (Debian package protobuf-compiler); tools/install_packages.sh installs it on Debian Call Stack" \
   -DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=TRUE
-refused "CURL 7.84 or newer (Debian package libcurl4-openssl-dev), OpenSSL 3 or newer (Debian package libssl-dev); tools/install_packages.sh installs it on Debian, and -DINFEED_REMOTE=OFF builds without it" \
+refused "CURL 7.85 or newer (Debian package libcurl4-openssl-dev), OpenSSL 3 or newer (Debian package libssl-dev); tools/install_packages.sh installs it on Debian, and -DINFEED_REMOTE=OFF builds without it" \
   -DCMAKE_DISABLE_FIND_PACKAGE_CURL=TRUE -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=TRUE
 refused "GTest (Debian package libgtest-dev and libgmock-dev); tools/install_packages.sh test installs it on Debian, and -DINFEED_BUILD_TESTS=OFF builds without it" \
   -DCMAKE_DISABLE_FIND_PACKAGE_GTest=TRUE

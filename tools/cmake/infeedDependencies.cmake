@@ -33,7 +33,7 @@ set(infeed_debian_package_Protobuf libprotobuf-dev)
 set(infeed_debian_package_Protoc protobuf-compiler)
 set(infeed_debian_package_benchmark libbenchmark-dev)
 
-set(infeed_version_min_CURL 7.84)
+set(infeed_version_min_CURL 7.85)
 set(infeed_version_min_OpenSSL 3)
 
 # These have no CMake configuration, or one that asks for programs of other packages, so

@@ -86,9 +86,11 @@ std::string read_token(const std::string& file) {
   try {
     token = read_file(file);
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("the token that credentials are lent for can't be read "
-                                          "from '{}': {}",
-                                          file, error.message()));
+    // Readers would take not_found for a missing object, and leave out a good example.
+    const bool is_missing = error.code() == ErrorCode::not_found;
+    throw Error(is_missing ? ErrorCode::failed_precondition : error.code(),
+                fmt::format("the token that credentials are lent for can't be read from '{}': {}",
+                            file, error.message()));
   }
   return require_line(std::move(token), fmt::format("'{}'", file));
 }
@@ -126,6 +128,16 @@ void require_own_host(const std::string& url, const char* variable) {
   throw Error(ErrorCode::invalid_argument,
               fmt::format("{} asks for '{}'; it must begin with https://, or name this machine",
                           variable, redacted_url(url)));
+}
+
+/// Asks a provider that has lent credentials before. It is there, though nothing may answer now.
+ProvidedCredentials ask_again(const CredentialProvider& provider) {
+  try {
+    return provider.ask();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    throw Error(ErrorCode::unavailable, error.message());
+  }
 }
 
 }  // namespace
@@ -194,10 +206,11 @@ CredentialProvider machine_provider(const Environment& environment) {
       environment("AWS_EC2_METADATA_SERVICE_ENDPOINT").value_or("http://169.254.169.254");
   while (place.ends_with('/')) place.pop_back();
   const auto ask = [place] {
-    const ServiceAnswer session = ask_service(
-        {.method = "PUT",
-         .url = place + "/latest/api/token",
-         .headers = {"X-aws-ec2-metadata-token-ttl-seconds: 300", "Content-Length: 0"}});
+    const ServiceAnswer session =
+        ask_service({.method = "PUT",
+                     .url = place + "/latest/api/token",
+                     .headers = {"X-aws-ec2-metadata-token-ttl-seconds: 300", "Content-Length: 0"},
+                     .may_be_missing = true});
     if (session.status != 200) {
       throw Error(ErrorCode::permission_denied,
                   fmt::format("{} gives no session ({})", place, session.status));
@@ -226,7 +239,7 @@ AwsCredentials RenewedCredentials::now() {
   std::unique_lock lock(mutex_);
   const Clock::time_point time = Clock::now();
   if (time >= held_.expires) {
-    held_ = provider_.ask();
+    held_ = ask_again(provider_);
   } else if (held_.expires - time < kBefore && time >= ask_again_) {
     ask_again_ = time + kPause;
     lock.unlock();

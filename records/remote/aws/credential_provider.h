@@ -31,8 +31,8 @@ struct ProvidedCredentials {
 
 struct CredentialProvider {
   std::string key;  ///< providers with the same key give the same credentials
-  /// Asks for new credentials. Throws permission_denied or not_found when there are none,
-  /// unavailable when there may be some soon.
+  /// Asks for new credentials. Throws permission_denied when there are none, unavailable when there
+  /// may be some soon, not_found when this is no machine of a cloud.
   std::function<ProvidedCredentials()> ask;
 
   explicit operator bool() const { return ask != nullptr; }
@@ -54,7 +54,7 @@ class RenewedCredentials {
   explicit RenewedCredentials(CredentialProvider provider);
 
   /// Returns valid credentials. Throws the provider's errors once the credentials given before are
-  /// over.
+  /// over, but unavailable for not_found: the provider was there.
   AwsCredentials now();
   /// Key id of the last credentials.
   std::string access_key_id() const;

@@ -22,8 +22,13 @@ struct Outcome {
   std::string detail = {};
   ServiceAnswer answer = {};
 
-  bool may_pass() const {
+  bool is_missing(const ServiceRequest& request) const {
+    return request.may_be_missing && !is_connected;
+  }
+  bool may_pass(const ServiceRequest& request) const {
     if (code == CURLE_OK) return has_trouble(answer);
+    if (is_missing(request)) return false;
+    if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT) return true;
     return is_connected && code != CURLE_OPERATION_TIMEDOUT && code != CURLE_WRITE_ERROR &&
            code != CURLE_PEER_FAILED_VERIFICATION;
   }
@@ -63,14 +68,14 @@ ServiceAnswer ask_service(const ServiceRequest& request) {
   std::chrono::milliseconds pause{100};
   const auto end = std::chrono::steady_clock::now() + request.timeout;
   Outcome outcome = try_once(request);
-  for (int tries = 1; tries < kTries && outcome.may_pass(); ++tries, pause *= 2) {
+  for (int tries = 1; tries < kTries && outcome.may_pass(request); ++tries, pause *= 2) {
     if (std::chrono::steady_clock::now() + pause >= end) break;
     std::this_thread::sleep_for(pause);
     outcome = try_once(request);
   }
   if (outcome.code == CURLE_OK && !has_trouble(outcome.answer)) return std::move(outcome.answer);
   if (outcome.code == CURLE_OK) outcome.detail = fmt::format("{}", outcome.answer.status);
-  throw Error(outcome.is_connected ? ErrorCode::unavailable : ErrorCode::not_found,
+  throw Error(outcome.is_missing(request) ? ErrorCode::not_found : ErrorCode::unavailable,
               fmt::format("{} does not answer ({})", redacted_url(request.url), outcome.detail));
 }
 

@@ -100,13 +100,15 @@ HttpFailure failure_of_answer(const UrlTarget& target, const HttpAnswer& answer)
                       in_brackets(answer))};
 }
 
-HttpFailure failure_of_transport(const UrlTarget& target, CURLcode code, std::string_view detail) {
+HttpFailure failure_of_transport(const UrlTarget& target, CURLcode code, std::string_view detail,
+                                 bool is_known) {
   const std::string text(detail.empty() ? std::string_view(::curl_easy_strerror(code)) : detail);
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
       return {ErrorCode::unavailable,
               fmt::format("the host of {} can't be found ({}); check its name and the network",
-                          target.host(), text)};
+                          target.host(), text),
+              is_known};
     case CURLE_COULDNT_CONNECT:
       return {ErrorCode::unavailable, fmt::format("{} can't be reached ({})", target.host(), text),
               true};

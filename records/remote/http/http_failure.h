@@ -31,7 +31,9 @@ struct HttpAnswer {
 /// Explains an answer with an unwanted status.
 HttpFailure failure_of_answer(const UrlTarget& target, const HttpAnswer& answer);
 
-/// Explains a request without a whole answer. `detail` is libcurl's own text.
-HttpFailure failure_of_transport(const UrlTarget& target, CURLcode code, std::string_view detail);
+/// Explains a request without a whole answer. `detail` is libcurl's own text. `is_known`: the host
+/// was found before, so it will be found again.
+HttpFailure failure_of_transport(const UrlTarget& target, CURLcode code, std::string_view detail,
+                                 bool is_known);
 
 }  // namespace infeed::detail

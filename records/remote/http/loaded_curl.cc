@@ -25,7 +25,7 @@ struct Library {
 };
 constexpr Library kCurl = {
     "libcurl.so.4",
-    "install libcurl 7.84 or newer (Debian's and Ubuntu's package libcurl4, libcurl4t64 "
+    "install libcurl 7.85 or newer (Debian's and Ubuntu's package libcurl4, libcurl4t64 "
     "from Debian 13 and Ubuntu 24.04 on; Fedora's libcurl)"};
 constexpr Library kCrypto = {"libcrypto.so.3",
                              "install OpenSSL 3 (Debian's and Ubuntu's package libssl3, libssl3t64 "

@@ -11,8 +11,22 @@ using Clock = Transfer::Clock;
 
 /// Bytes of progress that make up for earlier failures.
 constexpr std::size_t kProgressBytes = std::size_t{64} << 10;
+/// Answers that bring less than that together. Servers that give 1 KiB at a time are the slowest that
+/// are waited for.
+constexpr unsigned kShortAnswersMax = 64;
 
 }  // namespace
+
+milliseconds pause_before_retry(const HttpFailure& failure, unsigned tries,
+                                const UrlOptions& options, std::mt19937_64& random) {
+  constexpr unsigned kDoublingsMax = 20;
+  const milliseconds longest = std::min<milliseconds>(
+      options.retry_delay * (1LL << std::min(tries, kDoublingsMax)), options.retry_delay_max);
+  const milliseconds drawn(std::uniform_int_distribution<milliseconds::rep>(
+      longest.count() / 2, std::max(longest.count() / 2, longest.count()))(random));
+  return std::max(drawn,
+                  std::min(failure.pause.value_or(milliseconds(0)), options.retry_delay_max));
+}
 
 std::optional<Clock::time_point> Retries::second_request_at(const Transfer& transfer) const {
   const Transfer::Progress& progress = transfer.progress;
@@ -36,19 +50,20 @@ bool Retries::plan_another(Transfer& transfer, const HttpFailure& failure) {
   if (transfer.filled_bytes >= progress.filled_bytes_before + kProgressBytes) progress.tries = 0;
   progress.filled_bytes_before = transfer.filled_bytes;
   if (progress.tries >= options_.retries) return false;
-  progress.not_before = Clock::now() + std::max(pause_before_try(progress.tries),
-                                                std::min(failure.pause.value_or(milliseconds(0)),
-                                                         options_.retry_delay_max));
+  progress.not_before =
+      Clock::now() + pause_before_retry(failure, progress.tries, options_, random_);
   ++progress.tries;
   return true;
 }
 
-milliseconds Retries::pause_before_try(unsigned tries) {
-  constexpr unsigned kDoublingsMax = 20;
-  const milliseconds longest = std::min<milliseconds>(
-      options_.retry_delay * (1LL << std::min(tries, kDoublingsMax)), options_.retry_delay_max);
-  return milliseconds(std::uniform_int_distribution<milliseconds::rep>(
-      longest.count() / 2, std::max(longest.count() / 2, longest.count()))(random_));
+bool Retries::allow_short_answer(Transfer& transfer) const {
+  Transfer::Progress& progress = transfer.progress;
+  if (progress.attempts > 0) return true;  // the other attempt goes on
+  if (transfer.filled_bytes >= progress.filled_bytes_when_short + kProgressBytes) {
+    progress.short_answers = 0;
+    progress.filled_bytes_when_short = transfer.filled_bytes;
+  }
+  return ++progress.short_answers <= kShortAnswersMax;
 }
 
 }  // namespace infeed::detail

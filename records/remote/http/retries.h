@@ -11,6 +11,12 @@
 
 namespace infeed::detail {
 
+/// Returns how long to wait after a failure that `tries` others came before. The pause doubles each
+/// time up to the limit, and half of it is drawn at random. A longer one that a server asks for has
+/// the same limit.
+std::chrono::milliseconds pause_before_retry(const HttpFailure& failure, unsigned tries,
+                                             const UrlOptions& options, std::mt19937_64& random);
+
 /// Decides when a range or list is asked for again: after a failure, and beside a request that takes
 /// longer than others did. Used by the thread of Transfers alone.
 class Retries {
@@ -25,10 +31,11 @@ class Retries {
   /// Plans another try of a transfer that failed, unless one of its requests goes on. Returns false
   /// if no more tries are of use or allowed.
   bool plan_another(Transfer& transfer, const HttpFailure& failure);
+  /// Notes an answer that was whole, but brought less than was asked for. Returns false if many
+  /// such answers have brought nearly nothing: a byte at a time would hold a reader for days.
+  bool allow_short_answer(Transfer& transfer) const;
 
  private:
-  std::chrono::milliseconds pause_before_try(unsigned tries);
-
   const UrlOptions& options_;
   ResponseTimes times_;
   std::mt19937_64 random_{std::random_device{}()};

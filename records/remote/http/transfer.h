@@ -44,6 +44,8 @@ struct Transfer {
     unsigned attempts = 0;  ///< attempts at work
     unsigned tries = 0;     ///< tries since the last progress
     std::size_t filled_bytes_before = 0;
+    unsigned short_answers = 0;  ///< in a row, without much progress
+    std::size_t filled_bytes_when_short = 0;
     bool is_hedged = false;
     bool is_steady = true;  ///< no attempt failed, so its time tells the server's speed
     Clock::time_point began = {};

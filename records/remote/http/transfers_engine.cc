@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "remote/aws/bucket_list.h"
 #include "remote/http/transfers.h"
 
 /// The work of Transfers' thread.
@@ -34,16 +35,24 @@ HttpFailure failure_of(const Attempt& attempt, CURLcode code, std::string_view d
     return failure_of_answer(target, {attempt.head->status, attempt.body_begin,
                                       attempt.head->bucket_region, attempt.head->retry_after});
   }
-  if (code != CURLE_OK) {
-    HttpFailure failure = failure_of_transport(target, code, detail);
-    // A host that was found once is found again.
-    if (code == CURLE_COULDNT_RESOLVE_HOST && is_known) failure.may_pass = true;
-    return failure;
+  if (code != CURLE_OK) return failure_of_transport(target, code, detail, is_known);
+  if (attempt.transfer().kind == Transfer::Kind::whole) {
+    return {ErrorCode::unavailable,
+            fmt::format("the list that {} gives is cut after {} bytes", target.host(),
+                        attempt.transfer().text.size()),
+            true};
   }
   return {ErrorCode::unavailable,
           fmt::format("the answer of {} is too short: {} of {} bytes", target.host(),
                       attempt.position - attempt.asked.begin, attempt.asked.bytes()),
           true};
+}
+
+/// Explains an answer that was whole, but brought too little.
+HttpFailure failure_of_short_answer(const Attempt& attempt, const UrlTarget& target) {
+  return {ErrorCode::unavailable,
+          fmt::format("the server of {} gives little at a time: {} of {} bytes", target.host(),
+                      attempt.position - attempt.asked.begin, attempt.asked.bytes())};
 }
 
 /// Returns the error of a transfer that isn't tried again.
@@ -144,9 +153,9 @@ void Transfers::start_due(Clock::time_point now) {
   for (const auto& transfer : active_) {
     Transfer::Progress& progress = transfer->progress;
     if (progress.attempts == 0 && progress.not_before <= now) {
-      const bool is_first = progress.began == Clock::time_point();
-      if (is_first) progress.began = now;
-      start_attempt(transfer, is_first ? Attempt::Connection::any : Attempt::Connection::fresh);
+      if (progress.began == Clock::time_point()) progress.began = now;
+      start_attempt(transfer,
+                    progress.is_steady ? Attempt::Connection::any : Attempt::Connection::fresh);
     } else if (const auto second = retries_.second_request_at(*transfer);
                second && *second <= now) {
       progress.is_hedged = true;
@@ -203,10 +212,10 @@ bool Transfers::take(Attempt& attempt, std::string_view bytes) {
   const long status = attempt.head->status;
   if (attempt.transfer().kind == Transfer::Kind::whole ? status != 200
                                                        : attempt.promised_end == 0) {
-    // The body of an error says more about the reason.
+    // The body of an error says more about the reason. Only its beginning: it may have no end.
     const std::size_t room = kErrorBodyBytesMax - attempt.body_begin.size();
     attempt.body_begin.append(bytes.substr(0, room));
-    return true;
+    return attempt.body_begin.size() < kErrorBodyBytesMax;
   }
   store(attempt, bytes);
   return !attempt.failure;
@@ -275,16 +284,21 @@ void Transfers::end_attempt(Attempt& attempt, CURLcode code, std::string_view de
   if (!transfer.is_done) {
     --transfer.progress.attempts;
     if (code == CURLE_OK && !attempt.head) take_head(attempt);  // an answer without a body
-    const bool is_whole = transfer.kind == Transfer::Kind::whole && attempt.head &&
-                          attempt.head->status == 200 && !attempt.failure;
+    const bool is_whole = code == CURLE_OK && transfer.kind == Transfer::Kind::whole &&
+                          attempt.head && attempt.head->status == 200 && !attempt.failure &&
+                          !is_cut_list(transfer.text);
+    // An empty object may be told by an error (416), whose body was not read to its end.
     const bool is_empty =
         transfer.kind == Transfer::Kind::opening && !attempt.failure && transfer.size_bytes == 0;
     const std::uint64_t missing = transfer.offset_bytes + transfer.filled_bytes;
-    if (code == CURLE_OK && (is_whole || is_empty)) {
+    if (is_whole || is_empty) {
       finish(transfer, std::nullopt);
     } else if (code == CURLE_OK && attempt.promised_end != 0 && !attempt.failure &&
                attempt.position == attempt.promised_end && attempt.promised_end == missing) {
       // The server may give less at a time than was asked for.
+      if (!retries_.allow_short_answer(transfer)) {
+        finish(transfer, error_of(transfer, failure_of_short_answer(attempt, target_), target_));
+      }
     } else {
       try_again_or_fail(transfer,
                         failure_of(attempt, code, detail, target_, identity_.has_value()));

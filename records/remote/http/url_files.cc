@@ -68,11 +68,21 @@ BucketList parse_list(std::string_view xml, const UrlTarget& target) {
       .at_file(target.name());
 }
 
-/// Throws if a server gives a token again, or a new one without end: it would be asked for ever. (A
-/// page without names is fine: names in deeper folders are left out.)
+/// Throws if a list goes on but doesn't say where, or a server gives a token again, or a new one
+/// without end: it would be asked for ever. (A page without names is fine: names in deeper folders
+/// are left out.)
 void require_progress(const BucketList& listing, std::set<std::string>& tokens,
                       const UrlTarget& target) {
-  if (!listing.next_token) return;
+  if (!listing.goes_on) return;
+  if (!listing.next_token) {
+    throw Error(
+        ErrorCode::failed_precondition,
+        fmt::format("{} gives only the beginning of its list, and no NextContinuationToken "
+                    "to go on with: it lists as version 1 of S3's lists does, where version "
+                    "2 was asked for; name each file, or check AWS_ENDPOINT_URL",
+                    target.host()))
+        .at_file(target.name());
+  }
   const bool is_new = tokens.insert(*listing.next_token).second;
   if (is_new && tokens.size() < limits::listed_pages) return;
   const std::string why =
@@ -99,7 +109,7 @@ std::vector<std::string> list_keys(Transfers& transfers, const std::string& pref
     BucketList listing = parse_list(transfer->text, transfers.target());
     std::move(listing.keys.begin(), listing.keys.end(), std::back_inserter(keys));
     require_progress(listing, tokens, transfers.target());
-    token = std::move(listing.next_token);
+    token = listing.goes_on ? std::move(listing.next_token) : std::nullopt;
   } while (token);
   return keys;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
+#include <random>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -14,10 +15,12 @@
 #include "infeed/detail/wait_unless_stopped.h"
 #include "infeed/records/file.h"
 #include "infeed/records/files.h"
+#include "infeed/records/url_object.h"
 #include "remote/aws/xml.h"
 #include "remote/http/answer.h"
 #include "remote/http/curl_request.h"
 #include "remote/http/http_failure.h"
+#include "remote/http/retries.h"
 #include "remote/http/url_target.h"
 
 namespace infeed {
@@ -28,6 +31,7 @@ using detail::HttpFailure;
 
 constexpr std::uint64_t kPartsMax = 10'000;
 constexpr std::size_t kAnswerBytesMax = std::size_t{1} << 20;
+constexpr long kNotFound = 404;
 constexpr long kPreconditionFailed = 412;
 constexpr long kConflict = 409;
 
@@ -35,6 +39,7 @@ struct Answer {
   long status = 0;
   std::string text = {};
   std::string etag = {};
+  unsigned lost_before = 0;  ///< tries before it to which no answer came
 };
 
 int has_to_stop(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
@@ -54,20 +59,22 @@ class Object {
 
   /// Returns the answer with one of the wanted statuses, after as many tries as the options allow.
   Answer ask(const HttpAsk& wanted, std::string_view body, long also_wanted = 0) const {
-    auto delay = options_.url.retry_delay;
+    std::mt19937_64 random{std::random_device{}()};
+    unsigned lost_answers = 0;
     for (unsigned tries = 0;; ++tries) {
       Answer answer;
       const std::optional<HttpFailure> failure = try_once(wanted, body, also_wanted, answer);
+      answer.lost_before = lost_answers;
       if (!failure) return answer;
+      if (answer.status == 0) ++lost_answers;
       if (options_.url.stop.stop_requested()) {
         throw Error(ErrorCode::cancelled, "stopped while it was uploaded").at_file(target_.name());
       }
       if (!failure->may_pass || tries >= options_.url.retries) {
         throw Error(failure->code, failure->message).at_file(target_.name());
       }
-      detail::wait_unless_stopped(std::max(failure->pause.value_or(delay), delay / 2),
+      detail::wait_unless_stopped(detail::pause_before_retry(*failure, tries, options_.url, random),
                                   options_.url.stop);
-      delay = std::min(2 * delay, options_.url.retry_delay_max);
     }
   }
 
@@ -120,7 +127,10 @@ class Object {
     detail::CurlRequest curl;
     prepare(curl, wanted, body, answer.text);
     const CURLcode code = ::curl_easy_perform(curl.easy());
-    if (code != CURLE_OK) return detail::failure_of_transport(target_, code, curl.detail());
+    if (code != CURLE_OK) {
+      return detail::failure_of_transport(target_, code, curl.detail(), has_answered_);
+    }
+    has_answered_ = true;
     const detail::AnswerHead head = detail::AnswerHead::of(curl.easy());
     answer.status = head.status;
     answer.etag = head.etag;
@@ -149,6 +159,7 @@ class Object {
 
   const UploadOptions& options_;
   const detail::UrlTarget target_;
+  mutable bool has_answered_ = false;  // so its host can be found
 };
 
 /// An upload in parts, given up unless it is completed.
@@ -170,7 +181,7 @@ class PartsUpload {
     options_.url.stop = {};  // parts cost money until they are given up
     options_.url.retries = std::min(options_.url.retries, 2U);
     try {
-      Object(url_, options_).ask({.method = "DELETE", .query = {{"uploadId", id_}}}, {}, 404);
+      Object(url_, options_).ask({.method = "DELETE", .query = {{"uploadId", id_}}}, {}, kNotFound);
     } catch (const std::exception&) {  // the store gives them up by its own rules
     }
   }
@@ -182,6 +193,7 @@ class PartsUpload {
          .body_sha256 = object_.sum_of(bytes)},
         bytes);
     etags_.push_back(answer.etag);
+    bytes_ += bytes.size();
   }
   void complete() {
     std::string list = "<CompleteMultipartUpload>";
@@ -190,20 +202,41 @@ class PartsUpload {
           fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", i + 1, etags_[i]);
     }
     list += "</CompleteMultipartUpload>";
-    object_.ask({.method = "POST",
-                 .query = {{"uploadId", id_}},
-                 .headers = object_.condition(),
-                 .body_sha256 = object_.sum_of(list)},
-                list);
+    const Answer answer = object_.ask({.method = "POST",
+                                       .query = {{"uploadId", id_}},
+                                       .headers = object_.condition(),
+                                       .body_sha256 = object_.sum_of(list)},
+                                      list, kNotFound);
+    // After a try whose answer was lost the store may have ended the upload already.
+    const bool is_lost =
+        answer.status == kNotFound && (answer.lost_before == 0 || !is_object_there());
+    if (is_lost) {
+      throw Error(
+          ErrorCode::not_found,
+          fmt::format("the store does not know the upload in parts any more ({} {}); upload "
+                      "the file again",
+                      kNotFound, detail::xml_text(answer.text, "Code").value_or("no reason given")))
+          .at_file(object_.name());
+    }
     id_.clear();
   }
 
  private:
+  bool is_object_there() const {
+    try {
+      return examine_url(url_, options_.url).size_bytes == bytes_;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_found) throw;
+      return false;
+    }
+  }
+
   const Object& object_;
   const std::string url_;
   UploadOptions options_;
   std::string id_;
   std::vector<std::string> etags_;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace
@@ -235,7 +268,7 @@ void upload_text(std::string_view text, const std::string& url, const UploadOpti
 }
 
 void remove_object(const std::string& url, const UploadOptions& options) {
-  Object(url, options).ask({.method = "DELETE"}, {}, 404);
+  Object(url, options).ask({.method = "DELETE"}, {}, kNotFound);
 }
 
 }  // namespace infeed

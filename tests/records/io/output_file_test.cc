@@ -125,6 +125,45 @@ TEST(ReplaceFile, AFileThatAKilledWriterLeftIsUsedAgain) {
   EXPECT_EQ(entries(folder.path()), 1);
 }
 
+/// The other's file got the name, before it was finished.
+TEST(OutputFile, DoesNotPublishWhatAnotherWriterPutInItsPlace) {
+  const TemporaryFolder folder;
+  const std::string partial = folder.file(".a.partial");
+  for (const auto existing : {ExistingFile::refuse, ExistingFile::replace}) {
+    OutputFile file(folder.file("a"), existing, Durability::leave_to_system);
+    file.write("ours");
+    fs::remove(partial);
+    folder.write(".a.partial", "theirs, unfinished");
+    const Error error = error_of([&] { file.commit(); });
+    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+    EXPECT_EQ(error.message(), "somebody else began to write this file as well ('" + partial +
+                                   "' is another file now), so it was not put at its name; let one "
+                                   "program at a time write it, then write it again");
+    EXPECT_EQ(error.file(), folder.file("a"));
+    file.discard();
+    EXPECT_FALSE(fs::exists(folder.file("a")));
+    EXPECT_EQ(read_whole(partial), "theirs, unfinished");
+  }
+}
+
+TEST(OutputFile, LeavesAnotherUsersFileWhileItIsWritten) {
+  if (::geteuid() != 0) return;  // only root can give a file away
+  const TemporaryFolder folder;
+  const std::string partial = folder.write(".a.partial", "theirs");
+  ASSERT_EQ(::chown(partial.c_str(), 12345, 12345), 0);
+  std::optional<File> theirs = File::open_locked(partial, O_RDWR);
+  ASSERT_TRUE(theirs);
+  const Error error = error_of([&] { replace_file(folder.file("a"), "ours"); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.message(),
+            "somebody else is writing this file at this moment ('" + partial + "' is locked)");
+  EXPECT_EQ(read_whole(partial), "theirs");
+  theirs.reset();  // it was killed
+  replace_file(folder.file("a"), "ours");
+  EXPECT_EQ(read_whole(folder.file("a")), "ours");
+  EXPECT_EQ(entries(folder.path()), 1);
+}
+
 TEST(OwnFile, RefusesWhatLeadsElsewhere) {
   const TemporaryFolder folder;
   const std::string victim = folder.write("victim", "precious");

@@ -66,6 +66,7 @@ TEST(ProvidedCredentials, ComeFromAContainersService) {
   const Error unread = error_of([&] { read_s3_settings(environment_of(variables)); });
   EXPECT_THAT(unread.message(), HasSubstr("the token that credentials are lent for can't be read "
                                           "from '/nowhere/token': "));
+  EXPECT_EQ(unread.code(), ErrorCode::failed_precondition);  // no object is missing
   variables["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = folder.write("lines", "a\nb: c\n");
   EXPECT_THAT(error_of([&] { read_s3_settings(environment_of(variables)); }).message(),
               HasSubstr("is no line of text"));
@@ -186,6 +187,31 @@ TEST(ProvidedCredentials, AreAskedForAgainWhenTheServiceHasTrouble) {
   const CredentialProvider provider =
       machine_provider(environment_of({{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}}));
   expect_provided(provider.ask().credentials, "ASIAMACHINE");
+}
+
+/// They were not_found, which readers take for a missing object, and not asked for again.
+TEST(ProvidedCredentials, AreNotMissingWhileTheirServiceCannotBeReached) {
+  ::setenv("no_proxy", "*", 1);
+  const TemporaryFolder folder;
+  const std::string gone = HttpServer([](const HttpRequestSeen&) { return HttpReply(); }).url("/c");
+  const std::string identity = folder.write("identity", "an.identity");
+  const auto web_identity = [&](const char* sts) {
+    return web_identity_provider(environment_of({{"AWS_WEB_IDENTITY_TOKEN_FILE", identity},
+                                                 {"AWS_ROLE_ARN", "role"},
+                                                 {"AWS_ENDPOINT_URL_STS", sts}}),
+                                 "us-east-1");
+  };
+  for (const CredentialProvider& provider :
+       {container_provider(environment_of({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", gone}})),
+        web_identity(gone.c_str()), web_identity("http://no..such-host")}) {
+    SCOPED_TRACE(provider.key);
+    const auto begin = std::chrono::steady_clock::now();
+    const Error error = error_of([&] { provider.ask(); });
+    EXPECT_EQ(error.code(), ErrorCode::unavailable);
+    EXPECT_THAT(error.message(), HasSubstr(" does not answer ("));
+    // Three tries have pauses of 100 and 200 ms between them.
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(300));
+  }
 }
 
 TEST(ProvidedCredentials, AreFoundInTheOrderOfAwsTools) {

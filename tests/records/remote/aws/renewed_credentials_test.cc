@@ -154,6 +154,20 @@ TEST(RenewedCredentials, AreAskedForBeforeTheyEnd) {
   EXPECT_EQ(over.now().access_key_id, "id");
 }
 
+/// It was not_found, which readers take for a missing object.
+TEST(RenewedCredentials, AreUnavailableWhenAMachineThatLentSomeDoesNotAnswer) {
+  bool is_gone = false;
+  RenewedCredentials over(
+      {"key", [&] {
+         if (is_gone) throw Error(ErrorCode::not_found, "no");
+         return ProvidedCredentials{{"id", "secret"}, Clock::now() - std::chrono::seconds(1)};
+       }});
+  is_gone = true;
+  const Error error = error_of([&] { over.now(); });
+  EXPECT_EQ(error.code(), ErrorCode::unavailable);
+  EXPECT_EQ(error.message(), "no");
+}
+
 TEST(RenewedCredentials, AreUsedAsLongAsTheyHoldWhenNobodyAnswers) {
   int asked = 0;
   RenewedCredentials renewed(

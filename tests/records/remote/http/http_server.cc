@@ -122,6 +122,7 @@ void HttpServer::serve(int descriptor) {
       if (!receive_more()) return;
     }
     request.body = held.substr(0, body_bytes);
+    request.connection = descriptor;
     held.erase(0, body_bytes);
     if (answer(descriptor, request)) continue;
     ::shutdown(descriptor, SHUT_RDWR);

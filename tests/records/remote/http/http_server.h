@@ -24,6 +24,7 @@ struct HttpRequestSeen {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range;  ///< first and last byte
   std::string body = {};
   std::size_t number = 0;  ///< among all requests, from 0
+  int connection = -1;     ///< the same for all requests that came by one
 
   std::string header(const std::string& name) const {
     const auto found = headers.find(name);

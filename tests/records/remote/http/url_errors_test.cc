@@ -213,6 +213,22 @@ TEST_F(UrlErrors, TellOfAServerThatTrickles) {
               HasSubstr("no byte came for 0.05 s"));
 }
 
+/// Its end was waited for.
+TEST_F(UrlErrors, NeedOnlyTheBeginningOfWhatTheServerSays) {
+  const auto begin = std::chrono::steady_clock::now();
+  const HttpReply endless{.status = 404, .body = std::string(10'000, 'x'), .hang_after = 5'000};
+  EXPECT_EQ(error_for(endless).code(), ErrorCode::not_found);
+  HttpServer empty([&](const HttpRequestSeen&) {
+    HttpReply reply = endless;
+    reply.status = 416;
+    reply.headers = {"Content-Range: bytes */0"};
+    return reply;
+  });
+  read_through(empty.url("/a"));
+  EXPECT_EQ(empty.requests(), 1U);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+}
+
 TEST_F(UrlErrors, TellOfARedirectInACircle) {
   const Error error = error_for({.status = 302, .headers = {"Location: /a"}});
   EXPECT_EQ(error.code(), ErrorCode::failed_precondition);

@@ -103,6 +103,50 @@ TEST(UrlFiles, AListThatRepeatsATokenEnds) {
   EXPECT_EQ(server.seen().size(), 3U);
 }
 
+/// An answer that doesn't say its length ends without an error where it is cut.
+TEST(UrlFiles, AListThatIsCutIsAskedForAgain) {
+  HttpServer server([](const HttpRequestSeen& request) {
+    const std::string xml = listing({"data/a", "data/b"}, "");
+    return HttpReply{.body = request.number == 0 ? xml.substr(0, xml.rfind("<Contents>")) : xml};
+  });
+  const S3Environment environment(server.url(""));
+  EXPECT_THAT(match_files("s3://bucket/data/*"),
+              ElementsAre("s3://bucket/data/a", "s3://bucket/data/b"));
+  EXPECT_EQ(server.requests(), 2U);
+}
+
+TEST(UrlFiles, TheBeginningOfAListIsNotTakenForTheWhole) {
+  HttpServer server([](const HttpRequestSeen&) {
+    return HttpReply{.body =
+                         "<ListBucketResult><IsTruncated>true</IsTruncated>"
+                         "<NextMarker>data/a</NextMarker>"
+                         "<Contents><Key>data/a</Key></Contents></ListBucketResult>"};
+  });
+  const S3Environment environment(server.url(""));
+  const Error error = error_of([] { match_files("s3://bucket/data/*"); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.message(),
+            fmt::format("127.0.0.1:{} gives only the beginning of its list, and no "
+                        "NextContinuationToken to go on with: it lists as version 1 of S3's lists "
+                        "does, where version 2 was asked for; name each file, or check "
+                        "AWS_ENDPOINT_URL",
+                        server.port()));
+}
+
+TEST(UrlFiles, AListEndsWhereItSaysSo) {
+  for (const std::string end :
+       {"<NextContinuationToken></NextContinuationToken>",
+        "<IsTruncated>false</IsTruncated><NextContinuationToken>x</NextContinuationToken>"}) {
+    HttpServer server([&](const HttpRequestSeen&) {
+      return HttpReply{.body = "<ListBucketResult>" + end +
+                               "<Contents><Key>data/a</Key></Contents></ListBucketResult>"};
+    });
+    const S3Environment environment(server.url(""));
+    EXPECT_THAT(match_files("s3://bucket/data/*"), ElementsAre("s3://bucket/data/a"));
+    EXPECT_EQ(server.requests(), 1U);
+  }
+}
+
 TEST(UrlFiles, ShardsAreNotCountedToBillions) {
   EXPECT_EQ(error_of([] { match_files("https://host/x-*-of-4294967295"); }).message(),
             "the pattern stands for 4294967295 shards, but 99999 are the limit; is the number "

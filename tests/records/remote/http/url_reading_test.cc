@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 #include <infeed/records/byte_stream.h>
 #include <infeed/records/parallel_record_reader.h>
@@ -167,12 +169,32 @@ TEST_F(UrlReading, TriesAgainWhatMayPass) {
 
 TEST_F(UrlReading, AcceptsAnswersThatAreShorterThanAsked) {
   HttpServer server([&](HttpRequestSeen request) {
-    request.range->second = std::min(request.range->second, request.range->first + 70'000);
+    request.range->second = std::min(request.range->second, request.range->first + 20'000);
     return serve_bytes(request, file_);
   });
   UrlOptions options = quick_retries();
   options.retries = 0;
+  options.hedge_percentile = 1;
   EXPECT_EQ(read_all(server.url("/a"), options), payloads_);
+  std::set<int> connections;  // are used again, so they are as few as the ranges in flight
+  for (const auto& request : server.seen()) connections.insert(request.connection);
+  EXPECT_LT(connections.size(), server.requests() / 3);
+}
+
+/// Each such answer was progress, so that a reader was held for days.
+TEST_F(UrlReading, EndsWhereAServerGivesAByteAtATime) {
+  HttpServer server([&](HttpRequestSeen request) {
+    request.range->second = request.range->first;
+    return serve_bytes(request, file_);
+  });
+  ByteStream stream(server.url("/a"), Compression::none, quick_retries());
+  std::string bytes(1000, '\0');
+  const Error error = error_of([&] { stream.read(bytes); });
+  EXPECT_EQ(error.code(), ErrorCode::unavailable);
+  EXPECT_EQ(error.message(),
+            fmt::format("the server of 127.0.0.1:{} gives little at a time: 1 of 262080 bytes",
+                        server.port()));
+  EXPECT_EQ(error.offset(), 65U);
 }
 
 TEST_F(UrlReading, GivesUpAStalledConnectionAndAsksAgain) {

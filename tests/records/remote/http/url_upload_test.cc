@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <utility>
 
 #include <infeed/records/file.h>
 #include <infeed/records/url_upload.h>
@@ -112,6 +113,48 @@ TEST_F(UrlUpload, EveryRequestIsTriedAgain) {
     }
   }
   EXPECT_TRUE(store_.uploads.empty());
+}
+
+/// It was waited for as long as the server said.
+TEST_F(UrlUpload, APauseThatTheServerWantsHasTheUsualLimit) {
+  trouble = [](const HttpRequestSeen& request) -> std::optional<HttpReply> {
+    if (request.number > 0) return std::nullopt;
+    return HttpReply{.status = 503, .headers = {"Retry-After: 60"}};
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  upload_text("text", "s3://bucket/data", options());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_EQ(store_.objects["/bucket/data"], "text");
+}
+
+/// It was not_found, though the object was there.
+TEST_F(UrlUpload, AnEndWhoseAnswerIsLostIsAnEnd) {
+  enum class End { answer_is_lost, is_lost, is_refused };
+  const auto upload_with = [&](End end) {
+    bool is_first = true;
+    trouble = [&](const HttpRequestSeen& request) -> std::optional<HttpReply> {
+      const bool is_end =
+          request.method == "POST" && request.path.find("uploadId=") != std::string::npos;
+      if (!is_end || !std::exchange(is_first, false)) return std::nullopt;
+      if (end == End::answer_is_lost) store_.answer(request);
+      store_.uploads.clear();
+      if (end == End::is_refused) return std::nullopt;
+      return HttpReply{.body = "half", .cut_after = 0};
+    };
+    upload_file(file_, "s3://bucket/data", options());
+  };
+  upload_with(End::answer_is_lost);
+  EXPECT_EQ(store_.objects["/bucket/data"], bytes_);
+  // The object that is there may be an older one of the same size.
+  const Error refused = error_of([&] { upload_with(End::is_refused); });
+  store_.objects.clear();
+  const Error lost = error_of([&] { upload_with(End::is_lost); });
+  for (const Error& error : {refused, lost}) {
+    EXPECT_EQ(error.code(), ErrorCode::not_found);
+    EXPECT_EQ(error.message(),
+              "the store does not know the upload in parts any more (404 NoSuchUpload); upload the "
+              "file again");
+  }
 }
 
 TEST_F(UrlUpload, AFailedUploadLeavesNothing) {

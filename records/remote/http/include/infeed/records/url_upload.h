@@ -17,16 +17,17 @@
 /// http:// and https:// get one PUT, as servers of WebDAV take it. Credentials, region, endpoint,
 /// retries and time limits are those of reading (url_options.h).
 ///
-/// Errors: those of reading; permission_denied where the credentials may not write;
-/// already_exists with `refuse_existing`; data_loss if the file changed while it was sent. A failed
-/// upload leaves no object, and its parts are given up.
+/// Errors: those of reading; permission_denied where the credentials may not write; already_exists
+/// with `refuse_existing`; data_loss if the file's size changed while it was sent. A failed upload
+/// leaves no object, and its parts are given up.
 /// Thread-safety: calls for different URLs may run at once.
 namespace infeed {
 
 struct UploadOptions {
   UrlOptions url = {};
-  /// Also the memory that an upload takes. More where a file would have over 10,000 parts; a store
-  /// refuses parts below 5 MiB, but for the last.
+  /// Also the memory that an upload takes; one by http:// or https:// takes the whole file's size.
+  /// More where a file would have over 10,000 parts; a store refuses parts below 5 MiB, but for the
+  /// last.
   std::size_t part_bytes = std::size_t{16} << 20;
   /// Writes only if there is no such object (If-None-Match: *), so that of two writers one fails. After
   /// a cut connection the object that is there may be one's own.
