@@ -37,13 +37,13 @@ void store_default(const ColumnType& type, const std::vector<Number>& numbers, s
 
 bool store_number(double number, DType dtype, void* out) {
   return with_dtype(dtype, [&]<class T>(T) {
-    if constexpr (kIsFloatItem<T>) {
-      if constexpr (sizeof(T) == 2) {
-        *static_cast<T*>(out) = T(static_cast<float>(number));
-      } else {
-        *static_cast<T*>(out) = static_cast<T>(number);
-      }
+    if constexpr (std::is_same_v<T, double>) {
+      *static_cast<T*>(out) = number;
       return true;
+    } else if constexpr (kIsFloatItem<T>) {
+      const T value(static_cast<float>(number));
+      *static_cast<T*>(out) = value;
+      return !std::isinf(static_cast<float>(value)) || std::isinf(number);
     } else {
       // Both limits are powers of two, which a double holds exactly.
       if (!(number >= -0x1p63 && number < 0x1p63) || number != std::trunc(number)) return false;

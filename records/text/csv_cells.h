@@ -96,10 +96,7 @@ NumberProblem parse_number(const char* begin, const char* end, T* out) {
   } else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     return parse_float(begin, end, *out);
   } else {
-    float value = 0;
-    const NumberProblem problem = parse_float(begin, end, value);
-    if (problem == NumberProblem::none) *out = T(value);
-    return problem;
+    return parse_half(begin, end, *out);
   }
 }
 

@@ -41,7 +41,7 @@ class CsvParser final : public TextParser {
       const bool is_number =
           parse_float(padded.data(), padded.data() + null.size(), ignored) == NumberProblem::none;
       // Nulls that are no numbers are only looked for once a cell has turned out to be no number.
-      if (is_number || null == "true" || null == "false") numbers_as_nulls_ = true;
+      if (is_number || parse_bool_name(null).has_value()) numbers_as_nulls_ = true;
     }
   }
 

@@ -103,6 +103,21 @@ struct ThreadsState {
   std::string text;
 };
 
+/// Gives the memory of a long text back, which the thread would hold until it ends.
+class TextTrim {
+ public:
+  explicit TextTrim(std::string& text) : text_(text) {}
+  TextTrim(const TextTrim&) = delete;
+  TextTrim& operator=(const TextTrim&) = delete;
+  ~TextTrim() {
+    constexpr std::size_t kKeptBytesMax = 1 << 20;
+    if (text_.capacity() > kKeptBytesMax) std::string().swap(text_);
+  }
+
+ private:
+  std::string& text_;
+};
+
 ThreadsState& threads_state(const JsonPlan& plan) {
   thread_local ThreadsState kept;
   if (kept.plan != plan.number) kept.state = {};
@@ -139,6 +154,7 @@ void JsonParser::parse_row(std::string_view text, const Record* place, std::size
                            ColumnRows& rows) const {
   rows.check_row(plan_->columns.get(), row);
   detail::ThreadsState& kept = detail::threads_state(*plan_);
+  const detail::TextTrim trim(kept.text);
   const char* const begin = detail::copy_as_line(text, kept.text);
   detail::JsonCursor cursor(begin);
   try {

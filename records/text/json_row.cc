@@ -82,17 +82,25 @@ bool JsonRowParser::KnownMember::is_at(const char* text) const {
   return (differing & ((std::uint64_t{1} << (8 * (size - i))) - 1)) == 0;
 }
 
+JsonRowParser::KnownMember* JsonRowParser::known_member(Row& row) const {
+  std::vector<KnownMember>& known = row.state.known_;
+  const std::size_t place = row.members++;
+  if (place < known.size()) [[likely]] {
+    return &known[place];
+  }
+  return place < known_members_max() ? &known.emplace_back() : nullptr;
+}
+
 /// Goes to the next member's value, or to the closing brace where there is no further member.
 JsonRowParser::Next JsonRowParser::read_name(Row& row, std::size_t object, bool is_first,
                                              MemberUse& use) const {
   JsonCursor& cursor = row.cursor;
   const char* const begin = cursor.at();
-  const std::size_t place = row.members++;
-  if (place == row.state.known_.size()) row.state.known_.emplace_back();
-  KnownMember& known = row.state.known_[place];
-  if (known.object == object && known.is_first == is_first && known.is_at(begin)) [[likely]] {
-    cursor.go_to(begin + known.size);
-    use = known.use;
+  KnownMember* const known = known_member(row);
+  if (known != nullptr && known->object == object && known->is_first == is_first &&
+      known->is_at(begin)) [[likely]] {
+    cursor.go_to(begin + known->size);
+    use = known->use;
     return Next::member;
   }
   const auto fail_expected = [&cursor](std::string_view expected) {
@@ -112,12 +120,14 @@ JsonRowParser::Next JsonRowParser::read_name(Row& row, std::size_t object, bool 
   cursor.take();
   cursor.peek();
   const auto found = uses_.find(objects_[object] + unescaped_json(name));
-  known.size = static_cast<std::size_t>(cursor.at() - begin);
-  known.written.assign(begin, known.size).append(8, ' ');
-  known.object = object;
-  known.is_first = is_first;
-  known.use = found == uses_.end() ? MemberUse{} : found->second;
-  use = known.use;
+  use = found == uses_.end() ? MemberUse{} : found->second;
+  const auto size = static_cast<std::size_t>(cursor.at() - begin);
+  if (known == nullptr || size > kKnownBytesMax) return Next::member;
+  known->written.assign(begin, size).append(8, ' ');
+  known->size = size;
+  known->object = object;
+  known->is_first = is_first;
+  known->use = use;
   return Next::member;
 }
 

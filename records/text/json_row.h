@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,6 +60,12 @@ class JsonRowParser {
 
     bool is_at(const char* text) const;
   };
+  // The members that are kept take about 1 MiB, or twice as many as the schema wants; those beyond are
+  // parsed anew in each object. A line may have millions of them: all those of one line of 16 MiB took
+  // 334 MB.
+  std::size_t known_members_max() const { return std::max<std::size_t>(4096, 2 * uses_.size()); }
+  static constexpr std::size_t kKnownBytesMax = 128;  ///< the longest text of a member that is kept
+
   struct Row {
     JsonCursor& cursor;
     std::size_t row;
@@ -72,6 +79,8 @@ class JsonRowParser {
   bool parse_members(Row& row, std::size_t object, int depth) const;
   enum class Next : std::uint8_t { member, end, problem };
   Next read_name(Row& row, std::size_t object, bool is_first, MemberUse& use) const;
+  /// Returns what stood in the next member's place before; null where it isn't kept.
+  KnownMember* known_member(Row& row) const;
   bool parse_column(Row& row, std::size_t column) const;
   bool fill_absent(Row& row) const;
 

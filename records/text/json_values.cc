@@ -52,9 +52,7 @@ bool read_number_of(JsonCursor& cursor, T* out) {
     } else if constexpr (sizeof(T) >= 4) {
       problem = parse_float(number.begin, number.end, *out);
     } else {
-      float value = 0;
-      problem = parse_float(number.begin, number.end, value);
-      *out = T(value);
+      problem = parse_half(number.begin, number.end, *out);
     }
     if (problem == NumberProblem::none) [[likely]] {
       return true;

@@ -207,6 +207,18 @@ inline NumberProblem parse_float(const char* begin, const char* end, float& out)
   return parse_any_float(begin, end, out);
 }
 
+/// Parses a float of 16 bits: the nearest float32, rounded. Written infinity is a value; a finite
+/// number that rounds to infinity is out_of_range, as it is for float32.
+template <class Half>
+NumberProblem parse_half(const char* begin, const char* end, Half& out) {
+  float value = 0;
+  const NumberProblem problem = parse_float(begin, end, value);
+  if (problem != NumberProblem::none) return problem;
+  out = Half(value);
+  const bool has_overflowed = std::isinf(static_cast<float>(out)) && !std::isinf(value);
+  return has_overflowed ? NumberProblem::out_of_range : NumberProblem::none;
+}
+
 /// Scans as scan_decimal() does, and rounds.
 template <class T>
 const char* scan_float(const char* at, T& out) {

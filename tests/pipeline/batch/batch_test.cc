@@ -263,6 +263,19 @@ TEST(Batch, RefusesAShortLastBatchOfUnequalLengthsToo) {
   EXPECT_FALSE(dropped.next().has_value());
 }
 
+template <class Number>
+void expect_refused_when_unequal() {
+  const auto vectors =
+      range(2) | map([](std::int64_t x) { return std::vector<Number>(x == 1 ? 3 : 2); });
+  EXPECT_EQ(error_of([&] { (vectors | batch(2)).iterate().next(); }).code(),
+            ErrorCode::invalid_argument);
+}
+
+TEST(Batch, RefusesUnequalVectorsOf16BitNumbers) {
+  expect_refused_when_unequal<bfloat16>();
+  expect_refused_when_unequal<float16>();
+}
+
 TEST(Batch, RefusesColumnsOfUnequalVectorsButNotOfStrings) {
   const auto of_columns = range(1, 5) | map(utterance) | batch(2);
   const Error error = error_of([&] { of_columns.iterate().next(); });

@@ -170,6 +170,19 @@ TEST(PaddedBatch, APaddingIsAValueOfTheSequence) {
   EXPECT_THAT(batch.column(&Flags::flags).values(), ::testing::ElementsAre(255));
 }
 
+TEST(PaddedBatch, PadsNumbersOf16Bits) {
+  struct Row {
+    std::vector<bfloat16> ids;
+    std::vector<float16> scores;
+  };
+  const std::vector<Row> rows = {{{bfloat16(1)}, {}}, {{}, {float16(2)}}};
+  const auto batch = *(slices(rows) | padded_batch(2, {.paddings = {-100, 0.5}})).iterate().next();
+  EXPECT_THAT(batch.column(&Row::ids).values(),
+              ::testing::ElementsAre(bfloat16(1), bfloat16(-100)));
+  EXPECT_THAT(batch.column(&Row::scores).values(),
+              ::testing::ElementsAre(float16(0.5F), float16(2)));
+}
+
 TEST(PaddedBatch, RefusesWhatCannotBe) {
   const auto with = [](std::int64_t size, std::vector<std::int64_t> widths) {
     return error_of([&] {

@@ -164,6 +164,11 @@ TEST(ColumnSchema, refuses_what_does_not_fit_together) {
             "column 'x' has the default 0.5, which is no bool");
   EXPECT_EQ(refused({.name = "x", .dtype = int64, .missing = std::vector<double>{1e19}}),
             "column 'x' has the default 1e+19, which is no int64");
+  EXPECT_EQ(refused({.name = "x", .dtype = DType::float16, .missing = std::vector<double>{7e4}}),
+            "column 'x' has the default 70000, which is no float16");
+  EXPECT_EQ(
+      refused({.name = "x", .dtype = float32, .kind = Column::Kind::padded, .padding = -1e39}),
+      "column 'x' has the padding -1e+39, which is no float32");
   EXPECT_EQ(refused({.name = "x", .dtype = int8, .missing = std::vector<std::string>{"1"}}),
             "column 'x' is of int8, but its default is text");
   EXPECT_EQ(

@@ -80,6 +80,31 @@ TEST_F(CsvReaderTest, ReadsEveryType) {
   EXPECT_TRUE(std::isnan(batch.column("f64").values<double>()[1]));
 }
 
+TEST_F(CsvReaderTest, NumbersBeyond16BitsAreRefused) {
+  const auto read_as = [&](DType dtype, const std::string& cell) {
+    return read("x\n" + cell + "\n", ColumnSchema().column("x", dtype)).column("x");
+  };
+  EXPECT_EQ(float(read_as(DType::float16, "65519").values<float16>()[0]), 65504.0F);
+  EXPECT_TRUE(std::isinf(float(read_as(DType::float16, "-inf").values<float16>()[0])));
+  const auto refusal = [&](DType dtype, const std::string& cell) {
+    return error_of([&] { read_as(dtype, cell); }).message();
+  };
+  for (const char* cell : {"65520", "-70000", "1e39"}) {
+    EXPECT_THAT(refusal(DType::float16, cell), HasSubstr("is beyond the column's type")) << cell;
+  }
+  EXPECT_THAT(refusal(DType::bfloat16, "3.4e38"),
+              HasSubstr("'3.4e38' is beyond the column's type; expected is a number (bfloat16)"));
+}
+
+TEST_F(CsvReaderTest, NullsMayBeNamesOfBools) {
+  const auto schema =
+      ColumnSchema().column("b", DType::boolean).if_missing(std::vector<std::int64_t>{1});
+  for (const char* null : {"false", "False", "FALSE"}) {
+    const ColumnBatch batch = read("b\n" + std::string(null) + "\n0\n", schema, {.nulls = {null}});
+    EXPECT_THAT(batch.column("b").values<bool>(), ElementsAre(true, false)) << null;
+  }
+}
+
 TEST_F(CsvReaderTest, DefaultsStandInForNulls) {
   const auto schema = ColumnSchema()
                           .column("a", DType::int64)

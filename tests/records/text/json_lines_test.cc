@@ -135,6 +135,10 @@ TEST_F(JsonLinesTest, ErrorsSayWhatIsWrongWhere) {
   EXPECT_EQ(
       read("{\"a\": 1, \"x\": " + std::string(99, '[') + std::string(99, ']') + "}", schema).rows(),
       1);
+  EXPECT_THAT(refused("{\"a\": 70000}", ColumnSchema().column("a", DType::float16)),
+              HasSubstr("'70000' is beyond the column's type"));
+  EXPECT_THAT(refused("{\"a\": [1, -3.4e38]}", ColumnSchema().ragged("a", DType::bfloat16)),
+              HasSubstr("'-3.4e38' is beyond the column's type"));
   EXPECT_THAT(refused("{\"p\": [1, 2]}", ColumnSchema().column("p", DType::int8, {3})),
               HasSubstr("the array has 2 values, but a row of shape [3] has 3"));
   EXPECT_THAT(refused("{\"p\": [1, 2]}", ColumnSchema().padded("p", DType::int8, 1)),

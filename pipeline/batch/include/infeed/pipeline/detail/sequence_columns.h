@@ -15,8 +15,10 @@
 
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/payload.h>
+#include <infeed/records/bfloat16.h>
 #include <infeed/records/detail/aligned_array.h>
 #include <infeed/records/detail/row_column.h>
+#include <infeed/records/float16.h>
 
 /// The columns of batches whose rows have sequences.
 namespace infeed::detail {
@@ -71,6 +73,18 @@ bool holds_padding(double value) {
   }
 }
 
+/// Returns the value that fills up a sequence; U{} for sequences without numbers.
+template <class U>
+U filler_of(double padding) {
+  if constexpr (std::is_arithmetic_v<U>) {
+    return static_cast<U>(padding);
+  } else if constexpr (std::is_same_v<U, bfloat16> || std::is_same_v<U, float16>) {
+    return U(static_cast<float>(padding));
+  } else {
+    return U{};
+  }
+}
+
 /// A column of a field that isn't a sequence.
 template <class V>
 class PlainColumn {
@@ -100,8 +114,7 @@ struct PaddedContent {
     if (field.width >= 0) width = static_cast<std::size_t>(field.width);
     values = AlignedArray<U>(rows.count * width, field.memory);
     lengths = AlignedArray<std::int64_t>(rows.count, field.memory);
-    U filler{};
-    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(field.value);
+    const U filler = filler_of<U>(field.value);
     for (std::size_t i = 0; i < rows.count; ++i) {
       Field& sequence = rows.template field<Field>(i);
       lengths.push_back(static_cast<std::int64_t>(sequence.size()));
@@ -119,8 +132,7 @@ struct PaddedContent {
     }
     if (field.width >= 0) width = static_cast<std::size_t>(field.width);
     values = AlignedArray<U>(rows.size() * width, field.memory);
-    U filler{};
-    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(field.value);
+    const U filler = filler_of<U>(field.value);
     const std::span<U> taken = rows.values.values();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       values.append_moved(taken.subspan(static_cast<std::size_t>(splits[i]),
