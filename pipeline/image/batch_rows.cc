@@ -1,5 +1,6 @@
 #include "image/batch_rows.h"
 
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <type_traits>
@@ -13,6 +14,22 @@ template <class T>
 std::vector<T>& thread_row() {
   static thread_local std::vector<T> row;
   return row;
+}
+
+/// Throws for means and deviations that give no numbers, of the channels that are used.
+void require_numbers(const Normalisation& how, std::size_t channels) {
+  for (std::size_t c = 0; c < channels; ++c) {
+    const float mean = how.mean.at(c);
+    const float deviation = how.deviation.at(c);
+    if (deviation > 0 && std::isfinite(deviation) && std::isfinite(1 / (255 * deviation)) &&
+        std::isfinite(mean / deviation)) {
+      continue;
+    }
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("channel {} can't be normalised with the mean {} and the deviation {}: "
+                            "finite numbers are expected, and a deviation above 0",
+                            c, mean, deviation));
+  }
 }
 
 }  // namespace
@@ -39,6 +56,7 @@ BatchRows<T>::BatchRows(Size size, std::size_t channels, const Normalisation& ho
                             out.size(), size.width, size.height, channels,
                             size.width * size.height * channels));
   }
+  if constexpr (!std::is_same_v<T, std::uint8_t>) require_numbers(how, channels);
   for (std::size_t i = 0; i < ChannelScales::kPeriod; ++i) {
     const std::size_t c = i % channels;
     scales_.scale.at(i) = 1 / (255 * how.deviation.at(c));

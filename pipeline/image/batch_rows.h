@@ -16,8 +16,8 @@ namespace infeed::image {
 template <class T>
 class BatchRows final : public RowSink {
  public:
-  /// Throws invalid_argument if `out` has another size than the image, or if channels aren't 1 or
-  /// 3. `bottom_up`: the last row comes first.
+  /// Throws invalid_argument if `out` has another size than the image, if channels aren't 1 or 3,
+  /// or if numbers can't be normalised as said. `bottom_up`: the last row comes first.
   BatchRows(Size size, std::size_t channels, const Normalisation& how, bool bottom_up,
             std::span<T> out, const Kernels& kernels = best_kernels());
 

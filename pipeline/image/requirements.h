@@ -7,13 +7,16 @@
 
 namespace infeed::image {
 
-/// Throws if a header claims no pixels, or more than the limit.
+// An image beyond a limit isn't resource_exhausted: that says that the run has no room, and would
+// end a conversion, which leaves out bad images.
+
+/// Throws invalid_argument if a header claims no pixels, or more than the limit.
 void require_pixels(Size size, const DecodeLimits& limits);
 
-/// Throws if the bytes exceed the limit. `what` is "decoding it" or the like.
+/// Throws invalid_argument if the bytes exceed the limit.
 void require_memory(std::uint64_t bytes, const DecodeLimits& limits);
 
-/// Throws if the crop is empty or leaves an image of that size.
+/// Throws invalid_argument if the crop is empty or leaves an image of that size.
 void require_inside(const Rect& crop, Size size);
 
 constexpr std::uint8_t grey_of(const std::uint8_t* rgb) {

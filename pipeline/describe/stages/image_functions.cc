@@ -54,6 +54,17 @@ Shape row_shape_of(const image::Target& target) {
   return Shape(std::span<const std::int64_t>(shape.begin() + 1, shape.end()));
 }
 
+/// Throws the error of one image on, with its place.
+[[noreturn]] void rethrow_at_row(Error& error, const CropStage& stage, std::int64_t row,
+                                 std::int64_t rows) {
+  // The error stands for one row; the others of the batch are lost with it.
+  if (error.code() == ErrorCode::data_loss) {
+    error.losing({.records = static_cast<std::uint64_t>(rows) - 1});
+  }
+  throw error.reworded(error.code(),
+                       fmt::format("column '{}', row {}: {}", stage.column, row, error.message()));
+}
+
 /// Fills a dense column of T, one image a row. `crop` makes one. The memory of a batch that is gone
 /// serves the next one: a batch of 128 has 77 MB, which the system would clear anew each time.
 template <class T, class Crop>
@@ -69,7 +80,11 @@ ColumnBatch filled(const ColumnBatch& batch, const CropStage& stage, const Tenso
   const std::span<T> all = pixels.writable<T>();
   const std::size_t row_items = stage.target.height * stage.target.width * 3;
   for (std::int64_t row = 0; row < batch.rows(); ++row) {
-    crop(images.bytes(row), all.subspan(static_cast<std::size_t>(row) * row_items, row_items));
+    try {
+      crop(images.bytes(row), all.subspan(static_cast<std::size_t>(row) * row_items, row_items));
+    } catch (Error& error) {
+      rethrow_at_row(error, stage, row, batch.rows());
+    }
   }
   return batch.with_column(stage.column, Column::dense(std::move(pixels)));
 }
@@ -96,6 +111,18 @@ void check_dtype(const CropStage& stage, const char* name) {
                           to_string(stage.dtype)));
 }
 
+/// Throws at once what each image would throw.
+void check_normalisation(const CropStage& stage, const char* name) {
+  if (stage.dtype == DType::uint8) return;
+  const image::Image pixel{.width = 1, .height = 1, .channels = 3, .pixels = {0, 0, 0}};
+  std::array<float, 3> row{};
+  try {
+    image::normalise(pixel, stage.target.normalisation, std::span<float>(row));
+  } catch (const Error& error) {
+    throw error.reworded(error.code(), fmt::format("{}: {}", name, error.message()));
+  }
+}
+
 Json identity_of(const CropStage& stage) {
   const auto& [layout, mean, deviation] = stage.target.normalisation;
   return Json{stage.column,
@@ -115,6 +142,7 @@ Json identity_of(const CropStage& stage) {
 
 Elements applied(const Making& making, const CropStage& stage, const char* kind, auto function) {
   check_dtype(stage, kind);
+  check_normalisation(stage, kind);
   const auto change = [&](const ColumnSchema& columns) {
     return changed(columns, stage.column, [&](ColumnType& type) {
       type = ColumnType{

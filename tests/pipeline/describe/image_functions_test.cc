@@ -15,17 +15,19 @@ class ImageFunctions : public ::testing::Test {
  protected:
   ImageFunctions() {
     RecordWriter writer(folder_.file("images"));
-    for (std::size_t side = 20; side < 30; ++side) {
-      ExampleBuilder builder;
-      builder.bytes("image", as_jpeg(side));
-      writer.write(builder.encode());
-    }
+    for (std::size_t side = 20; side < 30; ++side) write(writer, as_jpeg(side));
     writer.close();
   }
 
+  static void write(RecordWriter& writer, const std::string& image) {
+    ExampleBuilder builder;
+    builder.bytes("image", image);
+    writer.write(builder.encode());
+  }
+
   /// Returns the batches behind one more stage.
-  Dataset<ColumnBatch> batches(const std::string& stage) const {
-    return described(R"({"stage": "records", "files": [")" + folder_.file("images") + R"("]},
+  Dataset<ColumnBatch> batches(const std::string& stage, const std::string& file = "images") const {
+    return described(R"({"stage": "records", "files": [")" + folder_.file(file) + R"("]},
                         {"stage": "parse", "columns": [{"name": "image", "kind": "bytes"}]},
                         {"stage": "batch", "size": 4}, )" +
                      stage)
@@ -56,6 +58,39 @@ TEST_F(ImageFunctions, DrawByTheBatchsPlace) {
   const auto other = batches(R"({"stage": "random_resized_crop", "column": "image", "width": 8,
       "height": 8, "dtype": "uint8", "layout": "nchw", "seed": 8})");
   EXPECT_NE(batches(stage).collect(), other.collect());
+}
+
+TEST_F(ImageFunctions, ErrorsNameTheRowAndCountTheOthers) {
+  RecordWriter writer(folder_.file("one is bad"));
+  write(writer, as_jpeg(20));
+  write(writer, as_jpeg(20));
+  write(writer, as_jpeg(20).substr(0, 200));
+  writer.close();
+  for (const std::string kind : {"central_crop", "random_resized_crop"}) {
+    const Error error = error_of([&] {
+      batches(R"({"stage": ")" + kind + R"(", "column": "image"})", "one is bad").collect();
+    });
+    EXPECT_EQ(error.code(), ErrorCode::data_loss);
+    EXPECT_THAT(error.message(),
+                ::testing::StartsWith("column 'image', row 2: the JPEG image can't be decoded: "));
+    EXPECT_EQ(error.lost()->records, 2u);
+  }
+}
+
+TEST_F(ImageFunctions, RefuseDeviationsThatGiveNoNumbers) {
+  const auto refused = [&](const std::string& dtype) {
+    return error_of([&] {
+             batches(R"({"stage": "central_crop", "column": "image", "deviation": [1, 0, 1],
+                         "dtype": ")" +
+                     dtype + R"("})");
+           })
+        .message();
+  };
+  EXPECT_THAT(refused("bfloat16"), ::testing::HasSubstr("central_crop: channel 1 can't be "
+                                                        "normalised with the mean 0.456 and the "
+                                                        "deviation 0"));
+  EXPECT_NO_THROW(batches(R"({"stage": "central_crop", "column": "image", "deviation": [0, 0, 0],
+                              "dtype": "uint8"})"));
 }
 
 TEST_F(ImageFunctions, RefuseOtherColumnsAndTypes) {

@@ -63,6 +63,42 @@ TEST(ImageHeader, knows_how_a_png_lies) {
   EXPECT_EQ(read_header(png_with_orientation(wide, 9)).orientation, 1);
 }
 
+TEST(ImageHeader, takes_the_orientation_from_the_first_exif_segment) {
+  // The second segment goes on with Exif data that is too long for one.
+  const std::string continued = with_orientation(with_orientation(as_jpeg(16), 1), 6);
+  EXPECT_EQ(read_header(continued).orientation, 6);
+}
+
+TEST(ImageHeader, passes_over_stray_and_fill_bytes) {
+  const std::string empty_segment("\xff\xe0\0\2", 4);
+  const std::string jpeg = with_orientation(as_jpeg(drawn_image(24, 8, 3)), 6);
+  for (const std::string& stray : {std::string(1, '\0'), std::string("\xff\xff\0\xff", 4),
+                                   std::string(5000, 'x'), std::string(5000, '\xff')}) {
+    const auto header = read_header(jpeg.substr(0, 2) + empty_segment + stray + jpeg.substr(2));
+    EXPECT_EQ(header.orientation, 6);
+    EXPECT_EQ(header.width, 24U);
+  }
+}
+
+TEST(ImageHeader, of_endless_segments_and_fill_bytes_takes_few_reads) {
+  constexpr std::uint64_t kImageBytes = 60 << 20;
+  for (const std::string& repeated : {std::string(4, '\xff'), std::string("\xff\xe0\0\2", 4)}) {
+    int reads = 0;
+    const auto header = read_header([&](std::uint64_t offset, std::span<char> into) -> std::size_t {
+      ++reads;
+      for (std::size_t i = 0; i < into.size(); ++i) {
+        const std::uint64_t at = offset + i;
+        if (at >= kImageBytes) return i;
+        into[i] = at < 2 ? "\xff\xd8"[at] : repeated[(at - 2) % repeated.size()];
+      }
+      return into.size();
+    });
+    EXPECT_EQ(header.format, ImageFormat::jpeg);
+    EXPECT_EQ(header.width, 0U);
+    EXPECT_LT(reads, 30'000);
+  }
+}
+
 TEST(ImageHeader, is_the_same_by_reads) {
   for (const std::string& whole :
        {as_png(16), with_orientation(as_jpeg(16), 6), png_with_orientation(as_png(16), 6),

@@ -117,5 +117,15 @@ TEST(ImageLimits, the_pixels_themselves_count) {
               HasSubstr("memory_bytes_max"));
 }
 
+TEST(ImageLimits, an_image_beyond_them_is_as_bad_as_one_of_another_format) {
+  const std::string jpeg = progressive();
+  for (const image::DecodeLimits& limits :
+       {image::DecodeLimits{.pixels_max = 1}, image::DecodeLimits{.memory_bytes_max = 1},
+        image::DecodeLimits{.scans_max = 1}}) {
+    EXPECT_EQ(error_of([&] { image::decode(jpeg, {.limits = limits}); }).code(),
+              ErrorCode::invalid_argument);
+  }
+}
+
 }  // namespace
 }  // namespace infeed::test

@@ -76,6 +76,35 @@ TEST(Normalise, sizes_are_checked) {
               HasSubstr("an image with 4 channels can't become a row of a batch"));
 }
 
+TEST(Normalise, means_and_deviations_are_checked) {
+  const Image image{1, 1, 3, {1, 2, 3}};
+  std::vector<float> row(3);
+  const auto refused = [&](const image::Normalisation& how) {
+    const Error error = error_of([&] { normalise(image, how, std::span(row)); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    return error.message();
+  };
+  EXPECT_EQ(refused({.mean = {0, 0, 0.5F}, .deviation = {1, 1, 0}}),
+            "channel 2 can't be normalised with the mean 0.5 and the deviation 0: finite numbers "
+            "are expected, and a deviation above 0");
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float deviation : {-1.0F, 1e-44F, infinity, nan}) {
+    EXPECT_THAT(refused({.deviation = {1, deviation, 1}}), HasSubstr("channel 1")) << deviation;
+  }
+  for (const float mean : {infinity, nan}) {
+    EXPECT_THAT(refused({.mean = {mean, 0, 0}}), HasSubstr("channel 0")) << mean;
+  }
+  std::vector<bfloat16> half(3);
+  EXPECT_EQ(error_of([&] {
+              normalise(image, {.deviation = {0, 0, 0}}, std::span(half));
+            }).code(),
+            ErrorCode::invalid_argument);
+  std::vector<std::uint8_t> bytes(3);
+  normalise(image, {.deviation = {0, 0, 0}}, std::span(bytes));
+  EXPECT_EQ(bytes, image.pixels) << "bytes aren't normalised";
+}
+
 TEST(ColourJitter, changes_brightness_contrast_and_saturation) {
   const auto adjusted = [](const image::ColourFactors& factors) {
     Image image{2, 1, 3, {10, 20, 30, 200, 100, 250}};

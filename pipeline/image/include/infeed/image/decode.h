@@ -19,7 +19,7 @@
 /// keep their upper half. By default images stand upright, as the Exif orientation says.
 ///
 /// Errors: data_loss for damaged or cut images (the text says how), invalid_argument for another
-/// format, resource_exhausted for images beyond a limit. They don't name the file: call at_file().
+/// format and for images beyond a limit. They don't name the file: call at_file().
 ///
 /// Memory: each thread keeps up to 64 MiB for decoding. An image then allocates only its pixels and
 /// the memory of the two libraries.

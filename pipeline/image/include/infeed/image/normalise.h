@@ -17,7 +17,8 @@
 ///     infeed::image::normalise(image, {.layout = infeed::image::Layout::nchw}, row);
 ///
 /// Every processor gives the same bits. Throws invalid_argument if the row has another size than
-/// the image. Thread-safety: functions of their arguments.
+/// the image, and for means that aren't finite and deviations that aren't finite and above 0.
+/// Thread-safety: functions of their arguments.
 namespace infeed::image {
 
 /// The order of a batch's axes: images, height, width, channels, or channels before height.
