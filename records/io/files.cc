@@ -33,7 +33,7 @@ std::optional<ShardName> parse_shard_name(std::string_view file) {
   ShardName name;
   if (!parse(file.substr(dash + 1, middle - dash - 1), name.shard.index)) return std::nullopt;
   if (!parse(rest.substr(0, dot), name.shard.count)) return std::nullopt;
-  if (name.shard.index >= name.shard.count) return std::nullopt;
+  if (name.shard.count == 0) return std::nullopt;
   name.prefix = file.substr(0, dash);
   if (dot != std::string_view::npos) name.extension = rest.substr(dot + 1);
   return name;

@@ -108,16 +108,16 @@ struct Gap {
   std::uint32_t last;
 };
 
-/// The numbers below `count` that are not there. A name may claim billions of shards.
+/// The numbers from `lowest` on that are not there. A name may claim billions of shards.
 std::vector<Gap> gaps_of(const std::map<std::uint32_t, const FoundShard*>& there,
-                         std::uint32_t count) {
+                         std::uint32_t lowest, std::uint32_t count) {
   std::vector<Gap> gaps;
-  std::uint32_t next = 0;
+  std::uint32_t next = lowest;
   for (const auto& [number, shard] : there) {
     if (number != next) gaps.push_back({next, number - 1});
     next = number + 1;
   }
-  if (next != count) gaps.push_back({next, count - 1});
+  if (next - lowest != count) gaps.push_back({next, lowest + (count - 1)});
   return gaps;
 }
 
@@ -136,9 +136,21 @@ std::string text_of(const std::vector<Gap>& gaps) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+/// Returns 1 for a set of another program that counts from 1, else 0.
+std::uint32_t first_number(const FoundShards& found) {
+  bool has_zero = false;
+  bool has_count = false;
+  for (const FoundShard& shard : found) {
+    has_zero = has_zero || shard.name.shard.index == 0;
+    has_count = has_count || shard.name.shard.index == shard.name.shard.count;
+  }
+  return has_count && !has_zero ? 1 : 0;
+}
+
 void Findings::compare(const FoundShards& found) {
   const FoundShard& first = found.front();
   const std::uint32_t count = first.name.shard.count;
+  const std::uint32_t lowest = first_number(found);
   std::map<std::uint32_t, const FoundShard*> by_number;
   for (const FoundShard& shard : found) {
     if (shard.name.shard.count != count) {
@@ -148,23 +160,31 @@ void Findings::compare(const FoundShards& found) {
                               count, shard.name.shard.count, redacted_url(first.file),
                               redacted_url(first.name.prefix), count));
     }
-    const auto [same, is_new] = by_number.emplace(shard.name.shard.index, &shard);
+    const std::uint32_t number = shard.name.shard.index;
+    if (number - lowest >= count) {
+      note(ErrorCode::failed_precondition, shard.file,
+           fmt::format("a set of {} shards has no number {}: the file is of another one, and its "
+                       "records may be there twice; move it away",
+                       count, number));
+      continue;
+    }
+    const auto [same, is_new] = by_number.emplace(number, &shard);
     if (is_new) continue;
     note(ErrorCode::failed_precondition, shard.file,
          fmt::format("shard {} of {} is there twice, here and as '{}'; move one of them away",
-                     shard.name.shard.index, count, redacted_url(same->second->file)));
+                     number, count, redacted_url(same->second->file)));
   }
   if (by_number.size() == count) return;
-  const std::vector<Gap> gaps = gaps_of(by_number, count);
+  const std::vector<Gap> gaps = gaps_of(by_number, lowest, count);
   const std::size_t missing = count - by_number.size();
   const std::string file =
       shard_name(first.name.prefix, {.count = count, .index = gaps[0].first}, first.name.extension);
   std::error_code ignored;
   const bool is_there = !is_url(file) && fs::exists(file, ignored);
   note(ErrorCode::data_loss, file,
-       fmt::format("{} of the set's {} shards {} {}: number {} (they count from 0)", missing, count,
-                   missing == 1 ? "is" : "are", is_there ? "left out by the pattern" : "missing",
-                   text_of(gaps)));
+       fmt::format("{} of the set's {} shards {} {}: number {} (they count from {})", missing,
+                   count, missing == 1 ? "is" : "are",
+                   is_there ? "left out by the pattern" : "missing", text_of(gaps), lowest));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ std::vector<Shard> list_parts(const DatasetNames& names) {
   for (const infeed::detail::FolderEntry& entry : entries) {
     const std::string file = (fs::path(names.folder) / entry.name).string();
     const std::optional<ShardName> found = parse_shard_name(file);
-    if (!found) continue;
+    if (!found || found->shard.index >= found->shard.count) continue;
     if (part_journal_file(names, found->shard) == file) parts.push_back(found->shard);
   }
   std::sort(parts.begin(), parts.end(), [&](const Shard& a, const Shard& b) {

@@ -185,7 +185,8 @@ TEST(ShardName, goes_both_ways) {
   EXPECT_EQ(name->prefix, "a-of-b/my-train");
   EXPECT_EQ(name->shard, (Shard{16, 3}));
   EXPECT_EQ(name->extension, "tfrecord.gz");
-  for (const char* other : {"", "-of-", "train", "train-3-of-16", "train-00016-of-00016.x",
+  EXPECT_EQ(parse_shard_name("t-00016-of-00016")->shard, (Shard{16, 16})) << "it counts from 1";
+  for (const char* other : {"", "-of-", "train", "train-3-of-16", "train-00000-of-00000",
                             "train-0000x-of-00016", "00003-of-00016", "a-00001-of-00002/b"}) {
     EXPECT_FALSE(parse_shard_name(other)) << other;
   }

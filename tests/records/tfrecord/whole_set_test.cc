@@ -69,6 +69,28 @@ TEST_F(WholeSet, AMissingShardIsNamedByTheManifestAndByTheNumbers) {
               HasSubstr("1 of the set's 4 shards is missing: number 2"));
 }
 
+/// A stray file beside a whole set was read as one more file without a word.
+TEST_F(WholeSet, AFileWhoseNumberIsTooHighIsOfAnotherSet) {
+  write_shards("t", 4);
+  const std::string stray = folder_.write("t-00004-of-00004.tfrecord", "x");
+  for (const bool has_manifest : {false, true}) {
+    if (has_manifest) write_manifest("t", 4);
+    const Error error = first_problem(pattern("t-*.tfrecord"));
+    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+    EXPECT_EQ(error.file(), stray);
+    EXPECT_THAT(error.message(), HasSubstr("its records may be there twice; move it away"));
+  }
+}
+
+TEST_F(WholeSet, OneThatCountsFromOneIsWhole) {
+  for (const char* number : {"00001", "00002", "00003"}) {
+    folder_.write(std::string("t-") + number + "-of-00003.tfrecord", "x");
+  }
+  EXPECT_EQ(match_whole_sets(pattern()).size(), 3U);
+  remove("t-00002-of-00003.tfrecord");
+  EXPECT_THAT(first_problem(pattern()).message(), HasSubstr("number 2 (they count from 1)"));
+}
+
 TEST_F(WholeSet, SeveralMissingOnesAreRanges) {
   write_shards("t", 12);
   for (const char* number : {"00000", "00003", "00004", "00005", "00011"}) {

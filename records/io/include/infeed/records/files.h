@@ -74,7 +74,8 @@ struct ShardName {
   std::string extension;  ///< without its dot; may have several parts ("tfrecord.gz")
 };
 
-/// Returns the parts of a shard's name; empty when `file` is not named that way.
+/// Returns the parts of a shard's name; empty when `file` is not named that way. The number may be the
+/// count or above, since other programs' shards may count from 1.
 std::optional<ShardName> parse_shard_name(std::string_view file);
 
 }  // namespace infeed

@@ -20,8 +20,8 @@
 ///
 /// | compared                  | with                       | finding                               |
 /// |---------------------------|----------------------------|---------------------------------------|
-/// | the numbers in the names  | each other                 | missing, two of one number, two       |
-/// |                           |                            | numberings                            |
+/// | the numbers in the names, | each other                 | missing, too high, two of one number, |
+/// | from 0 or from 1          |                            | two numberings                        |
 /// | files and their sizes     | the manifest beside them   | missing, cut, changed, not of the set |
 /// |                           | (SetCheck::manifest)       |                                       |
 ///
