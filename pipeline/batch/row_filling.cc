@@ -116,7 +116,7 @@ class RowFillingNode final : public Node {
 
  private:
   std::string plain_signature() const {
-    return fmt::format("{}({}{})", name(), spec_.size,
+    return fmt::format("{}({}{}{})", name(), spec_.size, spec_.rows_signature,
                        spec_.drop_remainder ? ", drop_remainder" : "");
   }
 

@@ -11,6 +11,7 @@
 
 #include "describe/json.h"
 #include "describe/stages/enums.h"
+#include "describe/stages/padding.h"
 #include "describe/stages/rows.h"
 #include "describe/stages/stages.h"
 #include "infeed/error.h"
@@ -150,7 +151,8 @@ Elements batches_of_samples(const Dataset<TarSample>& samples, const BatchStage&
   return batches_of(
       samples |
       window({.size = stage.size, .drop_remainder = stage.drop_remainder, .name = stage.name}) |
-      map(columns, {.parallelism = stage.parallelism}));
+      map(columns, {.parallelism = stage.parallelism,
+                    .version = fmt::format("fields {}", fmt::join(stage.fields, " "))}));
 }
 
 Elements batches_of_rows(const Elements& input, const BatchStage& stage) {
@@ -159,6 +161,7 @@ Elements batches_of_rows(const Elements& input, const BatchStage& stage) {
   }
   if (input.to_parse) return batches_of(parsed_batches(input, stage), input.to_parse);
   if (input.are_rows) {
+    require_widths(input.columns, "batch");
     return batches_of(input.batches("batch") |
                           rebatch(stage.size.value(),
                                   {.drop_remainder = stage.drop_remainder, .name = stage.name}),
@@ -193,18 +196,22 @@ Elements batches_of_rows(const Elements& input, const BatchStage& stage) {
   return std::visit(Visitor{stage}, input.dataset);
 }
 
-/// Returns the schema with padded columns where it has ragged ones of one level.
-ColumnSchema padded_schema(const ColumnSchema& schema, const PaddedBatchStage& stage) {
-  ColumnSchema padded;
-  for (ColumnType type : schema.columns()) {
-    if (type.kind == Column::Kind::ragged && type.ragged_levels == 1) {
-      type.kind = Column::Kind::padded;
-      type.width = stage.width;
-      type.padding = stage.padding;
+/// Pads rows that stages have been at work on. A row that is too long is an error of its own.
+Dataset<ColumnBatch> batches_padded_late(const Elements& rows, const PaddedBatchStage& stage) {
+  require_widths(rows.columns, "padded_batch");
+  const std::int64_t width = stage.width.value_or(-1);
+  const auto check = [width, padding = stage.padding](const ColumnBatch& row) {
+    for (const Column& column : row.columns()) {
+      if (is_sequence(column)) check_sequence(column, width, padding, "padded_batch");
     }
-    padded.add(std::move(type));
-  }
-  return padded;
+    return row;
+  };
+  const auto pad = [width, padding = stage.padding](const ColumnBatch& batch) {
+    return filled_up(batch, width, padding);
+  };
+  return rows.batches("padded_batch") | map(check) |
+         rebatch(stage.size.value(), {.drop_remainder = stage.drop_remainder, .name = stage.name}) |
+         map(pad, {.version = fmt::format("width {}, padding {}", width, stage.padding)});
 }
 
 Elements padded_batches(const Elements& input, const PaddedBatchStage& stage) {
@@ -213,15 +220,18 @@ Elements padded_batches(const Elements& input, const PaddedBatchStage& stage) {
                 "padded_batch: it takes rows of columns: put parse before it, or read csv or "
                 "json_lines");
   }
+  if (!input.to_parse && !input.are_rows) {
+    throw Error(ErrorCode::invalid_argument,
+                "padded_batch: the input gives batches already: put unbatch() before it");
+  }
   const ColumnSchema schema =
-      padded_schema(input.to_parse ? *input.to_parse : *input.columns, stage);
+      padded_schema(input.to_parse ? *input.to_parse : *input.columns, stage.width, stage.padding);
   BatchStage rows;
   static_cast<BatchRows&>(rows) = stage;
   if (input.batch_at_source) return batches_of(input.batch_at_source(stage, &schema), schema);
   if (!input.to_parse) {
-    throw Error(ErrorCode::invalid_argument,
-                "padded_batch: these rows are parsed already: put it directly behind the source, "
-                "or give the source's schema padded columns");
+    return batches_of(batches_padded_late(input, stage),
+                      padded_rows(*input.columns, stage.width, stage.padding));
   }
   Elements parsed = input;
   parsed.to_parse = schema;

@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
 #include <infeed/pipeline/bucket_by_sequence_length.h>
-#include <infeed/records/detail/store_number.h>
 
+#include "describe/stages/padding.h"
 #include "describe/stages/rows.h"
 #include "describe/stages/stages.h"
 #include "infeed/error.h"
@@ -17,14 +16,6 @@ struct BucketStage : BucketOptions {
   bool padded = true;
 };
 
-bool is_sequence(const Column& column) {
-  return column.kind() == Column::Kind::ragged && column.levels() == 1;
-}
-
-std::size_t item_bytes_of(const Column& column) {
-  return item_bytes(column.dtype()) * static_cast<std::size_t>(column.row_shape().items());
-}
-
 /// Returns the items of a row's sequence, or the bytes of its text.
 std::int64_t length_of(const Column& column, const std::string& name) {
   if (column.kind() == Column::Kind::bytes) return column.offsets().back();
@@ -34,44 +25,6 @@ std::int64_t length_of(const Column& column, const std::string& name) {
               fmt::format("bucket_by_sequence_length: the column '{}' is {}; its rows must be "
                           "sequences or texts",
                           name, to_string(column.kind())));
-}
-
-/// Throws unless the row's sequence can be filled up to the width (-1: any) with the padding.
-void check_sequence(const Column& row, std::int64_t width, double padding) {
-  if (width >= 0 && row.row_splits().back() > width) {
-    throw Error(ErrorCode::data_loss,
-                fmt::format("bucket_by_sequence_length: a row has {} items, but is to be padded to "
-                            "{}",
-                            row.row_splits().back(), width));
-  }
-  std::array<std::byte, 8> number{};
-  if (!detail::store_number(padding, row.dtype(), number.data())) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("bucket_by_sequence_length: the padding {} is no {}", padding,
-                            to_string(row.dtype())));
-  }
-}
-
-/// Fills the rows of a ragged column up to one width; -1: that of the longest row.
-Column filled_up(const Column& column, std::int64_t width, double padding) {
-  const auto splits = column.row_splits();
-  Tensor lengths(DType::int64, {column.rows()});
-  const auto length = lengths.writable<std::int64_t>();
-  for (std::size_t i = 0; i < length.size(); ++i) length[i] = splits[i + 1] - splits[i];
-  if (width < 0) width = *std::max_element(length.begin(), length.end());
-  std::array<std::byte, 8> pad{};
-  detail::store_number(padding, column.dtype(), pad.data());
-  Tensor values(column.dtype(), Shape(column.rows(), Shape(width, column.row_shape())));
-  std::byte* to = values.writable_bytes().data();
-  const std::size_t number = item_bytes(column.dtype());
-  const std::size_t item = item_bytes_of(column);
-  for (std::size_t i = 0; i < length.size(); ++i) {
-    std::byte* const end = to + static_cast<std::size_t>(width) * item;
-    const std::size_t bytes = static_cast<std::size_t>(length[i]) * item;
-    std::copy_n(column.values().data() + static_cast<std::size_t>(splits[i]) * item, bytes, to);
-    for (to += bytes; to != end; to += number) std::copy_n(pad.data(), number, to);
-  }
-  return Column::padded(std::move(values), std::move(lengths));
 }
 
 /// Groups single rows by the length of one of their columns.
@@ -90,7 +43,8 @@ struct RowBuckets {
   static void check(const void* context, std::int64_t key, const void* row) {
     const std::int64_t width = detail::bucket_width(stage_of(context), key);
     for (const Column& column : static_cast<const ColumnBatch*>(row)->columns()) {
-      if (is_sequence(column)) check_sequence(column, width, stage_of(context).padding);
+      if (!is_sequence(column)) continue;
+      check_sequence(column, width, stage_of(context).padding, "bucket_by_sequence_length");
     }
   }
   static void assemble(const void* context, std::int64_t key, void* rows, std::size_t count,
@@ -98,13 +52,7 @@ struct RowBuckets {
     const BucketStage& stage = stage_of(context);
     ColumnBatch batch = join_rows(std::span(static_cast<const ColumnBatch*>(rows), count));
     if (stage.padded) {
-      const std::int64_t width = detail::bucket_width(stage, key);
-      const std::vector<std::string> names = batch.names();
-      for (const std::string& name : names) {
-        const Column& column = batch.column(name);
-        if (!is_sequence(column)) continue;
-        batch = batch.with_column(name, filled_up(column, width, stage.padding));
-      }
+      batch = filled_up(std::move(batch), detail::bucket_width(stage, key), stage.padding);
     }
     ::new (out) ColumnBatch(std::move(batch));
   }
@@ -131,23 +79,10 @@ struct RowBuckets {
   }
 };
 
-/// Returns the schema with padded columns where it has ragged ones of one level.
-ColumnSchema padded_schema(const ColumnSchema& schema, double padding) {
-  ColumnSchema result;
-  for (ColumnType type : schema.columns()) {
-    if (type.kind == Column::Kind::ragged && type.ragged_levels == 1) {
-      type.kind = Column::Kind::padded;
-      type.padding = padding;
-      type.partition.reset();
-    }
-    result.add(std::move(type));
-  }
-  return result;
-}
-
 Elements bucketed(const BucketStage& stage, const Making& making) {
   detail::check_buckets(stage, stage.padded);
   const Elements rows = rows_of(making.input(), "bucket_by_sequence_length");
+  require_widths(rows.columns, "bucket_by_sequence_length");
   detail::GroupingSpec spec{
       .name = "bucket_by_sequence_length",
       .signature = fmt::format("{} of column '{}'{}", detail::buckets_signature(stage),
@@ -163,7 +98,7 @@ Elements bucketed(const BucketStage& stage, const Making& making) {
   const Dataset<ColumnBatch> batches(
       make_grouping(std::move(spec), rows.batches("bucket_by_sequence_length").node()));
   std::optional<ColumnSchema> columns = rows.columns;
-  if (columns && stage.padded) columns = padded_schema(*columns, stage.padding);
+  if (columns && stage.padded) columns = padded_rows(*columns, std::nullopt, stage.padding);
   return batches_of(Dataset<ColumnBatch>(detail::named(batches.node(), stage.name)),
                     std::move(columns));
 }

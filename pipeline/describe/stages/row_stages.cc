@@ -7,6 +7,7 @@
 #include <infeed/pipeline/unique.h>
 #include <infeed/pipeline/window.h>
 
+#include "describe/stages/padding.h"
 #include "describe/stages/rows.h"
 #include "describe/stages/stages.h"
 #include "infeed/error.h"
@@ -25,6 +26,7 @@ struct UniqueStage : StageOptions {};
 
 Elements windows(const WindowStage& stage, const Making& making) {
   const Elements rows = rows_of(making.input(), "window");
+  require_widths(rows.columns, "window");
   const auto join = [](const std::vector<ColumnBatch>& window) { return join_rows(window); };
   return batches_of(rows.batches("window") | window(stage) | map(join), rows.columns);
 }

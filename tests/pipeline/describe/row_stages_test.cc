@@ -176,6 +176,30 @@ TEST_F(RowStages, SnapshotsKnowTheirType) {
   EXPECT_EQ(batches(R"({"stage": "read_snapshot", "path": "@/of_batches"})"), written);
 }
 
+/// A cache gave the old padding, or columns that nobody asked for any more.
+TEST_F(RowStages, ACacheOfAnotherSchemaIsRefused) {
+  const auto code = [&](const std::string& stages) {
+    return error_of([&] { batches(stages); }).code();
+  };
+  const std::string kept = R"(, {"stage": "cache", "path": "@/kept"})";
+  const auto padded = [&](const std::string& padding) {
+    return records_ + R"(, {"stage": "padded_batch", "size": 3, "padding": )" + padding + "}";
+  };
+  const auto first = batches(padded("0") + kept);
+  EXPECT_EQ(batches(padded("0") + kept), first);
+  EXPECT_EQ(code(padded("-1") + kept), ErrorCode::failed_precondition);
+  EXPECT_EQ(code(records_ + R"(, {"stage": "batch", "size": 3})" + kept),
+            ErrorCode::failed_precondition);
+
+  const std::string of_samples = R"(, {"stage": "cache", "path": "@/samples"})";
+  const auto fields = [&](const std::string& names) {
+    return R"({"stage": "tar", "files": "@/samples.tar"}, {"stage": "batch", "size": 1, "fields": )" +
+           names + "}" + of_samples;
+  };
+  batches(fields(R"(["txt"])"));
+  EXPECT_EQ(code(fields(R"(["txt", "cls"])")), ErrorCode::failed_precondition);
+}
+
 /// Each says what to put where.
 TEST_F(RowStages, RefusalsNameTheWayOut) {
   const auto message = [this](const std::string& stages) {
@@ -202,8 +226,45 @@ TEST_F(RowStages, RefusalsNameTheWayOut) {
   EXPECT_THAT(message(tar + R"(, "fields": ["jpg"]})"),
               HasSubstr("the sample '1' has no field 'jpg'"));
   EXPECT_THAT(message(range + padded), HasSubstr("put parse before it"));
-  EXPECT_THAT(message(records_ + batch + R"(, {"stage": "unbatch"})" + padded),
-              HasSubstr("these rows are parsed already"));
+  EXPECT_THAT(message(records_ + batch + padded), HasSubstr("gives batches already"));
+}
+
+/// Each batch that a source reads is as wide as its own longest row, so rows of two didn't join: most of
+/// them were lost behind skip_errors.
+TEST_F(RowStages, SequencesArePaddedBehindAStageOfRows) {
+  const std::string shuffle = R"(, {"stage": "shuffle", "buffer": 1000})";
+  const auto rows_of = [&](const std::string& pads) {
+    std::int64_t rows = 0;
+    for (const ColumnBatch& batch : batches(records_ + shuffle + pads)) {
+      const Column& tokens = batch.column("tokens");
+      EXPECT_EQ(tokens.kind(), Column::Kind::padded);
+      for (std::size_t i = 0; i < tokens.lengths().size(); ++i) {
+        const std::int64_t id = batch.column("id").values<std::int64_t>()[i];
+        EXPECT_EQ(tokens.lengths()[i], id % 4);
+        for (std::int64_t at = 0; at < tokens.width(); ++at) {
+          EXPECT_EQ(tokens.values<std::int32_t>()[i * tokens.width() + at], at < id % 4 ? id : -1);
+        }
+      }
+      rows += batch.rows();
+    }
+    return rows;
+  };
+  EXPECT_EQ(rows_of(R"(, {"stage": "enumerate"}, {"stage": "padded_batch", "size": 5,
+                          "padding": -1})"),
+            33);
+  EXPECT_EQ(rows_of(R"(, {"stage": "enumerate"}, {"stage": "padded_batch", "size": 5, "width": 2,
+                          "padding": -1}, {"stage": "skip_errors"})"),
+            25)
+      << "a row that is too long is lost alone";
+
+  const std::string source =
+      R"({"stage": "json_lines", "files": ["@/short.jsonl", "@/long.jsonl"],
+          "columns": [{"name": "tokens", "kind": "padded", "dtype": "int32")";
+  const std::string batch = R"(, {"stage": "batch", "size": 2})";
+  EXPECT_THAT(error_of([&] { batches(source + "}]}" + shuffle + batch); }).message(),
+              HasSubstr("batch: the column 'tokens' is padded, but to no fixed width"));
+  EXPECT_EQ(batches(source + R"(, "width": 9}]})" + shuffle + batch).size(), 1U);
+  EXPECT_EQ(batches(source + "}]}" + batch).size(), 1U) << "it is the source that pads";
 }
 
 }  // namespace

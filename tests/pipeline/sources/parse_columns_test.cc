@@ -100,6 +100,18 @@ TEST_F(ParseColumns, AnUnknownColumnListsTheKnownOnes) {
   EXPECT_THAT(std::string(error_of([&] { batch->column("txt"); }).message()), HasSubstr("'text'"));
 }
 
+/// JSON, in which a signature holds the schema, has no other texts than UTF-8.
+TEST_F(ParseColumns, NamesAndDefaultsMayBeAnyBytes) {
+  write(2);
+  const auto schema = [](const char* byte) {
+    return ColumnSchema().bytes(byte).if_missing(std::vector<std::string>{"\xff"});
+  };
+  EXPECT_EQ(
+      (records(file_) | parse_columns(schema("\xfe"), 2)).collect().front().column("\xfe").bytes(1),
+      "\xff");
+  EXPECT_NE(detail::schema_signature(schema("\xfe")), detail::schema_signature(schema("\xfd")));
+}
+
 TEST_F(ParseColumns, PassesTheSuite) {
   write(50, 7);
   const auto ids = [](const ColumnBatch& batch) {

@@ -97,6 +97,7 @@ class KeepingParser {
   KeepingParser(std::shared_ptr<KeptRows> kept, ColumnParser parser)
       : kept_(std::move(kept)), parser_(std::move(parser)) {}
 
+  const ColumnSchema& schema() const { return parser_.schema(); }
   ExpectedFeatures expected() const { return parser_.expected(); }
   KeepingParser with_pool(TensorPool pool) const {
     return {kept_, parser_.with_pool(std::move(pool))};

@@ -48,6 +48,9 @@ auto parse_columns(Parser parser, std::int64_t size, BatchIntoOptions options = 
 // Only the library reads what follows.
 namespace detail {
 
+/// Returns ", schema=1a2b3c4d" for a signature, of all that a schema says.
+std::string schema_signature(const ColumnSchema& schema);
+
 /// Fills ColumnBatches from Records.
 template <class Parser>
 struct FillColumnBatch {
@@ -81,6 +84,13 @@ struct FillColumnBatch {
   }
   bool rows_have_places() const { return parser.has_fixed_rows(); }
   std::uint64_t batch_bytes_min() const { return size * parser.row_bytes_min(); }
+  std::string rows_signature() const {
+    if constexpr (requires { schema_signature(parser.schema()); }) {
+      return schema_signature(parser.schema());
+    } else {
+      return {};
+    }
+  }
 
   Parser parser;
   std::size_t size;

@@ -147,6 +147,7 @@ struct ParsePaddedBatchFactory {
     FillSequences<Schema, Padded> fill{schema, rows, columns_of_schema<T>(kName, schema)};
     fill.paddings = paddings_of<T>(kName, options);
     fill.has_widths = !options.widths.empty();
+    fill.padding = padding_signature(options.widths, options.padding, options.paddings);
     return fill_batches(expect_features(std::string(kName), schema, input), rows, std::move(fill),
                         std::string(kName), options);
   }

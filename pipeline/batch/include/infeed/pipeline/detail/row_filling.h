@@ -29,6 +29,8 @@ namespace infeed::detail {
 /// filling is a batch in the making.
 struct RowFillSpec {
   std::string name;
+  /// Tells rows of one kind from those of another, in the stage's signature: ", schema=1a2b3c4d".
+  std::string rows_signature = {};
   std::size_t size = 0;
   bool drop_remainder = false;
   Count parallelism = 1;
@@ -172,7 +174,8 @@ inline constexpr bool kIsRowInput = field_count<In>() == 0 || std::is_same_v<In,
 
 /// Returns the batches of type Fill::Result that `fill` makes of the input's elements. Fill has the
 /// functions of FillColumns; write_unverified() is optional. If rows are appended it also has
-/// truncate(), and optionally filling_bytes(filling). The options are those of BatchIntoOptions.
+/// truncate(), and optionally filling_bytes(filling). rows_signature() is optional, too. The options
+/// are those of BatchIntoOptions.
 template <class Fill, class In>
 Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_t size, Fill fill,
                                             std::string name, const auto& options,
@@ -186,6 +189,7 @@ Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_
   spec.batch_type = &type_info<typename Fill::Result>();
   spec.batch_bytes_min = fill.batch_bytes_min();
   spec.rows_have_places = fill.rows_have_places();
+  if constexpr (requires { fill.rows_signature(); }) spec.rows_signature = fill.rows_signature();
   spec.seeds = seeds;
   spec.fill = std::make_shared<const Fill>(std::move(fill));
   if constexpr (requires(const Fill& own, MemoryAccount& memory) { own.for_run(memory); }) {

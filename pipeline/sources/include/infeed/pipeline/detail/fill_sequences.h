@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -83,6 +84,7 @@ struct FillSequences {
   }
 
   static bool rows_have_places() { return false; }
+  std::string rows_signature() const { return padding; }
   /// Counts only members that aren't sequences; the lengths of sequences are known later.
   std::uint64_t batch_bytes_min() const { return size * sizeof(T); }
 
@@ -91,6 +93,7 @@ struct FillSequences {
   std::vector<std::size_t> columns;  ///< a column for each of the schema's features
   std::vector<PaddingOfField> paddings = std::vector<PaddingOfField>(leaf_count<T>());
   bool has_widths = false;
+  std::string padding = {};  ///< as rows_signature()
   std::shared_ptr<SizeGuesses<T>> guesses = std::make_shared<SizeGuesses<T>>();
 
  private:
