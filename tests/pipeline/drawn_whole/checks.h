@@ -91,4 +91,10 @@ class Checks {
   std::vector<Finding> findings_;
 };
 
+/// True if what a stage may hold of a limit depends on how far another one is, beside which it works or
+/// which takes several elements at once. Two stages that hold more with each element share it so, and so
+/// do one of them and calls under way: batches that are filled, or inner datasets. Two stages whose
+/// threads fill batches do, too: a batch grows with its rows. An optional cache may be on or off.
+bool share_a_limit(const Plan& plan);
+
 }  // namespace infeed::test

@@ -42,25 +42,23 @@ bool is_damaged(const Plan& plan) {
 
 bool works_beside(const Step& step) { return step.get("parallelism", 1) != 1; }
 
-/// True if what a stage may hold of a limit depends on how far another one is, beside which it works or
-/// which takes several elements at once. Two stages that hold more with each element share it so, and so
-/// do one of them and calls under way: batches that are filled, or inner datasets. An optional cache may
-/// be on or off.
+}  // namespace
+
 bool share_a_limit(const Plan& plan) {
   int growing = 0;
+  int filling = 0;
   bool has_calls = false;
   bool may_be_off = false;
   plan.any([&](const Step& step) {
     may_be_off = may_be_off || step.op == "optional_cache";
     growing += step.op == "cache" || step.op == "unique" ? 1 : 0;
     const bool fills = step.op.starts_with("parse_") || step.op.ends_with("_into");
+    filling += fills && works_beside(step) ? 1 : 0;
     has_calls = has_calls || (works_beside(step) && (fills || !step.inputs.empty()));
     return false;
   });
-  return growing > 1 || (growing == 1 && has_calls) || may_be_off;
+  return growing > 1 || filling > 1 || (growing == 1 && has_calls) || may_be_off;
 }
-
-}  // namespace
 
 void Checks::check_memory_limit() {
   // Damage and limits together may make threads lock each other out.

@@ -70,8 +70,8 @@ void Checks::check_hosts() {
 
 /// A run that has enough with a limit has enough while the limit changes, but never falls below it.
 void Checks::check_changing_limit() {
-  // A cache that is turned on where there is room for it may need more than there was at first.
-  if (drawn_.plan.any([](const Step& step) { return step.op == "optional_cache"; })) return;
+  // Where it depends on time who holds what, a limit that was enough once may be too little.
+  if (share_a_limit(drawn_.plan)) return;
   Settings drawn = settings();
   const std::uint64_t limit = (std::uint64_t{4096} << words_.below(14)) + words_.below(4096);
   drawn.options.memory_bytes_max = limit;
