@@ -19,6 +19,13 @@ inline constexpr int recorded_stages = 10'000;
 inline constexpr std::size_t recorded_line_bytes = std::size_t{16} << 20;
 inline constexpr std::size_t recorded_line_values = std::size_t{1} << 20;
 
+/// Steps of a recorded run, which take 100 bytes each, and steps that a pull is divided into. A row of
+/// a loop that times no steps is a few dozen bytes and may claim any length and number of elements;
+/// the engine hands over at most so many elements at once (kChunkElementsMax). Beyond so many steps a
+/// pull stays one.
+inline constexpr std::size_t recorded_steps = std::size_t{1} << 24;
+inline constexpr std::uint64_t steps_of_pull = 1024;
+
 /// Looks at windows and calls while a step waited, over all late steps of a recording. While steps
 /// follow each other, each of a run's windows and calls is looked at a few times.
 inline constexpr std::uint64_t looks_at_waits = 200'000'000;

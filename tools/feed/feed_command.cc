@@ -15,12 +15,14 @@
 #include <infeed/pipeline/detail/order_hash.h>
 #include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
+#include <infeed/world.h>
 
 #include "cli/json_text.h"
 #include "cli/stop_on_signal.h"
 #include "cli/terminal.h"
 #include "feed/open_fed.h"
 #include "profile/described_pipeline.h"
+#include "train/train_ranks.h"
 
 namespace infeed::tools {
 namespace {
@@ -131,6 +133,7 @@ void run_feed(const FeedArguments& arguments, const std::stop_token& stop) {
     pipeline =
         DescribedPipeline::parse(read_stream(arguments.pipeline_file), arguments.pipeline_file);
   }
+  record_by_rank(detect_world().world, is_worker ? "feed" : "rank");
   const std::unique_ptr<Communicator> ranks = mpi_communicator();
   const FeedRoles roles = gather_roles(*ranks, is_worker);
   if (roles.workers.empty() || roles.trainers.empty()) {

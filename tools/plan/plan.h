@@ -89,7 +89,8 @@ inline constexpr int kPlannedHostsMax = 1024;
 /// steps slower than any of them: 1 / (1 - 0.5^(1/hosts)), and at least 100.
 std::uint64_t batches_needed(int hosts);
 
-/// Returns the duty cycle that the recording shows, without the begin, where files are opened.
+/// Returns the duty cycle that the recording shows, without the begin, where files are opened. What
+/// a rank waits for others in an all-reduce is no work.
 MeasuredHosts measured_hosts(const RecordedRun& run, int hosts);
 
 /// Throws Error: no step in the recording (failed_precondition), too few for the slice's hosts, no

@@ -110,8 +110,10 @@ class Blame {
       if (step.length_ns() <= limit_ns) continue;
       throw_if_stopped(stop, "the late steps were explained");
       LateStep one = explained(step);
-      // The first one waits for the pipeline to begin; that is late only when something was slow.
-      const bool is_start = &step == &run_.steps.front() && one.slow_call < 0;
+      // The first one waits for the pipeline to begin; that is late only when something was slow. In a
+      // recording that outgrew its limit the first one that is left is another.
+      const bool is_start =
+          &step == &run_.steps.front() && run_.detail_from_ns == 0 && one.slow_call < 0;
       if (!is_start) late.push_back(std::move(one));
     }
     return late;
@@ -152,7 +154,7 @@ class Blame {
           "there",
           duration_text(step.idle_ns));
     } else if (const double others = others_in({step.begin_ns, step.end_ns()});
-               run_.device.empty() && others - usual_others_ > kMostOf * run_.cores) {
+               others - usual_others_ > kMostOf * run_.cores) {
       late.cause = Cause::others_on_cores;
       late.sentence =
           fmt::format("the step itself took {}, while other processes had {:.1f} of {:.0f} cores",
@@ -363,7 +365,7 @@ class Blame {
 TypicalStep typical_step(const RecordedRun& run) {
   std::vector<std::uint64_t> lengths;
   std::vector<std::uint64_t> waits;
-  for (const RecordedStep& step : run.steps) {
+  for (const RecordedStep& step : run.detailed_steps()) {
     lengths.push_back(step.length_ns());
     waits.push_back(step.infeed_wait_ns);
   }

@@ -25,7 +25,7 @@ BusyStages::BusyStages(const RecordedRun& run, const UnusualCalls& unusual_calls
   const double all_ns = length_ns(run.windows);
   if (all_ns <= 0) return;
   std::uint64_t looks = run.slow_calls.size();
-  const Interval always{0, std::numeric_limits<std::uint64_t>::max()};
+  const Interval always{run.windows.front().begin_ns, std::numeric_limits<std::uint64_t>::max()};
   const auto busy = busy_stages(run.windows, unusual_calls.outside_ns(always, {}, looks));
   std::ranges::transform(busy, usual_shares_.begin(),
                          [all_ns](const Busy& stage) { return std::min(1.0, stage.ns / all_ns); });

@@ -62,6 +62,13 @@ void write_json(const RunComparison& comparison, const std::string& file) {
   replace_file(file, json_text(nlohmann::ordered_json{{"figures", figures}}));
 }
 
+/// A condition that can't be judged is wrong usage, so that no script takes it for one that holds.
+bool holds(const RunComparison& comparison, const std::string& condition) try {
+  return comparison.holds(condition);
+} catch (const Error& error) {
+  throw CLI::ValidationError(error.message());
+}
+
 void run_compare(const CompareCommandOptions& options, const std::stop_token& stop) {
   if (!options.json_file.empty()) check_can_write(options.json_file);
   const RunComparison comparison(read_recorded_run(options.before, stop),
@@ -71,7 +78,7 @@ void run_compare(const CompareCommandOptions& options, const std::stop_token& st
   if (!options.json_file.empty()) write_json(comparison, options.json_file);
   std::string failed;
   for (const std::string& condition : options.fail_if) {
-    if (comparison.holds(condition)) failed += (failed.empty() ? "" : ", ") + condition;
+    if (holds(comparison, condition)) failed += (failed.empty() ? "" : ", ") + condition;
   }
   if (!failed.empty()) throw Error(ErrorCode::failed_precondition, "it is so: " + failed);
 }

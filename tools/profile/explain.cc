@@ -19,12 +19,14 @@ constexpr double kOthersNamed = 0.25;  // their share of the cores
 
 void add_up_steps(const RecordedRun& run, ProfileReport& report) {
   for (const RecordedStep& step : run.steps) {
+    report.slowest_step_ns = std::max(report.slowest_step_ns, step.length_ns());
+  }
+  for (const RecordedStep& step : run.detailed_steps()) {
     report.infeed_wait_ns += step.infeed_wait_ns;
     report.transfer_ns += step.transfer_ns;
     report.compute_ns += step.compute_ns;
     report.all_reduce_ns += step.all_reduce_ns;
     report.idle_ns += step.idle_ns;
-    report.slowest_step_ns = std::max(report.slowest_step_ns, step.length_ns());
   }
   const std::uint64_t all_ns = report.infeed_wait_ns + report.transfer_ns + report.compute_ns +
                                report.all_reduce_ns + report.idle_ns;
@@ -32,7 +34,7 @@ void add_up_steps(const RecordedRun& run, ProfileReport& report) {
   const auto seconds = static_cast<double>(all_ns) / 1e9;
   report.input_bound_percent =
       100 * static_cast<double>(report.infeed_wait_ns) / static_cast<double>(all_ns);
-  report.steps_per_s = static_cast<double>(run.steps.size()) / seconds;
+  report.steps_per_s = static_cast<double>(run.steps_taken()) / seconds;
   report.typical_step_ns = typical_step(run).length_ns;
 }
 
@@ -79,6 +81,7 @@ std::string costliest_cause(const RecordedRun& run, const ProfileReport& report)
   std::map<std::pair<Cause, int>, std::size_t> places;
   std::uint64_t all_ns = 0;
   for (const LateStep& late : report.late_steps) {
+    if (late.begin_ns < run.detail_from_ns) continue;
     all_ns += late.late_ns;
     const auto [place, is_new] = places.try_emplace({late.cause, late.stage}, groups.size());
     if (is_new) groups.push_back({late.cause, late.stage});
@@ -135,7 +138,11 @@ ProfileReport explain(const RecordedRun& run, const std::stop_token& stop) {
   report.late_steps = late_steps(run, model, stop);
   report.pipeline_steps_per_s_max = model.pipeline_steps_per_s();
   report.device_steps_per_s_max = model.device_steps_per_s();
-  report.what_ifs = what_ifs(run, model, report.late_steps);
+  // Older late steps say nothing about the time that is explained.
+  const auto detailed = std::ranges::find_if(report.late_steps, [&run](const LateStep& late) {
+    return late.begin_ns >= run.detail_from_ns;
+  });
+  report.what_ifs = what_ifs(run, model, {detailed, report.late_steps.end()});
   report.verdict = verdict_of(run, report);
   return report;
 }

@@ -72,12 +72,12 @@ void FlowModel::measure() {
   find_rare_waits(count);
   find_missing_cpu(static_cast<double>(process_cpu_ns) / 1e9 / count);
   std::uint64_t in_steps = 0;
-  for (const RecordedStep& step : run_.steps) {
+  for (const RecordedStep& step : run_.detailed_steps()) {
     in_steps += step.elements;
     steps_ns_ += step.length_ns();
   }
-  if (!run_.steps.empty() && in_steps != 0) {
-    elements_per_step_ = static_cast<double>(in_steps) / static_cast<double>(run_.steps.size());
+  if (in_steps != 0) {  // a call of next() takes one
+    elements_per_step_ = static_cast<double>(in_steps) / static_cast<double>(run_.steps_taken());
   }
 }
 

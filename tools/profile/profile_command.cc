@@ -18,6 +18,7 @@
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
+#include <infeed/records/output_file.h>
 
 #include "cli/side_file.h"
 #include "cli/stop_on_signal.h"
@@ -86,8 +87,8 @@ void record_program(std::vector<std::string> program, const std::string& recordi
 
 /// Returns when each recording of that name was last written: its own, and those of ranks.
 std::map<std::string, std::filesystem::file_time_type> times_of(const std::string& recording) {
-  std::vector<std::string> files = rank_recordings(recording);
-  files.push_back(recording);
+  std::vector<std::string> files = {recording};
+  for (const RankFile& rank : rank_recordings(recording)) files.push_back(rank.file);
   std::map<std::string, std::filesystem::file_time_type> times;
   for (const std::string& file : files) {
     std::error_code missing;
@@ -111,21 +112,30 @@ void check_what_is_tried(const ProfileCommandOptions& options) {
 /// of the rank for which the others waited.
 RecordedRun recorded_run(const std::string& recording, Terminal& terminal,
                          const std::stop_token& stop) {
-  std::vector<RecordedRun> runs;
-  for (const std::string& file : rank_recordings(recording)) {
-    runs.push_back(read_recorded_run(file, stop));
-  }
-  if (runs.empty()) return read_recorded_run(recording, stop);
-  const RankTable table = compare_ranks(runs);
+  RecordedJob job = read_recorded_job(recording, stop);
+  if (!job.note.empty()) terminal.line(job.note);
+  if (job.alone) return std::move(*job.alone);
+  const RankTable table = compare_ranks(job.ranks);
   for (const std::string& line : table.lines) terminal.line(line);
   terminal.line();
-  return std::move(runs[table.slowest]);
+  return std::move(job.ranks[table.slowest].run);
+}
+
+/// Throws Error before a program runs, perhaps for hours, if what comes of it can't be written.
+/// Folders for TensorBoard and XProf are made later; a recording that is there may be replaced.
+void check_can_record(const ProfileCommandOptions& options) {
+  const ProfileOutputs& outputs = options.outputs;
+  for (const std::string* const file :
+       {&options.recording, &outputs.json, &outputs.html, &outputs.trace}) {
+    if (!file->empty()) check_can_write(*file);
+  }
 }
 
 void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
   std::vector<ReplayRequest> replays;  // before anything is run: they may be misspelt
   for (const std::string& text : options.replays) replays.push_back(ReplayRequest::parse(text));
   check_what_is_tried(options);
+  if (!options.program.empty() || !options.pipeline_file.empty()) check_can_record(options);
   if (!options.program.empty()) {
     const auto before = times_of(options.recording);
     record_program(options.program, options.recording, options.tries, stop);

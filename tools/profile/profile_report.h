@@ -117,7 +117,7 @@ struct ProfileReport {
   double elements_per_s = 0;
   std::uint64_t typical_step_ns = 0;
   std::uint64_t slowest_step_ns = 0;
-  std::uint64_t infeed_wait_ns = 0;  ///< these five are sums over all steps
+  std::uint64_t infeed_wait_ns = 0;  ///< these five are sums over detailed_steps()
   std::uint64_t transfer_ns = 0;
   std::uint64_t compute_ns = 0;
   std::uint64_t all_reduce_ns = 0;

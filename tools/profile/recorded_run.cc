@@ -39,6 +39,14 @@ class Reading {
  public:
   explicit Reading(RecordedRun& run) : run_(run) {}
 
+  /// Call it behind the last line: says where the details begin. The first window begins with the
+  /// recording, unless it was dropped.
+  void end() {
+    if (run_.has_steps) run_.steps = std::move(measured_);  // pulls before them are no steps
+    if (run_.windows.empty()) return;
+    run_.detail_from_ns = std::min(run_.windows.front().begin_ns, steps_from_ns_);
+  }
+
   void take(const Json& line) {
     if (line.contains("infeed_recording")) return header(line);
     if (const auto found = line.find("stages"); found != line.end()) return stages(*found);
@@ -152,6 +160,8 @@ class Reading {
       are_measured = found->get<bool>();
       run_.has_steps = run_.has_steps || are_measured;
     }
+    // Late steps behind a window that is left are of the part that is left.
+    const bool is_detail = line.contains("steps") || !run_.windows.empty();
     for (const Json& row : rows) {
       RecordedStep step;
       step.number = detail::json_integer<std::uint64_t>(row.at(0));
@@ -163,8 +173,9 @@ class Reading {
       step.idle_ns = detail::json_integer<std::uint64_t>(row.at(6));
       step.elements = detail::json_integer<std::uint64_t>(row.at(7));
       if (const auto name = names.find(step.number); name != names.end()) step.name = name->second;
+      if (is_detail) steps_from_ns_ = std::min(steps_from_ns_, step.begin_ns);
       if (are_measured) {
-        run_.steps.push_back(std::move(step));
+        measured_.push_back(std::move(step));
       } else {
         add_pull(step);
       }
@@ -176,8 +187,11 @@ class Reading {
   /// has waited; the others are taken for equally long.
   void add_pull(const RecordedStep& pull) {
     constexpr std::uint64_t kShortestNs = 1'000'000;
-    const std::uint64_t steps = std::max<std::uint64_t>(
-        1, std::min(pull.elements, (pull.length_ns() - pull.infeed_wait_ns) / kShortestNs));
+    const bool are_too_many = run_.steps.size() >= limits::recorded_steps;
+    const auto most =
+        are_too_many ? 1 : std::clamp<std::uint64_t>(pull.elements, 1, limits::steps_of_pull);
+    const auto steps =
+        std::clamp<std::uint64_t>((pull.length_ns() - pull.infeed_wait_ns) / kShortestNs, 1, most);
     std::uint64_t number = pull.number;
     std::uint64_t begin_ns = pull.begin_ns;
     for (std::uint64_t i = 0; i < steps; ++i) {
@@ -224,6 +238,8 @@ class Reading {
   }
 
   RecordedRun& run_;
+  std::vector<RecordedStep> measured_;
+  std::uint64_t steps_from_ns_ = UINT64_MAX;  ///< begin of the first step of the details
 };
 
 /// Says what a file is that begins so, for somebody who has taken the wrong one.
@@ -308,11 +324,16 @@ std::uint64_t RecordedRun::end_ns() const {
   return last;
 }
 
+std::span<const RecordedStep> RecordedRun::detailed_steps() const {
+  const auto first = std::ranges::partition_point(
+      steps, [this](const RecordedStep& step) { return step.begin_ns < detail_from_ns; });
+  return {first, steps.end()};
+}
+
 std::uint64_t RecordedRun::steps_taken() const {
-  if (has_steps) return steps.size();
-  std::uint64_t elements = 0;
-  for (const RecordedStep& step : steps) elements += step.elements;
-  return elements;
+  std::uint64_t count = 0;
+  for (const RecordedStep& step : detailed_steps()) count += count_of(step);
+  return count;
 }
 
 RecordedRun parse_recorded_run(std::string_view text, const std::string& path,
@@ -344,6 +365,7 @@ RecordedRun parse_recorded_run(std::string_view text, const std::string& path,
     }
   }
   if (number == 0) check_begin(path, "");
+  reading.end();
   check_stages(run);
   // Late steps stand in lines of their own.
   std::stable_sort(run.steps.begin(), run.steps.end(),

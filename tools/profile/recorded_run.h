@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -126,11 +127,13 @@ struct RecordedRun {
   double started_unix_s = 0;
   std::uint64_t slow_after_ns = 1'000'000;  ///< calls that took longer were kept
   double cores = 1;
-  bool has_steps = false;   ///< StepTimer or a device timed them; else each next() counts as one
-  std::string device = {};  ///< "v3-8", where a simulated one ran
-  std::string end = {};     ///< "end of data", "cancelled", "iterator destroyed", an error's text
-  bool is_cut = false;      ///< no end was written: the process was killed, or still runs
+  bool has_steps = false;  ///< StepTimer or a device timed them; else each next() counts as one
+  std::string end = {};    ///< "end of data", "cancelled", "iterator destroyed", an error's text
+  bool is_cut = false;     ///< no end was written: the process was killed, or still runs
   std::uint64_t dropped_events = 0;  ///< that came too quickly to be written
+  /// Where the oldest detail begins. A recording that outgrew its limit keeps only late steps from
+  /// before, which say nothing about how long steps usually took; 0: it has all steps.
+  std::uint64_t detail_from_ns = 0;
   std::vector<RecordedStage> stages = {};
   std::vector<RecordedWindow> windows = {};
   std::vector<RecordedStep> steps = {};
@@ -141,7 +144,12 @@ struct RecordedRun {
   std::vector<std::vector<std::uint64_t>> call_histograms = {};
 
   std::uint64_t end_ns() const;
-  /// Steps, or calls of next() where nobody has timed steps.
+  /// Returns the steps from detail_from_ns on: those that rates and shares are taken from.
+  std::span<const RecordedStep> detailed_steps() const;
+  /// Returns how many steps one of `steps` stands for: calls of next() that took less than a
+  /// millisecond are put together.
+  std::uint64_t count_of(const RecordedStep& step) const { return has_steps ? 1 : step.elements; }
+  /// Returns the number of detailed steps, or of calls of next() where nobody has timed steps.
   std::uint64_t steps_taken() const;
 };
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 
 #include <infeed/error.h>
 #include <infeed/records/detail/nearest_names.h>
@@ -22,7 +23,7 @@ constexpr double kNoiseShareMin = 0.02;
 
 struct FigureSample {
   double value = 0;
-  std::vector<double> of_stretches;
+  double error_squared = 0;  ///< the square of its standard error
 };
 using Samples = std::map<std::string, FigureSample>;
 
@@ -41,13 +42,14 @@ std::map<std::string, double> figures_of(const RecordedRun& run, std::size_t str
     return std::pair(count * stretch / stretches, count * (stretch + 1) / stretches);
   };
   Sums steps;
-  const auto [first_step, last_step] = part(run.steps.size());
-  for (std::size_t i = first_step; i < last_step; ++i) {
-    steps.length_ns += static_cast<double>(run.steps[i].length_ns());
-    steps.wait_ns += static_cast<double>(run.steps[i].infeed_wait_ns);
-    steps.steps += 1;
+  const std::span<const RecordedStep> detailed = run.detailed_steps();
+  const auto [first_step, last_step] = part(detailed.size());
+  for (const RecordedStep& step : detailed.subspan(first_step, last_step - first_step)) {
+    steps.length_ns += static_cast<double>(step.length_ns());
+    steps.wait_ns += static_cast<double>(step.infeed_wait_ns);
+    steps.steps += static_cast<double>(run.count_of(step));
   }
-  if (steps.length_ns > 0) {
+  if (steps.length_ns > 0 && steps.steps > 0) {
     figures["input_bound_percent"] = 100 * steps.wait_ns / steps.length_ns;
     figures["steps_per_s"] = 1e9 * steps.steps / steps.length_ns;
     figures["step_ms"] = steps.length_ns / steps.steps / 1e6;
@@ -86,25 +88,8 @@ std::map<std::string, double> figures_of(const RecordedRun& run, std::size_t str
   return figures;
 }
 
-Samples samples_of(const RecordedRun& run, const std::stop_token& stop) {
-  Samples samples;
-  for (const auto& [name, value] : figures_of(run, 0, 1)) samples[name].value = value;
-  for (std::size_t i = 0; i < kStretches; ++i) {
-    for (const auto& [name, value] : figures_of(run, i, kStretches)) {
-      samples[name].of_stretches.push_back(value);
-    }
-  }
-  const ProfileReport report = explain(run, stop);
-  double late_ns = 0;
-  for (const LateStep& late : report.late_steps) late_ns += static_cast<double>(late.late_ns);
-  samples["late_steps"].value = static_cast<double>(report.late_steps.size());
-  samples["late_ms"].value = late_ns / 1e6;
-  samples["slowest_step_ms"].value = static_cast<double>(report.slowest_step_ns) / 1e6;
-  return samples;
-}
-
 /// The square of the standard error.
-double error_squared(const std::vector<double>& values) {
+double error_squared_of(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
   const auto count = static_cast<double>(values.size());
   double sum = 0;
@@ -112,6 +97,35 @@ double error_squared(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : values) squares += (value - sum / count) * (value - sum / count);
   return squares / (count - 1) / count;
+}
+
+Samples samples_of(const RecordedRun& run, const std::stop_token& stop) {
+  Samples samples;
+  std::map<std::string, std::vector<double>> of_stretches;
+  for (std::size_t i = 0; i < kStretches; ++i) {
+    for (const auto& [name, value] : figures_of(run, i, kStretches)) {
+      of_stretches[name].push_back(value);
+    }
+  }
+  for (const auto& [name, value] : figures_of(run, 0, 1)) {
+    samples[name] = {value, error_squared_of(of_stretches[name])};
+  }
+  // Rare things have no stretches: they come or not, each for itself, so that the squares of what each
+  // adds are added. The slowest step is a single one, which shows no change.
+  const ProfileReport report = explain(run, stop);
+  FigureSample& late_ms = samples["late_ms"];
+  double count = 0;
+  for (const LateStep& late : report.late_steps) {
+    if (late.begin_ns < run.detail_from_ns) continue;
+    ++count;
+    const double ms = static_cast<double>(late.late_ns) / 1e6;
+    late_ms.value += ms;
+    late_ms.error_squared += ms * ms;
+  }
+  samples["late_steps"] = {count, count};
+  const double slowest_ms = static_cast<double>(report.slowest_step_ns) / 1e6;
+  samples["slowest_step_ms"] = {slowest_ms, slowest_ms * slowest_ms};
+  return samples;
 }
 
 std::string trimmed(std::string_view text) {
@@ -130,14 +144,9 @@ RunComparison::RunComparison(const RecordedRun& before, const RecordedRun& after
     const auto found = second.find(name);
     if (found == second.end()) continue;
     ComparedFigure figure{.name = name, .before = sample.value, .after = found->second.value};
-    figure.noise = 2 * std::sqrt(error_squared(sample.of_stretches) +
-                                 error_squared(found->second.of_stretches));
+    figure.noise = 2 * std::sqrt(sample.error_squared + found->second.error_squared);
     const double least = kNoiseShareMin * std::max(std::abs(figure.before), std::abs(figure.after));
     figure.noise = std::max(figure.noise, least);
-    // Counts have no stretches: what is rare differs by its square root.
-    if (sample.of_stretches.empty()) {
-      figure.noise = std::max(figure.noise, 2 * std::sqrt(figure.before + figure.after));
-    }
     figure.is_changed = std::abs(figure.after - figure.before) > figure.noise;
     figures_.push_back(std::move(figure));
   }

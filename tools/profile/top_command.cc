@@ -13,6 +13,7 @@
 #include "cli/json_text.h"
 #include "cli/terminal.h"
 #include "profile/live_runs.h"
+#include "profile/outputs/profile_figures.h"
 #include "profile/outputs/profile_json.h"
 #include "profile/profile_command.h"
 #include "profile/profile_report.h"
@@ -44,8 +45,7 @@ std::string queue_text(const RecordedRun& run, int stage) {
 }
 
 void show_stages(const RecordedRun& run, const ProfileReport& report, Terminal& terminal) {
-  std::uint64_t length_ns = 0;
-  for (const RecordedWindow& window : run.windows) length_ns += window.length_ns;
+  const std::uint64_t length_ns = windows_ns(run);
   terminal.line(terminal.paint(
       Paint::dim, fmt::format("  {:<36} {:>12} {:>6} {:>8} {:>6} {:>6} {:>4} {:>12}", "",
                               "elements/s", "cpu", "blocked", "wait", "full", "par", "queue")));

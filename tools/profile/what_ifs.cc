@@ -133,16 +133,15 @@ class WhatIfs {
         {.kind = ChangeKind::storage,
          .change = "storage that is twice as fast",
          .how = "a faster disk, or files nearby"});
-    const bool has_slice = !run_.device.empty();
-    if (!has_slice && !run_.has_steps) return;
+    if (!run_.has_steps) return;
     changed = costs_;
     changed.step_s /= 2;
     add(changed, 0,
         {.kind = ChangeKind::slice,
-         .change = has_slice ? "a slice that is twice as fast" : "a step of half the time",
-         .how = has_slice
-                    ? "another --slice; --replay SLICE:MODEL says how long that one would wait"
-                    : "a quicker accelerator or model"});
+         .change = "a step of half the time",
+         .how =
+             "a quicker accelerator or model; --replay SLICE:MODEL says how long a simulated one "
+             "would wait"});
   }
 
   void add_stages() {

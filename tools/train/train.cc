@@ -77,6 +77,7 @@ class Job {
     result_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     finish();
+    check_trained_twice(result_.twice);
   }
 
  private:

@@ -67,10 +67,10 @@ TrainShards shards_of_chief(Communicator* ranks, const std::function<TrainShards
   return shards_of(all.front());
 }
 
-void record_by_rank(const World& world) {
+void record_by_rank(const World& world, std::string_view role) {
   const char* const file = std::getenv("INFEED_PROFILE");  // NOLINT(concurrency-mt-unsafe)
   if (file == nullptr || *file == '\0' || world.size == 1) return;
-  const std::string own = fmt::format("{}.rank{}", file, world.rank);
+  const std::string own = fmt::format("{}.{}{}", file, role, world.rank);
   ::setenv("INFEED_PROFILE", own.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
 }
 

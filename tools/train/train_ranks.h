@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include <infeed/communicator.h>
 
@@ -23,7 +24,8 @@ void begin_together(const TrainJob& job, const TrainRecipe& recipe, Terminal& te
 TrainShards shards_of_chief(Communicator* ranks, const std::function<TrainShards()>& make);
 
 /// Lets this rank record for `infeed profile` into a file of its own: with INFEED_PROFILE=run.profile
-/// rank 2 writes run.profile.rank2. Call it before other threads read the environment.
-void record_by_rank(const World& world);
+/// rank 2 writes run.profile.rank2. A rank that trains nothing has another role than "rank", so that
+/// its recording isn't compared with the trainers'. Call it before other threads read the environment.
+void record_by_rank(const World& world, std::string_view role = "rank");
 
 }  // namespace infeed::tools

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
+
+#include <infeed/error.h>
 
 #include "train/train_networks.h"
 
@@ -62,6 +65,24 @@ void print_trained_twice(const std::vector<TrainedTwice>& pairs, const Slice& sl
   }
   terminal.line(are_same ? "  What is learnt is the same, bit for bit: losses, order, weights."
                          : terminal.paint(Paint::bad, "  WHAT IS LEARNT DIFFERS."));
+}
+
+void check_trained_twice(const std::vector<TrainedTwice>& pairs) {
+  for (const TrainedTwice& pair : pairs) {
+    if (pair.same()) continue;
+    std::string differing;
+    for (const auto& [is_same, name] : {std::pair{pair.same_losses, "losses"},
+                                        {pair.same_order, "order"},
+                                        {pair.same_weights, "weights"}}) {
+      if (!is_same) differing += fmt::format("{}{}", differing.empty() ? "" : ", ", name);
+    }
+    throw Error(
+        ErrorCode::failed_precondition,
+        fmt::format("{} learns something else from {} shards with the tricks of feeding than "
+                    "without: {}; expected the same, bit for bit. Report it as a fault of "
+                    "infeed, with what was printed",
+                    pair.model, to_string(pair.compression), differing));
+  }
 }
 
 }  // namespace infeed::tools

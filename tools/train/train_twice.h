@@ -40,4 +40,7 @@ TrainedTwice train_twice(const Slice& slice, LearnOptions options);
 void print_trained_twice(const std::vector<TrainedTwice>& pairs, const Slice& slice,
                          Terminal& terminal);
 
+/// Throws Error (failed_precondition), which names the first pair that learnt something else.
+void check_trained_twice(const std::vector<TrainedTwice>& pairs);
+
 }  // namespace infeed::tools

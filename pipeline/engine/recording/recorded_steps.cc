@@ -40,6 +40,14 @@ void RecordedSteps::end_pulls(std::uint64_t now_ticks) {
   add_row(std::move(row));
 }
 
+void RecordedSteps::expect() {
+  if (are_told_.load(std::memory_order_relaxed)) return;
+  has_pulls_ = false;
+  const std::lock_guard lock(mutex_);
+  rows_.clear();
+  are_told_.store(true, std::memory_order_relaxed);
+}
+
 void RecordedSteps::note(const StepTimes& step) {
   const auto ns = [](std::chrono::nanoseconds time) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, time.count()));
@@ -80,9 +88,11 @@ std::uint64_t RecordedSteps::length_of_late_ns() const {
 
 std::vector<std::string> RecordedSteps::take_lines() {
   std::vector<RecordedStepRow> rows;
+  bool are_told = false;
   {
     const std::lock_guard lock(mutex_);
     rows.swap(rows_);
+    are_told = are_told_;
   }
   if (rows.empty()) return {};
   const std::uint64_t late_ns = length_of_late_ns();
@@ -98,8 +108,8 @@ std::vector<std::string> RecordedSteps::take_lines() {
     (length_ns > late_ns ? late : ordinary).push_back(std::move(row));
   }
   std::vector<std::string> lines;
-  if (!ordinary.empty()) lines.push_back(line_of_steps("steps", ordinary, are_told_));
-  if (!late.empty()) lines.push_back(line_of_steps("late_steps", late, are_told_));
+  if (!ordinary.empty()) lines.push_back(line_of_steps("steps", ordinary, are_told));
+  if (!late.empty()) lines.push_back(line_of_steps("late_steps", late, are_told));
   return lines;
 }
 

@@ -15,8 +15,8 @@ namespace infeed::detail {
 
 /// The steps of an iterator's consumer: those that it tells, or else its pulls.
 ///
-/// Invariants: rows_ and dropped_ are guarded by the mutex; lengths_ns_ belongs to the recorder's
-/// thread, all else to the consumer's.
+/// Invariants: rows_ and dropped_ are guarded by the mutex, under which are_told_ changes, too;
+/// lengths_ns_ belongs to the recorder's thread, all else to the consumer's.
 class RecordedSteps {
  public:
   explicit RecordedSteps(const RecordingClock& clock) : clock_(clock) {}
@@ -30,8 +30,9 @@ class RecordedSteps {
     pulls_.wait_ticks += wait.ticks;
     pulls_.elements += elements;
   }
-  /// Expects told steps from now on: pulls make no rows any more.
-  void expect() { are_told_.store(true, std::memory_order_relaxed); }
+  /// Expects told steps from now on: pulls make no rows any more, and those that wait to be written
+  /// are dropped. They would count as told steps, the last of them as one that lasts to the end.
+  void expect();
   void note(const StepTimes& step);
   /// Makes a row of the pulls so far.
   void end_pulls(std::uint64_t now_ticks);

@@ -107,6 +107,26 @@ TEST_F(Recording, StepsAddUp) {
   EXPECT_GT(last_end, 0U);
 }
 
+/// The first of them was recorded as a step as long as the whole run.
+TEST_F(Recording, PullsBeforeTheTimerAreNoSteps) {
+  auto iterator = range(50).iterate({.recording = {.file = file_}});
+  ASSERT_TRUE(iterator.next());
+  StepTimer timer(iterator);
+  while (iterator.next()) {
+    timer.begin();
+    timer.end();
+  }
+  std::size_t steps = 0;
+  for (const Json& line : lines_of(file_)) {
+    for (const char* kind : {"steps", "late_steps"}) {
+      if (!line.contains(kind)) continue;
+      EXPECT_TRUE(line.at("measured").get<bool>());
+      steps += line.at(kind).size();
+    }
+  }
+  EXPECT_EQ(steps, timer.steps());
+}
+
 TEST_F(Recording, IteratorsThatBeginAtOnceHaveAFileEach) {
   for (int round = 0; round < 40; ++round) {
     const std::string file = folder_.file(fmt::format("run-{}.profile", round));

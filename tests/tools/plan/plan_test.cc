@@ -222,6 +222,21 @@ TEST(Plan, FewBatchesShowFewHosts) {
             "v5p-12288 has 1,536 hosts; expected a slice of at most 1,024");
 }
 
+/// A rank that waited for others in 19 of 20 steps had a duty cycle of 100 %.
+TEST(Plan, WaitingForOtherRanksIsNoWork) {
+  constexpr std::uint64_t kMs = 1'000'000;
+  RecordedRun run;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    run.steps.push_back({.number = i,
+                         .begin_ns = run.end_ns(),
+                         .compute_ns = 9 * kMs,
+                         .all_reduce_ns = (i % 20 == 0 ? 1 : 11) * kMs});
+  }
+  const MeasuredHosts measured = measured_hosts(run, 4);
+  EXPECT_EQ(measured.steps, 100u);
+  EXPECT_NEAR(measured.duty_cycle, 10 / 19.5, 1e-9);
+}
+
 TEST(Plan, RefusesWhatItCantPlan) {
   RecordedRun run = waiting_run(std::vector<std::int64_t>(200, 5 * kPsOfMs));
   const auto refused = [&](const PlanOptions& options) {

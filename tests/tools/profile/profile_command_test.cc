@@ -185,6 +185,23 @@ TEST_F(ProfileCommand, RecordsAProgramThatItStarts) {
   EXPECT_NE(older.err.find("what is there is an older one"), std::string::npos) << older.err;
 }
 
+/// The program ran to its end before anybody said so.
+TEST_F(ProfileCommand, SaysWhatCantBeWrittenBeforeTheProgramRuns) {
+  const std::string made = folder_.file("made");
+  const std::string absent = folder_.file("absent/p");
+  const std::string own = folder_.file("x.profile");
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{absent}, {own, "--json", absent}, {own, "--trace", absent}}) {
+    std::vector<std::string> arguments{"profile"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.insert(arguments.end(), {"--", "touch", made});
+    const auto ended = test::run_infeed(arguments);
+    EXPECT_EQ(ended.status, 1);
+    EXPECT_NE(ended.err.find(absent), std::string::npos) << ended.err;
+    EXPECT_FALSE(fs::exists(made));
+  }
+}
+
 TEST_F(ProfileCommand, ComparesTwoRuns) {
   const RecordedRun run = read_recorded_run(recording());
   const RunComparison same(run, run);
@@ -198,6 +215,18 @@ TEST_F(ProfileCommand, ComparesTwoRuns) {
     expect_refused([&] { (void)(same.holds("elements_per_s > " + number)); },
                    "'" + number + "' is no number");
   }
+}
+
+/// A misspelt condition exited as one that holds.
+TEST_F(ProfileCommand, AConditionThatCantBeJudgedIsWrongUsage) {
+  const std::string run = recording();
+  const auto status = [&](const std::string& condition) {
+    return test::run_infeed({"compare", run, run, "--fail-if", condition}).status;
+  };
+  EXPECT_EQ(status("elements_per_s < 0"), 0);
+  EXPECT_EQ(status("elements_per_s > 0"), 1);
+  EXPECT_EQ(status("speed > 0"), 2);
+  EXPECT_EQ(status("elements_per_s = 0"), 2);
 }
 
 TEST_F(ProfileCommand, LooksAtARunningProcess) {

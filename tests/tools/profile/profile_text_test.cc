@@ -33,7 +33,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 TEST(ProfileText, SaysWhatTheReportSays) {
   const std::vector<std::string> lines = text_of(synthetic_profile());
-  EXPECT_EQ(lines.front(), "train on host-1 (process 4242), v3-8, 400 steps in 8.4 s");
+  EXPECT_EQ(lines.front(), "train on host-1 (process 4242), 400 steps in 8.4 s");
   const std::string text = joined(lines);
   EXPECT_THAT(text, HasSubstr("\nHIGHLY input-bound: the steps wait for map 'augment'"));
   EXPECT_THAT(text, HasSubstr("W wait for input 23.0 %   T transfer 4.7 %   C compute 58.0 %   "

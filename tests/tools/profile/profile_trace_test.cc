@@ -123,6 +123,21 @@ TEST(ProfileTrace, IsAnEventALineSoThatACutFileOpens) {
   EXPECT_GT(Json::parse(whole_lines + "]").size(), 1000u);
 }
 
+/// The end failed where the last event had filled the MiB that is written at once.
+TEST(ProfileTrace, MayEndWhereverAMebibyteDoes) {
+  const auto trace_with = [](std::size_t padding) {
+    return trace_of(synthetic_profile({.late_every = 0, .program = std::string(padding, 'x')}));
+  };
+  const std::string text = trace_with(1);
+  constexpr std::size_t kMebibyte = std::size_t{1} << 20;
+  ASSERT_LT(text.size(), kMebibyte);
+  for (const std::size_t beyond : {1U, 10U, 40U, 80U, 200U}) {
+    const std::string padded = trace_with(1 + kMebibyte + beyond - text.size());
+    EXPECT_EQ(padded.size(), kMebibyte + beyond);
+    EXPECT_EQ(Json::parse(padded).size(), Json::parse(text).size());
+  }
+}
+
 TEST(ProfileTrace, RunsWithLittleInThemAndNamesOfAnyBytes) {
   EXPECT_EQ(events_of(trace_of({}), "X").size(), 0u);
   EXPECT_EQ(events_of(trace_of(synthetic_profile({.steps = 1, .late_every = 0})), "X").size(), 6u);

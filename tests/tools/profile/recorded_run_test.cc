@@ -1,6 +1,12 @@
 #include "profile/recorded_run.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <string>
+
+#include "cli/limits.h"
+#include "profile/outputs/profile_json.h"
+#include "profile/run_comparison.h"
 
 namespace infeed::tools {
 namespace {
@@ -44,6 +50,37 @@ TEST(RecordedRun, StepsOfLessThanAMillisecondStayTogether) {
   EXPECT_THAT(steps_of(run), ElementsAre(ElementsAre(0, 0, 0, 1000000, 501),
                                          ElementsAre(501, 1000000, 0, 1000000, 500)));
   EXPECT_EQ(run.steps_taken(), 1001U);
+}
+
+/// 558 bytes took all memory.
+TEST(RecordedRun, APullIsDividedIntoAsManyStepsAsAPullMayHave) {
+  const RecordedRun run = run_of_pulls("[0, 0, 0, 0, 1000000000000000, 0, 0, 1000000000]");
+  EXPECT_EQ(run.steps.size(), limits::steps_of_pull);
+  EXPECT_EQ(run.steps_taken(), 1'000'000'000U);
+  EXPECT_EQ(run.end_ns(), 1'000'000'000'000'000U);
+}
+
+/// They were counted as one a millisecond, so that half the speed was no change.
+TEST(RecordedRun, CallsOfLessThanAMillisecondAreCountedOneByOne) {
+  const auto run_of = [](int calls_of_row) {
+    std::string rows;
+    for (int i = 0; i < 200; ++i) {
+      rows += fmt::format("{}[{}, {}, 500000, 0, 1500000, 0, 0, {}]", i == 0 ? "" : ",",
+                          i * calls_of_row, i * 2'000'000, calls_of_row);
+    }
+    return run_of_pulls(rows);
+  };
+  const RecordedRun fast = run_of(10);
+  const RecordedRun slow = run_of(5);
+  EXPECT_EQ(fast.steps.size(), 200U);
+  const ProfileReport report = explain(fast);
+  EXPECT_DOUBLE_EQ(report.steps_per_s, 5000);
+  EXPECT_EQ(profile_json(fast, report)["steps"]["count"], 2000);
+  EXPECT_EQ(report.typical_step_ns, 2'000'000U);
+  const RunComparison comparison(fast, slow);
+  EXPECT_TRUE(comparison.holds("steps_per_s_change_percent < -49"));
+  EXPECT_TRUE(comparison.holds("step_ms > 0.39"));
+  EXPECT_FALSE(comparison.holds("step_ms > 0.41"));
 }
 
 TEST(RecordedRun, AMeasuredStepIsOneHoweverManyElementsItTakes) {

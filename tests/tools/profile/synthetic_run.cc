@@ -143,7 +143,6 @@ SyntheticProfile synthetic_profile(const SyntheticOptions& options) {
          .started_unix_s = 1'700'000'000,
          .cores = 2,
          .has_steps = true,
-         .device = "v3-8",
          .end = "end of data"};
   run.stages = stages_of(options);
   std::uint64_t now = kMillisecond;

@@ -38,6 +38,12 @@ std::uint64_t duration_ns(const RecordedRun& run) {
   return end;
 }
 
+std::uint64_t windows_ns(const RecordedRun& run) {
+  std::uint64_t sum = 0;
+  for (const RecordedWindow& window : run.windows) sum += window.length_ns;
+  return sum;
+}
+
 std::vector<Stall> stalls_of(const ProfileReport& report) {
   std::map<std::pair<Cause, int>, Stall> by_kind;
   for (const LateStep& late : report.late_steps) {
@@ -159,9 +165,16 @@ std::string run_text(const RecordedRun& run) {
   std::string text = run.program.empty() ? "a program" : run.program;
   if (!run.host.empty()) text += " on " + run.host;
   if (run.process != 0) text += fmt::format(" (process {})", run.process);
-  if (!run.device.empty()) text += ", " + run.device;
-  text += fmt::format(", {} {} in {}", with_commas(run.steps_taken()),
-                      run.has_steps ? "steps" : "elements taken", duration_text(duration_ns(run)));
+  const std::uint64_t all_ns = duration_ns(run);
+  text += fmt::format(", {} {} in ", with_commas(run.steps_taken()),
+                      run.has_steps ? "steps" : "elements taken");
+  if (run.detail_from_ns == 0) {
+    text += duration_text(all_ns);
+  } else {
+    text += fmt::format("the last {} of {}; older steps are kept only where they were late",
+                        duration_text(all_ns - std::min(all_ns, run.detail_from_ns)),
+                        duration_text(all_ns));
+  }
   if (run.is_cut) return text + "; the recording has no end: the process was killed, or still runs";
   return run.end.empty() || run.end == "end of data" ? text : text + "; it ended with: " + run.end;
 }

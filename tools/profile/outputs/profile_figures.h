@@ -33,6 +33,9 @@ inline constexpr std::array<StepPart, 5> kStepParts{{
 std::uint64_t steps_ns(const ProfileReport& report);
 /// Returns the time until the last recorded thing ended.
 std::uint64_t duration_ns(const RecordedRun& run);
+/// Returns the time of all windows, which stages' times are parts of: a recording that outgrew its
+/// limit has no windows of its older half.
+std::uint64_t windows_ns(const RecordedRun& run);
 
 /// The cost of late steps of one kind together.
 struct Stall {
@@ -76,7 +79,7 @@ std::vector<int> late_index_by_step(const RecordedRun& run, const ProfileReport&
 std::string place_text(const RecordedPlace& place);
 /// Says where a call's element came from, or why that isn't known; "": nothing.
 std::string origin_text(const SlowCall& call);
-/// The run in one line: program, host, device, how long, how it ended.
+/// The run in one line: program, host, device, how long, how much of it is kept, how it ended.
 std::string run_text(const RecordedRun& run);
 /// "Replayed on v3-32 (4 hosts), resnet50, batch 4,096: steps of 127 ms"
 std::string replay_title(const ReplayedRun& replayed);

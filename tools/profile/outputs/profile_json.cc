@@ -29,9 +29,10 @@ OrderedJson json_of_run(const RecordedRun& run) {
           {"program", run.program},
           {"host", run.host},
           {"process", run.process},
-          {"device", known_text(run.device)},
           {"started_unix_s", run.started_unix_s},
           {"duration_ns", duration_ns(run)},
+          {"detail_from_ns", run.detail_from_ns},
+          {"windows_ns", windows_ns(run)},
           {"cores", run.cores},
           {"has_steps", run.has_steps},
           {"end", known_text(run.end)},
@@ -41,14 +42,14 @@ OrderedJson json_of_run(const RecordedRun& run) {
 
 OrderedJson json_of_steps(const RecordedRun& run, const ProfileReport& report) {
   std::vector<std::uint64_t> lengths;
-  for (const RecordedStep& step : run.steps) lengths.push_back(step.length_ns());
+  for (const RecordedStep& step : run.detailed_steps()) lengths.push_back(step.length_ns());
   std::sort(lengths.begin(), lengths.end());
   const auto percentile = [&](double share) -> OrderedJson {
     if (lengths.empty()) return nullptr;
     const double rank = std::ceil(share * static_cast<double>(lengths.size()));
     return lengths[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
   };
-  OrderedJson steps = {{"count", run.steps.size()},
+  OrderedJson steps = {{"count", run.steps_taken()},
                        {"steps_per_s", report.steps_per_s},
                        {"elements_per_s", report.elements_per_s},
                        {"total_ns", steps_ns(report)}};

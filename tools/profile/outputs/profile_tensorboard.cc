@@ -43,7 +43,7 @@ std::string profile_tensorboard(const RecordedRun& run, const ProfileReport& /*r
                        milliseconds(step.*part.of_step));
     }
   }
-  std::size_t next_step = 0;
+  std::size_t next_step = run.steps.size() - run.detailed_steps().size();
   std::int64_t number = 0;
   for (const RecordedWindow& window : run.windows) {
     go_on();

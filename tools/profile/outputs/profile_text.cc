@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -159,9 +160,14 @@ class TextReport {
     }
     add(bar);
     add(legend.substr(0, legend.find_last_not_of(' ') + 1));
-    add(fmt::format("  typical step {}, slowest {}; {} steps and {} elements a second",
-                    duration_text(report_.typical_step_ns), duration_text(report_.slowest_step_ns),
-                    rate_text(report_.steps_per_s), rate_text(report_.elements_per_s)));
+    const bool are_together = run_.steps_taken() > run_.detailed_steps().size();
+    add_wrapped(
+        fmt::format(
+            "typical step {}, slowest {}; {} steps and {} elements a second{}",
+            duration_text(report_.typical_step_ns), duration_text(report_.slowest_step_ns),
+            rate_text(report_.steps_per_s), rate_text(report_.elements_per_s),
+            are_together ? " (lengths and late steps are of calls within 1 ms together)" : ""),
+        2);
   }
 
   void stages() {
@@ -173,7 +179,7 @@ class TextReport {
                                     padded("", name_width), "elements/s", "could give", "cpu",
                                     "blocked", "wait", "full", "par", "fill", "memory")));
     const std::vector<StageTotals> totals = stage_totals(run_);
-    const auto all = static_cast<double>(std::max<std::uint64_t>(duration_ns(run_), 1));
+    const auto all = static_cast<double>(std::max<std::uint64_t>(windows_ns(run_), 1));
     const auto share = [&](std::uint64_t ns) {
       return ns == 0 ? "-" : fmt::format("{:.0f} %", 100 * static_cast<double>(ns) / all);
     };
@@ -209,8 +215,13 @@ class TextReport {
     }
     std::uint64_t late_ns = 0;
     for (const Stall& stall : stalls) late_ns += stall.late_ns;
-    title(fmt::format("{} of {} steps were late, by {} together",
-                      with_commas(report_.late_steps.size()), with_commas(run_.steps.size()),
+    const auto older = std::ranges::count_if(report_.late_steps, [this](const LateStep& late) {
+      return late.begin_ns < run_.detail_from_ns;
+    });
+    title(fmt::format("{} of {} {} were late{}, by {} together",
+                      with_commas(std::ssize(report_.late_steps) - older),
+                      with_commas(run_.steps_taken()), run_.has_steps ? "steps" : "calls of next()",
+                      older == 0 ? "" : fmt::format(", and {} older ones", with_commas(older)),
                       duration_text(late_ns)));
     for (std::size_t i = 0; i < std::min(stalls.size(), kStallsShown); ++i) {
       const Stall& stall = stalls[i];

@@ -48,16 +48,15 @@ class Trace {
     flows();
     counters();
     tuning();
-    // The last event has no comma behind it.
     event("M", kStepsTrack, 0, "\"name\":\"process_labels\",\"args\":{\"labels\":\"infeed\"}");
-    text_.resize(text_.size() - 2);
     text_ += "\n]\n";
     write_(text_);
   }
 
  private:
   void event(std::string_view phase, int track, std::uint64_t at_ns, std::string_view rest) {
-    text_ += fmt::format("{{\"ph\":\"{}\",\"pid\":1,\"tid\":{},\"ts\":{},{}}},\n", phase, track,
+    if (std::exchange(has_events_, true)) text_ += ",\n";
+    text_ += fmt::format("{{\"ph\":\"{}\",\"pid\":1,\"tid\":{},\"ts\":{},{}}}", phase, track,
                          microseconds(at_ns), rest);
     if (text_.size() < kWriteBytes) return;
     write_(text_);
@@ -237,7 +236,8 @@ class Trace {
   const std::vector<int> late_;
   std::vector<int> call_tracks_;  ///< by slow call
   std::vector<std::string> track_names_;
-  std::string text_;
+  bool has_events_ = false;
+  std::string text_;  ///< that isn't written yet
 };
 
 }  // namespace

@@ -150,6 +150,13 @@ constexpr std::array<StepOperation, kStepParts.size()> kOperations{{{"infeed.1",
                                                                     {"all-reduce.4", "all-reduce"},
                                                                     {nullptr, nullptr}}};
 
+/// Returns the steps of the part that is whole: XProf takes each one for its equal.
+std::vector<std::size_t> detailed_steps_in_line(const RecordedRun& run) {
+  std::vector<std::size_t> steps = steps_in_line(run);
+  std::erase_if(steps, [&](std::size_t i) { return run.steps[i].begin_ns < run.detail_from_ns; });
+  return steps;
+}
+
 xplane::XPlane device_plane(const RecordedRun& run, const std::stop_token& stop) {
   Plane plane(1, "/device:TPU:0");
   for (std::size_t i = 0; i < kOperations.size(); ++i) {
@@ -160,7 +167,7 @@ xplane::XPlane device_plane(const RecordedRun& run, const std::stop_token& stop)
          plane.text_stat("hlo_category", kOperations[i].category)});
   }
   std::vector<XEvent> steps, modules, operations;
-  for (const std::size_t i : steps_in_line(run)) {
+  for (const std::size_t i : detailed_steps_in_line(run)) {
     throw_if_stopped(stop, kBeforeXprof);
     const RecordedStep& step = run.steps[i];
     const std::vector<XStat> group{plane.integer_stat("group_id", step.number)};
@@ -179,8 +186,7 @@ xplane::XPlane device_plane(const RecordedRun& run, const std::stop_token& stop)
   plane.add_line("Steps", steps);
   plane.add_line("XLA Modules", modules);
   plane.add_line("XLA Ops", operations);
-  plane.add_stat(
-      plane.text_stat("device_type_string", run.device.empty() ? "TPU" : "TPU " + run.device));
+  plane.add_stat(plane.text_stat("device_type_string", "TPU"));
   xplane::CoreDetails core;
   core.set_hostname(host_of(run));
   core.set_device_ordinal(0);
@@ -306,7 +312,7 @@ class HostPlane {
   const RecordedRun& run_;
   const ProfileReport& report_;
   const std::stop_token& stop_;
-  const std::vector<std::size_t> steps_ = steps_in_line(run_);
+  const std::vector<std::size_t> steps_ = detailed_steps_in_line(run_);
   Plane plane_{2, "/host:CPU"};
   std::uint64_t last_id_ = 0;
 };

@@ -52,7 +52,7 @@ function head() {
     tile(rate(steps.steps_per_s), "steps a second"),
     tile(duration(steps.typical_ns), "a typical step"),
     tile(duration(steps.slowest_ns), "the slowest step"),
-    tile(count(report.late_steps_total), `late of ${count(steps.count)} steps`, report.late_steps.length > 0 ? "moderately" : ""),
+    tile(count(report.late_steps_total), report.run.detail_from_ns > 0 ? "late steps, older ones among them" : `late of ${count(steps.count)} steps`, report.late_steps.length > 0 ? "moderately" : ""),
   );
   const bar = document.getElementById("parts"), legend = document.getElementById("parts-legend");
   for (const [part, text] of PARTS) {
@@ -113,7 +113,7 @@ function dataflow() {
       node("small", {textContent: `${rate(stage.elements_per_s)} elements/s`}),
       node("small", {className: stage.is_bottleneck ? "tag" : "", textContent: stage.is_bottleneck ? "bottleneck"
         : stage.elements_per_s_max === null ? "" : `could give ${rate(stage.elements_per_s_max)}`}));
-    const all = Math.max(report.run.duration_ns, 1) * Math.max(stage.parallelism, 1);
+    const all = Math.max(report.run.windows_ns, 1) * Math.max(stage.parallelism, 1);
     const part = (ns, color) => node("i", {style: {width: `${Math.min(100, 100 * ns / all)}%`, background: `var(--${color})`}});
     if (stage.queue_fill === null) {
       element.append(node("small", {textContent: stage.parallelism > 1 ? `${stage.parallelism} threads` : "1 thread"}),
@@ -160,7 +160,7 @@ function table(className, heads, rows) {
 
 function stageTable() {
   const number = (text) => node("td", {className: "number", textContent: text});
-  const share = (ns) => ns === 0 ? "–" : percent(ns / Math.max(report.run.duration_ns, 1));
+  const share = (ns) => ns === 0 ? "–" : percent(ns / Math.max(report.run.windows_ns, 1));
   return table("", [["stage"], ["elements/s", "number"], ["could give", "number"], ["cpu", "number"], ["blocked", "number"],
     ["consumer waited", "number"], ["waited for room", "number"], ["threads", "number"], ["memory, peak", "number"]],
   report.stages.map((stage) => node("tr", {className: stage.is_bottleneck ? "bottleneck" : ""},

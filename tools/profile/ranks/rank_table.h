@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -10,13 +13,36 @@
 /// recording shows only that it waited. Side by side the recordings show for whom: the rank that
 /// comes last in a step hardly waits for others.
 ///
-///     const std::vector<std::string> files = rank_recordings("run.profile");  // run.profile.rank0 ...
-///     const RankTable table = compare_ranks(read_all(files));
+///     RecordedJob job = read_recorded_job("run.profile");  // run.profile.rank0 ...
+///     const RankTable table = compare_ranks(job.ranks);
 ///     for (const std::string& line : table.lines) terminal.line(line);
 namespace infeed::tools {
 
-/// Returns PATH.rank0, PATH.rank1 and so on, as far as they are there; none if PATH itself is.
-std::vector<std::string> rank_recordings(const std::string& path);
+struct RankFile {
+  std::size_t rank = 0;
+  std::string file = {};
+};
+/// Returns PATH.rank0, PATH.rank1 and so on, those that are there. Ranks that feed others have none.
+std::vector<RankFile> rank_recordings(const std::string& path);
+
+struct RankRun {
+  std::size_t rank = 0;
+  RecordedRun run = {};
+};
+
+/// The newest run that recorded to a path.
+struct RecordedJob {
+  std::optional<RecordedRun> alone =
+      std::nullopt;                 ///< that of a single process; else there are ranks
+  std::vector<RankRun> ranks = {};  ///< by rank
+  std::string note = {};            ///< the files that were left out; empty: none
+};
+
+/// Reads PATH or the recordings of ranks, whichever are of the newest run. Recordings of an earlier
+/// job, which may have had more ranks, are left out: they end before the newest one begins. Where
+/// PATH is as new as they are (another program of the job wrote it) the ranks are taken. So is a file
+/// that can't be read; throws Error as read_recorded_run() does if none can.
+RecordedJob read_recorded_job(const std::string& path, const std::stop_token& stop = {});
 
 /// One rank's means a step, and how often it came last.
 struct RankRow {
@@ -32,7 +58,9 @@ struct RankRow {
 
 struct RankTable {
   std::vector<RankRow> rows = {};
-  std::size_t slowest = 0;  ///< rank that came last most often
+  /// Index of the rank that came last most often. Where no step shows that, the one that waited
+  /// longest for its input, and there is no sentence.
+  std::size_t slowest = 0;
   /// For a person, with a sentence that names that rank:
   ///
   ///     //  rank  host        step   input     own  others   last
@@ -42,7 +70,7 @@ struct RankTable {
   std::vector<std::string> lines = {};
 };
 
-/// `runs`: by rank, at least one. Steps are matched by their numbers.
-RankTable compare_ranks(const std::vector<RecordedRun>& runs);
+/// `ranks`: at least one. Steps are matched by their numbers.
+RankTable compare_ranks(const std::vector<RankRun>& ranks);
 
 }  // namespace infeed::tools
