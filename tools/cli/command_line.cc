@@ -139,6 +139,7 @@ int run(const Command& command, const std::string& who) {
   allow_many_files();
   std::optional<StopOnSignal> signals;
   try {
+    if (const auto wrong = report_in_use(*command.options)) throw CLI::ValidationError(*wrong);
     signals.emplace();
     command.run(signals->token());
     return check_output(who);
@@ -149,6 +150,9 @@ int run(const Command& command, const std::string& who) {
       return kExitInterrupted;
     }
     complain(who, error.what());
+  } catch (const CLI::ParseError& error) {  // an argument that only the command understands
+    complain(who, fmt::format("{}; see {} --help", error.what(), who));
+    return kExitWrongUsage;
   } catch (const std::bad_alloc&) {
     complain_of_memory(who.c_str());
   } catch (const std::exception& error) {

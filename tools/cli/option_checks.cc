@@ -2,17 +2,51 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include <infeed/detail/parse_whole.h>
+#include <infeed/error.h>
 #include <infeed/records/detail/nearest_names.h>
+#include <infeed/records/files.h>
 
 namespace infeed::tools {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kReports{"--json", "--html", "--trace", "--svg", "--service-times"};
+
+/// False for the flag of a command that prints JSON.
+bool is_report(const CLI::Option& option) {
+  if (option.get_expected_max() == 0) return false;
+  return std::any_of(kReports.begin(), kReports.end(),
+                     [&](const char* name) { return option.check_name(name); });
+}
+
+bool takes_files(const CLI::Option& option) {
+  return option.get_positional() || option.get_type_name() == "FILE" || is_report(option);
+}
+
+/// False for devices and pipes, which may well be written twice.
+bool is_same_file(const fs::path& one, const fs::path& other) {
+  std::error_code ignored;
+  if (!fs::exists(one, ignored)) return one.lexically_normal() == other.lexically_normal();
+  return fs::is_regular_file(one, ignored) && fs::equivalent(one, other, ignored);
+}
+
+/// Returns the files that an argument means: those of a pattern, or the one of that name.
+std::vector<std::string> files_meant(const std::string& argument) try {
+  if (argument.find_first_of("*?[{") == std::string::npos || is_url(argument)) return {argument};
+  return match_files(argument);
+} catch (const Error&) {  // whoever reads it says more
+  return {};
+}
 
 /// Returns what is wrong with `text`; empty if it is allowed. "128MB" begins with a number, too.
 std::string complaint_about_count(const std::string& text) {
@@ -57,6 +91,26 @@ void refuse_senseless_values(CLI::App& command) {
         [type = option->get_type_name()](std::string& text) { return complaint_about(text, type); },
         ""));
   }
+}
+
+std::optional<std::string> report_in_use(const CLI::App& command) {
+  for (const CLI::Option* const report : command.get_options()) {
+    if (report->count() == 0 || !is_report(*report)) continue;
+    const std::string file = report->results().back();
+    for (const CLI::Option* const other : command.get_options()) {
+      if (other == report || !takes_files(*other)) continue;
+      for (const std::string& argument : other->results()) {
+        const std::vector<std::string> meant = files_meant(argument);
+        const bool is_in_use = std::any_of(meant.begin(), meant.end(), [&](const std::string& one) {
+          return is_same_file(file, one);
+        });
+        if (!is_in_use) continue;
+        return fmt::format("{} would write over '{}', which is given as {}, too; name another file",
+                           report->get_name(), file, other->get_name());
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> unknown_option(const CLI::App& command) {

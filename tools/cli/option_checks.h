@@ -27,6 +27,10 @@ std::optional<double> finite_number(std::string_view text);
 /// a number in range. Call it when the command has all its options.
 void refuse_senseless_values(CLI::App& command);
 
+/// Returns what is wrong if a report of a parsed command would replace a file that the command reads, or be
+/// written twice; nothing otherwise. A folder as an input is not looked into.
+std::optional<std::string> report_in_use(const CLI::App& command);
+
 /// Returns the first word of a parsed command that looks like an option and is none: "--ouput".
 std::optional<std::string> unknown_option(const CLI::App& command);
 

@@ -25,6 +25,34 @@ std::string advice_for(const ConvertOptions& options) {
 
 }  // namespace
 
+void require_sound(const ConvertOptions& options) {
+  const bool is_part = options.share || options.finish_only;
+  const auto refuse = [](const std::string& text) {
+    throw Error(ErrorCode::invalid_argument, text);
+  };
+  if (const std::string name = DatasetNames(options.prefix).name; name.starts_with('.')) {
+    refuse(
+        fmt::format("the dataset's name '{}' begins with a dot, as the names of unfinished files "
+                    "do, which are removed at the end: choose another one",
+                    name));
+  }
+  if (options.share && options.finish_only) refuse("a share makes shards, finishing makes none");
+  if (is_part && options.existing != ExistingDataset::refuse) {
+    refuse(
+        "a share can't replace a dataset that others are making: remove it first, or choose "
+        "another folder");
+  }
+  if (!options.store_url.empty() && options.existing != ExistingDataset::refuse) {
+    refuse(
+        "a dataset in a store isn't replaced: others may be reading it; write into another folder "
+        "of the store, or remove it first");
+  }
+  if (options.share && options.share->index >= options.share->count) {
+    refuse(fmt::format("there is no share {} of {}: the first is 0", options.share->index,
+                       options.share->count));
+  }
+}
+
 ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& options,
                            const DatasetNames& names) {
   ConversionPlan plan = make_plan(input, options);

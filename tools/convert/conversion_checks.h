@@ -11,6 +11,9 @@
 /// Checks of what one process and each of several do before they write anything, and before they say that all is done.
 namespace infeed::tools {
 
+/// Throws invalid_argument for options that exclude each other, and names that can't be a dataset's.
+void require_sound(const ConvertOptions& options);
+
 /// Makes the plan. If no number of shards is given, takes that of a begun conversion.
 ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& options,
                            const DatasetNames& names);

@@ -21,6 +21,7 @@
 #include "convert/inputs/found_dataset.h"
 #include "convert/journal.h"
 #include "convert/part_journals.h"
+#include "convert/replacement.h"
 #include "convert/shard_workers.h"
 
 namespace infeed::tools {
@@ -48,10 +49,6 @@ void require_the_same(const ShardEntry& made, const ShardEntry& promised, const 
                                                   : "",
                           options.words.replace))
       .at_file(file);
-}
-
-bool is_done(const FoundDataset& found, const ConvertOptions& options) {
-  return found.kind == Kind::finished && options.existing != ExistingDataset::replace;
 }
 
 /// Removes files that no journal line names, left by a killed call.
@@ -128,34 +125,6 @@ void require_few_bad(const Manifest& manifest, const ConvertOptions& options) {
                   manifest.quarantined.front().input, manifest.quarantined.front().error));
 }
 
-void require_sound(const ConvertOptions& options) {
-  const bool is_part = options.share || options.finish_only;
-  const auto refuse = [](const std::string& text) {
-    throw Error(ErrorCode::invalid_argument, text);
-  };
-  if (const std::string name = DatasetNames(options.prefix).name; name.starts_with('.')) {
-    refuse(
-        fmt::format("the dataset's name '{}' begins with a dot, as the names of unfinished files "
-                    "do, which are removed at the end: choose another one",
-                    name));
-  }
-  if (options.share && options.finish_only) refuse("a share makes shards, finishing makes none");
-  if (is_part && options.existing != ExistingDataset::refuse) {
-    refuse(
-        "a share can't replace a dataset that others are making: remove it first, or choose "
-        "another folder");
-  }
-  if (!options.store_url.empty() && options.existing != ExistingDataset::refuse) {
-    refuse(
-        "a dataset in a store isn't replaced: others may be reading it; write into another folder "
-        "of the store, or remove it first");
-  }
-  if (options.share && options.share->index >= options.share->count) {
-    refuse(fmt::format("there is no share {} of {}: the first is 0", options.share->index,
-                       options.share->count));
-  }
-}
-
 /// One call of convert(), once the journal is locked.
 class Conversion {
  public:
@@ -180,7 +149,7 @@ class Conversion {
     require_permission(found, options_);
     if (options_.finish_only) require_begun(found);
     has_permission_ = true;
-    if (is_done(found, options_)) {
+    if (found.kind == Kind::finished) {
       clean_up();
       return result(std::move(found.manifest), 0, true);
     }
@@ -308,20 +277,26 @@ class Conversion {
   LockedParts parts_;
 };
 
-}  // namespace
-
-ConvertResult convert(const ExampleInput& input, const ConvertOptions& options) {
-  require_sound(options);
-  const auto begin = std::chrono::steady_clock::now();
+/// Makes the dataset, or a part of it, at the prefix.
+ConvertResult convert_there(const ExampleInput& input, const ConvertOptions& options) {
   const DatasetNames names(options.prefix);
   const ConversionPlan plan = choose_plan(input, options, names);
   const bool is_here = options.store_url.empty();
   if (options.finish_only && is_here && !fs::exists(names.folder)) throw nothing_begun(options);
   make_folder(names.folder);
-  ConvertResult result = options.share
-                             ? convert_share(input, options, names, plan)
-                             : convert_whole(input, options, names, plan,
-                                             [](ShardWorkers& workers) { workers.run(); });
+  if (options.share) return convert_share(input, options, names, plan);
+  return convert_whole(input, options, names, plan, [](ShardWorkers& workers) { workers.run(); });
+}
+
+}  // namespace
+
+ConvertResult convert(const ExampleInput& input, const ConvertOptions& options) {
+  require_sound(options);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto replacement = Replacement::find(input, options);
+  ConvertResult result =
+      replacement ? replacement->make([&] { return convert_there(input, replacement->options()); })
+                  : convert_there(input, options);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
@@ -346,8 +321,10 @@ ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOpti
   const auto examples = static_cast<double>(input.size());
   estimate.bytes = static_cast<std::uint64_t>(sample.bytes_per_example * examples * share);
   estimate.seconds = sample.seconds_per_example * examples * share / threads;
-  estimate.is_complete = is_done(found, options);
-  if (options.existing != ExistingDataset::replace) estimate.wrong = found.wrong;
+  if (options.existing != ExistingDataset::replace) {
+    estimate.is_complete = found.kind == Kind::finished;
+    estimate.wrong = found.wrong;
+  }
   estimate.statistics = sample.statistics;
   estimate.bad_examples = sample.bad_examples;
   estimate.first_bad = sample.first_bad;

@@ -37,7 +37,7 @@
 namespace infeed::tools {
 
 /// The treatment of an existing dataset with the same prefix. An unfinished one of the same plan is
-/// always continued.
+/// always continued. A finished one stays until the one that replaces it is whole (replacement.h).
 enum class ExistingDataset {
   refuse,               ///< already_exists, unless it is the same one, which needs no work
   replace,              ///< makes it anew

@@ -12,6 +12,7 @@
 #include "convert/convert_chief.h"
 #include "convert/convert_worker.h"
 #include "convert/inputs/found_dataset.h"
+#include "convert/replacement.h"
 #include "convert/shard_maker.h"
 
 namespace infeed::tools {
@@ -40,20 +41,28 @@ ConvertRanks::ConvertRanks(Communicator& ranks, ConvertRanksOptions options)
 
 ConvertResult ConvertRanks::convert(const ExampleInput& input, const ConvertOptions& options) {
   const auto begin = Clock::now();
-  const DatasetNames names(options.prefix);
-  const ConversionPlan plan = choose_plan(input, options, names);
-  if (all_are_there_) require_equal(ranks_, "plan of the conversion", plan.text);
+  require_sound(options);
+  const auto replacement = Replacement::find(input, options);
+  const ConvertOptions& own_options = replacement ? replacement->options() : options;
+  const DatasetNames names(own_options.prefix);
+  const ConversionPlan plan = choose_plan(input, own_options, names);
+  // Each rank looks for what is there by itself, and a file system may tell one of them late.
+  const std::string plan_text = plan.text + (replacement ? " beside what is there" : "");
+  if (all_are_there_) require_equal(ranks_, "plan of the conversion", plan_text);
   make_folder(names.folder);
-  const RankCall call{ranks_, options_, ++set_, crc32c(plan.text)};
+  const RankCall call{ranks_, options_, ++set_, crc32c(plan_text)};
   ConvertResult result;
   if (ranks_.world().rank == kRootRank) {
     const auto convert = [&](const ConvertOptions& own, const RunWorkers& run_workers) {
       return convert_whole(input, own, names, plan, run_workers);
     };
-    result = lead_conversion(call, options, convert, lost_, all_are_there_);
+    const auto lead = [&] {
+      return lead_conversion(call, own_options, convert, lost_, all_are_there_);
+    };
+    result = replacement ? replacement->make(lead) : lead();
     all_are_there_ = lost_.empty();
   } else {
-    const std::uint64_t flags = work_for_chief(call, input, options, plan);
+    const std::uint64_t flags = work_for_chief(call, input, own_options, plan);
     all_are_there_ = (flags & kSomeAreLost) == 0;
     result.was_complete = (flags & kWasComplete) != 0;
     if (options.store_url.empty()) {
@@ -61,6 +70,8 @@ ConvertResult ConvertRanks::convert(const ExampleInput& input, const ConvertOpti
     } else {
       remove_own_files(names);
     }
+    // A rank that came late has made it again.
+    if (std::error_code ignored; replacement) std::filesystem::remove(names.folder, ignored);
   }
   result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return result;

@@ -98,7 +98,10 @@ bool ShardMaker::write_aside(const std::string& place, ExampleReader& reader, Sh
     // Rank 0 removes these folders once the others have made all and the manifest is there. A manifest
     // alone says nothing: where damaged shards are made anew it is there from the start.
     const bool is_removed = error.code() == ErrorCode::not_found && !fs::exists(folder);
-    if (!is_removed || store_.is_remote() || !fs::exists(names.manifest_file)) throw;
+    const bool has_moved =
+        !fs::exists(names.folder);  // rank 0 has put the whole set into its place
+    const bool is_whole = has_moved || fs::exists(names.manifest_file);
+    if (!is_removed || store_.is_remote() || !is_whole) throw;
     return false;
   }
 }

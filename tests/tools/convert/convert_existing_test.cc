@@ -10,6 +10,7 @@
 
 #include "convert/convert.h"
 #include "convert/inputs/open_input.h"
+#include "convert/journal.h"
 #include "temporary_folder.h"
 #include "thrown_error.h"
 #include "tools/convert/numbered_inputs.h"
@@ -80,6 +81,64 @@ TEST(Convert, AnInputThatChangesMeanwhileIsNoDataset) {
   EXPECT_EQ(error_of([&] { tools::convert(*again, options); }).code(), ErrorCode::already_exists);
   options.existing = ExistingDataset::replace;
   EXPECT_EQ(tools::convert(*again, options).manifest.examples(), 10U);
+}
+
+/// An old dataset was lost for a new one that failed at a bad example.
+TEST(Convert, ADatasetStaysUntilTheOneThatReplacesItIsWhole) {
+  const TemporaryFolder folder;
+  std::stop_source stop;
+  ConvertOptions options{.prefix = folder.file("out/set"), .shard_count = 2, .threads = 1};
+  tools::convert(NumberInput({}, 1000, stop), options);
+  const auto old_files = folder_content(folder.file("out"));
+  options.existing = ExistingDataset::replace;
+  options.seed = 3;
+  options.shard_count = 4;
+  const Error bad = error_of([&] { tools::convert(NumberInput({37}, 1000, stop), options); });
+  EXPECT_THAT(bad.message(), HasSubstr("number 37"));
+  fs::rename(folder.file("out/.set.new"), folder.file("begun"));
+  EXPECT_EQ(difference(old_files, folder_content(folder.file("out"))), "");
+  fs::rename(folder.file("begun"), folder.file("out/.set.new"));
+
+  const auto made = tools::convert(NumberInput({}, 1000, stop), options);
+  EXPECT_GT(made.shards_found, 0U) << "the same call goes on";
+  EXPECT_FALSE(made.was_complete);
+  EXPECT_EQ(made.files[0], folder.file("out/set-00000-of-00004.tfrecord"));
+  options.prefix = folder.file("fresh/set");
+  tools::convert(NumberInput({}, 1000, stop), options);
+  EXPECT_EQ(difference(folder_content(folder.file("fresh")), folder_content(folder.file("out"))),
+            "");
+}
+
+/// Two that replace the same dataset would each remove what the other one has made.
+TEST(Convert, OneAtATimeReplacesADataset) {
+  const TemporaryFolder folder;
+  std::stop_source stop;
+  ConvertOptions options{.prefix = folder.file("out/set"), .shard_count = 2};
+  tools::convert(NumberInput({}, 1000, stop), options);
+  options.existing = ExistingDataset::replace;
+  options.seed = 3;
+  {
+    const tools::Journal other(folder.file("out/.set.journal"), Durability::leave_to_system);
+    const auto before = folder_content(folder.file("out"));
+    const Error error = error_of([&] { tools::convert(NumberInput({}, 1000, stop), options); });
+    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+    EXPECT_EQ(difference(before, folder_content(folder.file("out"))), "");
+  }
+  EXPECT_FALSE(tools::convert(NumberInput({}, 1000, stop), options).was_complete);
+}
+
+TEST(Convert, AFileOfTheInputIsntReplaced) {
+  const TemporaryFolder folder;
+  std::stop_source stop;
+  ConvertOptions options{.prefix = folder.file("out/set"), .shard_count = 2};
+  const auto made = tools::convert(NumberInput({}, 1000, stop), options);
+  const auto before = folder_content(folder.file("out"));
+  options.existing = ExistingDataset::replace;
+  const auto itself = tools::open_input(made.files, {});
+  const Error error = error_of([&] { tools::convert(*itself, options); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_THAT(error.message(), HasSubstr("--name"));
+  EXPECT_EQ(difference(before, folder_content(folder.file("out"))), "");
 }
 
 TEST(Convert, AShardOfAnotherInputDoesntTakeAPlaceInADataset) {

@@ -201,6 +201,40 @@ TEST_F(ConvertResume, KilledWhileAShardIsMadeAnewTheBytesAreTheSameAfterwards) {
   EXPECT_EQ(difference(whole, folder_content(out)), "");
 }
 
+TEST_F(ConvertResume, KilledWhileItReplacesADatasetThereIsTheOldOneOrTheNewOne) {
+  write_random_images(folder_, 10);
+  const std::vector<std::string> replacing{"--shards", "2", "--threads", "1", "--overwrite"};
+  ASSERT_EQ(run_infeed(command("old", {"--shards", "3", "--seed", "1"})).status, 0);
+  ASSERT_EQ(run_infeed(command("new", replacing)).status, 0);
+  const std::string old_manifest = read_bytes(folder_.file("old/data.manifest.json"));
+  const std::string new_manifest = read_bytes(folder_.file("new/data.manifest.json"));
+  const std::string out = folder_.file("out");
+  DrawnCalls calls(0);
+  int number = calls.next();
+  for (;; number = calls.next()) {
+    SCOPED_TRACE(fmt::format("at call {}, {}", number, DrawnCalls::seed_text()));
+    fs::copy(folder_.file("old"), out);
+    const ProgramResult struck = run_infeed(
+        command("out", replacing),
+        {.environment = {
+             {"LD_PRELOAD", INFEED_INJECT_FAULTS},
+             {"INFEED_FAULT", fmt::format("kill {} {} {}", number, out, folder_.file("report"))}}});
+    const bool has_ended = !fs::exists(folder_.file("report"));
+    if (fs::exists(out + "/data.manifest.json")) {
+      const std::string manifest = read_bytes(out + "/data.manifest.json");
+      ASSERT_THAT(manifest, AnyOf(old_manifest, new_manifest));
+      ASSERT_EQ(run_infeed({"verify", out}).status, 0) << manifest;
+    }
+    if (has_ended) break;
+    const ProgramResult resumed = run_infeed(command("out", replacing));
+    ASSERT_EQ(resumed.status, 0) << resumed.err;
+    ASSERT_EQ(difference(folder_content(folder_.file("new")), folder_content(out)), "");
+    fs::remove_all(out);
+    fs::remove(folder_.file("report"));
+  }
+  EXPECT_GT(number, 40) << "the protocol has more system calls than that";
+}
+
 TEST_F(ConvertResume, SaysWhatItFoundAndRepairsWhatWasDamagedMeanwhile) {
   write_random_images(folder_, 2'000);
   const std::vector<std::string> options{"--shards", "10"};
