@@ -184,8 +184,8 @@ void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t
       }
     }
     if (column.partitions == 3) {
-      end_row(out.partitions[1], items, pool);
-      items = 1;
+      if (items != 0) end_row(out.partitions[1], items, pool);
+      items = items == 0 ? 0 : 1;
     }
     if (column.partitions >= 2) end_row(out.partitions[0], items, pool);
     return;

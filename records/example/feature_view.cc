@@ -6,6 +6,7 @@
 #include "example/example_lists.h"
 #include "infeed/error.h"
 #include "infeed/records/bfloat16.h"
+#include "infeed/records/detail/encoded_number.h"
 #include "infeed/records/example.h"
 #include "infeed/records/float16.h"
 #include "io/little_endian.h"
@@ -44,6 +45,19 @@ void convert_floats(std::string_view run, F* out) {
 }
 
 }  // namespace
+
+void detail::refuse_integer(const std::string& name, std::uint64_t value) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("feature '{}' can't hold {}: its integers end at 2^63 - 1; store it as a "
+                          "text",
+                          name, value));
+}
+
+void detail::refuse_float(const std::string& name, double value) {
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("feature '{}' can't hold {}: its numbers are floats of 32 bits", name, value));
+}
 
 std::string FeatureView::subject() const {
   return step_ == kNoStep ? fmt::format("feature '{}'", name_)

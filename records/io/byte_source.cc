@@ -1,12 +1,14 @@
 #include "io/byte_source.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <utility>
+#include <zlib.h>
 
 #include "codec/lz4_file.h"
 #include "codec/skippable_frame.h"
@@ -110,6 +112,21 @@ OpenedSource open_local(const std::string& name, const SourceOptions& options) {
   return opened;
 }
 
+/// True if something can be decompressed. One in 2,048 plain record files begins with two bytes that
+/// may be zlib's, which are the length of its first record.
+bool begins_a_zlib_stream(std::string_view prefix) {
+  z_stream stream{};
+  if (::inflateInit(&stream) != Z_OK) return true;  // there is no memory: reading will say so
+  std::array<unsigned char, kHeaderBytes> some;
+  stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(prefix.data()));
+  stream.avail_in = static_cast<unsigned>(prefix.size());
+  stream.next_out = some.data();
+  stream.avail_out = static_cast<unsigned>(some.size());
+  const int result = ::inflate(&stream, Z_SYNC_FLUSH);
+  ::inflateEnd(&stream);
+  return result != Z_DATA_ERROR && result != Z_NEED_DICT;
+}
+
 }  // namespace
 
 void require_end(std::uint64_t found_bytes, std::uint64_t wanted_bytes) {
@@ -143,7 +160,7 @@ Compression recognise_compression(std::string_view prefix) {
   // Deflate with a window of at most 32 KiB, a header sum that is a multiple of 31, no dictionary.
   if (prefix.size() >= 2 && (byte(0) & 0x0f) == 8 && (byte(0) >> 4) <= 7 &&
       (byte(0) * 256 + byte(1)) % 31 == 0 && (byte(1) & 0x20) == 0) {
-    return Compression::zlib;
+    return begins_a_zlib_stream(prefix) ? Compression::zlib : Compression::none;
   }
   return Compression::none;
 }

@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint64_t kRecordBytesMax = INT32_MAX;  // protobuf parses no more
+
 bool is_of_one_example(ErrorCode code) {
   return code == ErrorCode::data_loss || code == ErrorCode::invalid_argument ||
          code == ErrorCode::not_found || code == ErrorCode::permission_denied;
@@ -144,7 +146,11 @@ bool ShardMaker::read_example(std::uint64_t index, ExampleReader& reader, ShardE
                               std::string& bytes) {
   try {
     reader.read(index, bytes);
-    return true;
+    if (bytes.size() <= kRecordBytesMax) return true;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the example takes {} bytes, but messages of protobuf have at most {}: "
+                            "no reader would take the record",
+                            bytes.size(), kRecordBytesMax));
   } catch (const Error& error) {
     if (!is_of_one_example(error.code())) throw;
     // Splitting by value reads bad examples of the other part, too. The other part reports them.

@@ -250,7 +250,7 @@ class DrawnSchema {
     }
     if (type.kind == Column::Kind::padded && pick(2) == 0) type.width = 4;
     if (pick(2) == 0) {
-      type.missing = is_bytes ? ColumnDefault(std::vector<std::string>{"none"})
+      type.missing = is_bytes ? ColumnDefault(std::vector<std::string>(pick(2), "none"))
                               : ColumnDefault(std::vector<std::int64_t>(
                                     static_cast<std::size_t>(type.shape.items()), 1));
     }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 
 #include <infeed/records/example_schema.h>
 #include <infeed/records/record_reader.h>
@@ -278,6 +279,35 @@ TEST(ExampleSchema, errors_of_a_record_say_where_it_lies) {
   EXPECT_EQ(error.file(), file);
   EXPECT_EQ(error.record(), 1U);
   EXPECT_EQ(error.offset(), record.offset());
+}
+
+struct WideNumbers {
+  std::uint64_t id;
+  double weight;
+  std::vector<double> weights;
+};
+
+/// They became other numbers: negative ones, and infinity.
+TEST(ExampleSchema, NumbersThatFeaturesDontHoldAreRefused) {
+  const auto schema = ExampleSchema<WideNumbers>()
+                          .feature("id", &WideNumbers::id)
+                          .feature("weight", &WideNumbers::weight)
+                          .feature("weights", &WideNumbers::weights);
+  const auto message = [&](const WideNumbers& row) {
+    const Error error = error_of([&] { schema.encode(row); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    return error.message();
+  };
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(message({kLargest + 1, 0, {}}),
+              ::testing::HasSubstr("feature 'id' can't hold 9223372036854775808"));
+  EXPECT_THAT(message({0, 1e39, {}}), ::testing::HasSubstr("'weight' can't hold 1e+39"));
+  EXPECT_THAT(message({0, 0, {1, -1e300}}), ::testing::HasSubstr("'weights' can't hold -1e+300"));
+  const WideNumbers read = schema.parse(schema.encode({kLargest, kInfinity, {0.5, -kInfinity}}));
+  EXPECT_EQ(read.id, kLargest);
+  EXPECT_EQ(read.weight, kInfinity);
+  EXPECT_THAT(read.weights, ElementsAre(0.5, -kInfinity));
 }
 
 }  // namespace

@@ -87,6 +87,29 @@ TEST(RecordDamage, every_bit_flip_of_a_plain_file_is_reported) {
   }
 }
 
+/// A first length of 376 bytes is written as zlib's header is. One bit cost the whole file.
+TEST(RecordDamage, a_first_length_that_looks_compressed_costs_one_record) {
+  const TemporaryFolder folder;
+  for (const std::size_t size : {376U, 1384U, 0x789cU, 0x10178U}) {
+    const Payloads records(5, std::string(size, 'x'));
+    std::string bytes = frame(records);
+    bytes[9] = static_cast<char>(bytes[9] ^ 1);
+    const DamagedRead skipped = read_with_damage(folder.write("damaged", bytes),
+                                                 {.damage = DamagePolicy::skip_and_resynchronise});
+    EXPECT_FALSE(skipped.error) << size;
+    EXPECT_EQ(skipped.payloads.size(), 4U) << size;
+  }
+}
+
+/// Its first length is the begin of a zip archive.
+TEST(RecordDamage, a_sound_header_tells_records_from_other_files) {
+  const TemporaryFolder folder;
+  const std::string header = frame(std::string(0x04034b50, 'x')).substr(0, 12);
+  const DamagedRead cut = read_with_damage(folder.write("cut", header + "rest"));
+  ASSERT_TRUE(cut.error);
+  EXPECT_THAT(cut.error->what(), HasSubstr("record is cut"));
+}
+
 TEST(RecordDamage, every_truncation_of_a_plain_file_is_reported) {
   const TemporaryFolder folder;
   const std::string good = frame(kFour);

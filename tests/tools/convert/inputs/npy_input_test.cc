@@ -42,6 +42,12 @@ class NpyInput : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
+/// They became integers that no column of bools takes.
+TEST_F(NpyInput, ABoolIsNoOtherNumber) {
+  expect_failure({write("b.npy", npy("|b1", "(4,)", std::string("\1\0\7\1", 4)))},
+                 {"a bool of row 2 has the byte 7", "damaged"});
+}
+
 TEST_F(NpyInput, HalvesAndBigEndianNumbers) {
   // 1, -2, the smallest half, infinity
   const std::string halves =

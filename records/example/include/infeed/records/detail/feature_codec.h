@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "infeed/error.h"
+#include "infeed/records/detail/encoded_number.h"
 #include "infeed/records/example.h"
 #include "infeed/records/record.h"
 
@@ -92,14 +92,14 @@ template <class T>
 void encode_integers(const std::string& name, std::span<const T> values, ExampleBuilder& builder) {
   std::vector<std::int64_t> wide;
   wide.reserve(values.size());
-  for (const T value : values) wide.push_back(static_cast<std::int64_t>(value));
+  for (const T value : values) wide.push_back(encoded_integer(name, value));
   builder.integers(name, std::span<const std::int64_t>(wide));
 }
 template <class T>
 void encode_floats(const std::string& name, std::span<const T> values, ExampleBuilder& builder) {
   std::vector<float> narrow;
   narrow.reserve(values.size());
-  for (const T value : values) narrow.push_back(static_cast<float>(value));
+  for (const T value : values) narrow.push_back(encoded_float(name, value));
   builder.floats(name, std::span<const float>(narrow));
 }
 
@@ -110,7 +110,7 @@ struct FeatureCodec<T, std::enable_if_t<detail::kIsInteger<T>>> {
   static constexpr bool kMayBeMissing = false;
   static void decode(const FeatureView& view, T& out) { view.read_integers(std::span<T>(&out, 1)); }
   static void encode(const std::string& name, T value, ExampleBuilder& builder) {
-    builder.integers(name, static_cast<std::int64_t>(value));
+    builder.integers(name, detail::encoded_integer(name, value));
   }
 };
 
@@ -119,7 +119,7 @@ struct FeatureCodec<T, std::enable_if_t<detail::kIsFloat<T>>> {
   static constexpr bool kMayBeMissing = false;
   static void decode(const FeatureView& view, T& out) { view.read_floats(std::span<T>(&out, 1)); }
   static void encode(const std::string& name, T value, ExampleBuilder& builder) {
-    builder.floats(name, static_cast<float>(value));
+    builder.floats(name, detail::encoded_float(name, value));
   }
 };
 
