@@ -291,7 +291,9 @@ class CopyRowsNode final : public RebatchNode {
  public:
   CopyRowsNode(std::vector<std::int64_t> sizes, const RebatchOptions& options,
                const BatchLayout& layout, const TypeInfo& type, NodePointer input)
-      : RebatchNode(std::move(sizes), options, type, std::move(input)), layout_(layout) {}
+      : RebatchNode(std::move(sizes), options, type, std::move(input)), layout_(layout) {
+    checked_batch_size("rebatch", *std::ranges::max_element(this->sizes()), layout_.row->size);
+  }
 
   std::uint64_t buffer_bytes_min() const override {
     return rows_bytes(*std::max_element(sizes().begin(), sizes().end()));

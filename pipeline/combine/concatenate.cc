@@ -94,7 +94,10 @@ class ConcatenateNode final : public Node {
     const Cardinality second = inputs()[1]->cardinality();
     if (first.is_infinite() || second.is_infinite()) return Cardinality::infinite();
     if (first.is_unknown() || second.is_unknown()) return Cardinality::unknown();
-    return Cardinality::finite(first.count() + second.count());
+    std::uint64_t both = 0;
+    if (__builtin_add_overflow(first.count(), second.count(), &both))
+      return Cardinality::infinite();
+    return Cardinality::finite(both);
   }
   bool needs_bookmark(Known) const override { return !input().cardinality().is_finite(); }
   StreamPlace input_resumed(std::size_t i, const ResumedStage& stage) const override {

@@ -271,8 +271,8 @@ class SampleNode final : public Node {
     for (const NodePointer& node : inputs()) {
       const Cardinality length = node->cardinality();
       if (length.is_unknown()) return Cardinality::unknown();
-      infinite |= length.is_infinite();
-      sum += length.count();
+      const bool is_beyond = __builtin_add_overflow(sum, length.count(), &sum);
+      infinite |= length.is_infinite() || is_beyond;
     }
     const auto& last = points_.back().weights;
     const bool is_left_out = std::count(last.begin(), last.end(), 0.0) > 0;

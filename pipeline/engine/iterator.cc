@@ -99,6 +99,17 @@ void check_bounds(IteratorContext& run) {
   }
 }
 
+/// Throws for a resume in another epoch than the checkpoint's: its elements have another order, so some
+/// would come twice and others never.
+void check_epoch(const IterateOptions& options) {
+  if (!options.resume || !options.epoch || *options.epoch == options.resume->epoch) return;
+  throw Error(
+      ErrorCode::failed_precondition,
+      fmt::format("the checkpoint is of epoch {}, but epoch {} is asked for; leave the epoch "
+                  "out, or begin it without a checkpoint",
+                  options.resume->epoch, *options.epoch));
+}
+
 }  // namespace
 
 IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
@@ -112,6 +123,7 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
       tuner_options_(options.tuner),
       may_tune_(options.tuner.mode != TunerMode::off && !run_->is_inline()) {
   check_memory(*node_, options.memory_bytes_max);
+  check_epoch(options);
   AdoptedSeeds seeds = options.resume ? check_signature(*options.resume, *node_) : AdoptedSeeds();
   add_kept_seeds(*node_, seeds);
   run_->seeds().adopt(std::move(seeds));

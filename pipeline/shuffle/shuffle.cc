@@ -17,6 +17,8 @@
 namespace infeed::detail {
 namespace {
 
+/// No machine has as many, and sums of a few don't overflow.
+constexpr std::uint64_t kBytesBeyondAll = std::numeric_limits<std::uint64_t>::max() / 1024;
 constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
 
 class ShuffleStage final : public Stage {
@@ -348,7 +350,10 @@ class ShuffleNode final : public Node {
     const std::uint64_t buffer = options_.buffer;
     const std::uint64_t count = upstream.is_finite() ? std::min(upstream.count(), buffer) : buffer;
     if (upstream.is_unknown()) return element_bytes_min();
-    if (upstream.is_finite()) return count * element_bytes_min();
+    if (upstream.is_finite()) {
+      std::uint64_t bytes = 0;
+      return __builtin_mul_overflow(count, element_bytes_min(), &bytes) ? kBytesBeyondAll : bytes;
+    }
     const std::uint64_t payload_min = element_bytes_min() - type().size;
     return ShuffleSlots::count_while_growing_to(count) * type().size + count * payload_min;
   }

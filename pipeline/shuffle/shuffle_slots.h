@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -46,8 +47,9 @@ class ShuffleSlots {
     const std::uint64_t doubled = std::max(2 * capacity_, first_);
     const std::uint64_t wanted =
         std::max(count, count > expected_ ? doubled : std::min(expected_, doubled));
-    memory_.grow(wanted * type_.size);
-    auto* const bigger = static_cast<std::byte*>(::operator new(wanted* type_.size, alignment()));
+    const std::size_t bytes = bytes_of(wanted);
+    memory_.grow(bytes);
+    auto* const bigger = static_cast<std::byte*>(::operator new(bytes, alignment()));
     if (type_.trivially_relocatable) {
       if (used > 0) std::memcpy(bigger, data_, used * type_.size);
     } else {
@@ -84,6 +86,13 @@ class ShuffleSlots {
  private:
   std::align_val_t alignment() const {
     return std::align_val_t{std::max<std::size_t>(64, type_.alignment)};
+  }
+
+  /// Returns more than any machine has where that can't be counted: the allocation fails then.
+  std::size_t bytes_of(std::uint64_t slots) const {
+    std::size_t bytes = 0;
+    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 4;
+    return __builtin_mul_overflow(slots, type_.size, &bytes) ? kMost : std::min(bytes, kMost);
   }
 
   std::uint64_t payload_bytes(const void* at, std::size_t count) const {

@@ -198,7 +198,10 @@ class RepeatNode final : public Node {
     const Cardinality once = input().cardinality();
     if (count_ == 0) return Cardinality::finite(0);
     if (count_ != kForever) {
-      return once.transform([this](std::uint64_t n) { return n * count_; });
+      std::uint64_t all = 0;
+      if (!once.is_finite()) return once;
+      if (__builtin_mul_overflow(once.count(), count_, &all)) return Cardinality::infinite();
+      return Cardinality::finite(all);
     }
     if (once.is_finite()) return once.count() == 0 ? once : Cardinality::infinite();
     return once;

@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <limits>
 
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/padded_batch.h>
@@ -70,6 +71,15 @@ void check_rebatching(const Make& make, const NumbersOf& numbers_of) {
           return rebatch_model(in, 4, {sizes.begin(), sizes.end()}, drop, "{}");
         },
         {.sizes = {0, 1, 5, 33}});
+  }
+}
+
+/// The bytes of as many rows wrapped to none.
+TEST(Rebatch, MoreRowsThanMemoryHoldsAreRefused) {
+  const auto batches = range(100) | batch(10);
+  for (const std::int64_t size :
+       {std::numeric_limits<std::int64_t>::max(), std::int64_t{1} << 61}) {
+    EXPECT_EQ(error_of([&] { batches | rebatch(size); }).code(), ErrorCode::invalid_argument);
   }
 }
 

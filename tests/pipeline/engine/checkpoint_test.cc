@@ -163,6 +163,17 @@ TEST(Checkpoint, RandomTextNeverDoesHarm) {
   }
 }
 
+/// Shuffles of another epoch have another order.
+TEST(Checkpoint, OfAnotherEpochIsRefused) {
+  const auto dataset = range(20) | shuffle({.buffer = 20, .seed = 1}) | batch(5);
+  auto iterator = dataset.iterate({.epoch = 0});
+  iterator.next();
+  const Checkpoint saved = iterator.checkpoint();
+  EXPECT_EQ(error_of([&] { dataset.iterate({.resume = saved, .epoch = 3}); }).code(),
+            ErrorCode::failed_precondition);
+  EXPECT_TRUE(dataset.iterate({.resume = saved, .epoch = 0}).next());
+}
+
 TEST(Checkpoint, OfAnotherPipelineIsRefusedWithTheDifference) {
   const Checkpoint taken =
       (range(10) | shuffle({.buffer = 4, .seed = 1}) | batch(2)).iterate().checkpoint();

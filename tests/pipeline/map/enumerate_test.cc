@@ -1,3 +1,5 @@
+#include <limits>
+
 #include <infeed/pipeline/enumerate.h>
 #include <infeed/pipeline/range.h>
 
@@ -20,6 +22,13 @@ TEST(Enumerate, PassesTheSuite) {
           return stream;
         });
   }
+}
+
+TEST(Enumerate, GoesOnBehindTheLargestNumber) {
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  const auto pairs = (range(2) | enumerate(kLargest)).collect();
+  EXPECT_EQ(pairs.front().first, kLargest);
+  EXPECT_EQ(pairs.back().first, std::numeric_limits<std::int64_t>::min());
 }
 
 TEST(Enumerate, KnowsItsLength) {

@@ -45,6 +45,16 @@ TEST(Shuffle, PassesTheSuite) {
   }
 }
 
+/// The bytes of all slots wrapped to none, and values were written behind them.
+TEST(Shuffle, MoreElementsThanMemoryHoldsAreRefused) {
+  const auto dataset =
+      range(1'000) | repeat(5'000'000'000'000'000) | shuffle({.buffer = whole_input});
+  const Error error = error_of([&] { dataset.iterate().next(); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  const Error limited = error_of([&] { dataset.iterate({.memory_bytes_max = 1 << 20}).next(); });
+  EXPECT_EQ(limited.code(), ErrorCode::resource_exhausted);
+}
+
 TEST(Shuffle, BeforeRepeatPassesTheSuite) {
   const ShuffleOptions options{.buffer = 5, .seed = 3};
   run_stage_suite_on<std::int64_t>(

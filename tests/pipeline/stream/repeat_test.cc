@@ -34,6 +34,18 @@ TEST(Repeat, ForEverPassesTheSuite) {
                                    });
 }
 
+/// Lengths wrapped: a run could not be resumed, or went on at another element.
+TEST(Repeat, MoreElementsThanCanBeCountedAreInfinite) {
+  EXPECT_TRUE((range(4) | repeat(std::int64_t{1} << 62)).cardinality().is_infinite());
+  EXPECT_EQ((range(2) | repeat(std::int64_t{1} << 62)).cardinality().count(),
+            std::uint64_t{1} << 63);
+  const auto dataset = range(3) | repeat(6'148'914'691'236'517'206) | repeat();
+  auto iterator = dataset.iterate();
+  for (int i = 0; i < 4; ++i) iterator.next();
+  auto resumed = dataset.iterate({.resume = iterator.checkpoint()});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(resumed.next(), iterator.next());
+}
+
 TEST(Repeat, OfRepeatPassesTheSuite) {
   run_stage_suite_on<std::int64_t>([](auto dataset) { return dataset | repeat(2) | repeat(2); },
                                    [](const Slots& in) { return repeated(in, 4); });

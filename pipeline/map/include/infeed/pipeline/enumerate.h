@@ -7,6 +7,7 @@
 namespace infeed {
 
 /// Numbers the elements: makes pairs (start + i, element i). An error takes a number, too.
+/// Behind 2^63 - 1 the numbers go on at -2^63.
 ///
 ///     dataset | infeed::enumerate()
 ///             | infeed::filter([](std::int64_t number, const Sample&) { return number > 9; })
@@ -21,11 +22,12 @@ KernelResult enumerate_kernel(const void* function, void*, void* in, void* out, 
   using Out = std::pair<std::int64_t, T>;
   T* const input = static_cast<T*>(in);
   Out* const output = static_cast<Out*>(out);
-  const std::int64_t first =
-      *static_cast<const std::int64_t*>(function) + static_cast<std::int64_t>(place.position);
+  // Numbers beyond 2^63 - 1 go on at -2^63.
+  const std::uint64_t first =
+      static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(function)) + place.position;
   for (std::size_t i = 0; i < count; ++i) {
     ::new (static_cast<void*>(output + i))
-        Out(first + static_cast<std::int64_t>(i), std::move(input[i]));
+        Out(static_cast<std::int64_t>(first + i), std::move(input[i]));
     input[i].~T();
   }
   return {count, count};

@@ -14,7 +14,8 @@ struct MapOptions {
   /// as there are usable cores, and up to 64 if the function blocks (sleeps, reads) rather than
   /// computes.
   Count parallelism = 1;
-  /// If true, parallel results come in the input's order; if false, as they are ready.
+  /// If true, parallel results come in the input's order; if false, as they are ready, which can't be
+  /// repeated or resumed exactly.
   bool ordered = true;
   /// The seed of functions that take an Rng. By default it is drawn once, when the stage is
   /// described. A resume in another process takes the drawn seed of its checkpoint.
