@@ -9,6 +9,7 @@ import pathlib
 import pickle
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -73,6 +74,26 @@ class NumPy(unittest.TestCase):
             other.load_state_dict(state)
             self.assertEqual(labels(other), rest)
 
+    def test_behind_the_end_of_an_epoch_is_the_next_one(self):
+        with dataset().iterate(epoch=0) as iterator:
+            list(iterator)
+            end = iterator.state_dict()
+        for make in [dataset, lambda: dataset().in_process()]:
+            loader = make().numpy()
+            loader.load_state_dict(end)
+            self.assertEqual([labels(loader) for _ in range(2)], [expected(epoch=1), expected(epoch=2)])
+            with make().iterate(resume=end) as exact:
+                self.assertEqual(list(exact), [], "an Iterator is at the very place")
+
+    def test_a_loop_that_goes_elsewhere_counts_from_there(self):
+        states = [dataset().iterate(epoch=epoch).state_dict() for epoch in (0, 4)]
+        loader = dataset().numpy()
+        loader.load_state_dict(states[0])
+        with iter(loader) as iterator:
+            iterator.load_state_dict(states[1])
+            self.assertEqual(labels(iterator), expected(epoch=4))
+        self.assertEqual(labels(loader), expected(epoch=5))
+
     def test_what_a_function_of_the_consumer_returns(self):
         doubled = dataset().map_batches(lambda batch: {"y": batch["y"].numpy() * 2})
         self.assertEqual(labels(doubled.numpy()), [[2 * label for label in batch] for batch in expected()])
@@ -95,6 +116,16 @@ class Torch(unittest.TestCase):
         self.assertEqual(labels(batches), expected())
         self.assertEqual(str(batches[0]["x"].dtype), "torch.float32")
         self.assertEqual(batches[0]["text"][0], b"row %d" % batches[0]["y"][0])
+
+    def test_sequences_are_pinned_and_moved_too(self):
+        import torch  # pylint: disable=import-outside-toplevel
+        pinned, ragged = [], infeed.Ragged(np.arange(5), ([0, 2, 2, 5],))
+        batches = infeed.from_generator(lambda: [{"t": ragged, "text": [b"a", b"b", b"c"]}])
+        with mock.patch.object(torch.Tensor, "pin_memory", lambda tensor: pinned.append(tensor) or tensor):
+            (batch,) = batches.torch(pin_memory=True, device="meta")
+        self.assertEqual([tensor.tolist() for tensor in pinned], [[0, 1, 2, 3, 4], [0, 2, 2, 5]])
+        self.assertEqual([tensor.device.type for tensor in (batch["t"].values, *batch["t"].row_splits)], ["meta"] * 2)
+        self.assertEqual(batch["text"], [b"a", b"b", b"c"])
 
     def test_a_data_loader(self):
         from torch.utils.data import DataLoader  # pylint: disable=import-outside-toplevel
@@ -160,6 +191,11 @@ class TensorFlow(unittest.TestCase):
         ragged = infeed.batch({"t": infeed.Ragged(np.arange(5), ([0, 2, 2, 5],))})
         batches = infeed_tf.dataset(infeed.from_generator(lambda: [ragged, ragged[1:]]))
         self.assertEqual([batch["t"].to_list() for batch in batches], [[[0, 1], [], [2, 3, 4]], [[], [2, 3, 4]]])
+
+    def test_a_column_that_is_named_like_lengths(self):
+        from infeed import tf as infeed_tf  # pylint: disable=import-outside-toplevel
+        batches = infeed_tf.dataset(infeed.from_numpy({"t.lengths": np.arange(6)}).batch(3))
+        self.assertEqual([batch["t.lengths"].numpy().tolist() for batch in batches], [[0, 1, 2], [3, 4, 5]])
 
 
 @needs("keras", "tensorflow")
@@ -240,8 +276,30 @@ class Keras(unittest.TestCase):
                 resumed.load_state_dict(place)
                 rest = [y.tolist() for _, y in resumed.get_numpy_iterator()]
                 left = batches[trained:13 * (1 + trained // 13)]
-                ended = trained % 13 == 0 and not rest  # the place of a pass's end
-                self.assertTrue(ended or rest == left, f"{steps} steps, {execution} at once, {trained} trained")
+                self.assertEqual(rest, left, f"{steps} steps, {execution} at once, {trained} trained")
+
+    def test_epochs_behind_a_resume_are_whole_passes(self):
+        # pylint: disable=import-outside-toplevel
+        import keras
+
+        class Counts(keras.callbacks.Callback):
+            """Counts the batches of each epoch."""
+
+            def on_epoch_begin(self, epoch, logs=None):
+                counts.append(0)
+
+            def on_train_batch_end(self, batch, logs=None):
+                counts[-1] += 1
+
+        for taken, expected_counts in [(9, [4, 13, 13]), (13, [13, 13, 13])]:
+            with dataset().iterate(epoch=0) as iterator:
+                for _ in range(taken):
+                    next(iterator)
+                state = iterator.state_dict()
+            adapter, counts = dataset().keras(inputs="x", targets="y"), []
+            adapter.load_state_dict(state)
+            self.model().fit(adapter, epochs=3, verbose=0, callbacks=[Counts()])
+            self.assertEqual(counts, expected_counts)
 
 
 class Arrow(unittest.TestCase):

@@ -205,6 +205,10 @@ class Taken(unittest.TestCase):
                       np.array(["a", "", "bé"]), np.array(["a", "", "bé"], dtype=object)]:
             self.assertEqual(infeed.batch({"x": texts})["x"].to_pylist("utf-8"), ["a", "", "bé"])
 
+    def test_an_empty_list_tells_no_type(self):
+        self.assertEqual(infeed.batch({"x": []})["x"].dtype, "float64")
+        self.assertEqual(infeed.batch({"x": np.array([], dtype=object)})["x"].dtype, "bytes")
+
     def test_what_is_no_column(self):
         for value, reason in [(3, "no array of numbers|one number is no column"),
                               (np.float32(1), "one number is no column"), ("text", "one text is no column"),

@@ -53,6 +53,17 @@ def late():
     time.sleep(4)
 
 
+class KeepsThem:
+    """Returns all batches so far as one."""
+
+    def __init__(self):
+        self.kept = []
+
+    def __call__(self, batch):
+        self.kept.append(batch["value"].numpy())
+        return {"value": np.concatenate(self.kept)}
+
+
 class Alarm:
     """Calls a function in a signal handler, 0.1 s from now."""
 
@@ -246,6 +257,15 @@ class InProcess(unittest.TestCase):
             for kind in [dataset, dataset.in_process()]:
                 self.assertEqual([batch["value"].to_pylist() for batch in kind], expected)
 
+    def test_batches_may_be_written(self):
+        for copies in [infeed.range(4).batch(2).in_process(),
+                       infeed.range(4).batch(2).map_batches(doubled, where="process")]:
+            batches = list(copies)
+            self.assertEqual([batch["value"].is_alone for batch in batches], [True, True])
+            kept = batches[1]["value"].to_pylist()
+            batches[0]["value"].numpy()[:] = 7
+            self.assertEqual([batch["value"].to_pylist() for batch in batches], [[7, 7], kept])
+
     def test_nothing_is_made_behind_a_place(self):
         made = infeed.range(1000).batch(1)
         with made.in_process(ahead=8).iterate() as iterator:
@@ -296,6 +316,11 @@ class Adapters(unittest.TestCase):
 
 
 class Functions(unittest.TestCase):
+    def test_a_process_may_keep_its_batches(self):
+        batches = list(infeed.range(8).batch(2).map_batches(KeepsThem(), where="process"))
+        self.assertEqual([batch["value"].to_pylist() for batch in batches],
+                         [[0, 1], [0, 1, 2, 3], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5, 6, 7]])
+
     def test_an_array_may_be_filled_again_and_again(self):
         buffer = np.zeros(2, np.int64)
 
@@ -319,6 +344,13 @@ class Options(unittest.TestCase):
                               ({"tune": 1}, "tune is 1; it must be True or False")]:
             with self.assertRaisesRegex(infeed.Error, text):
                 dataset.iterate(**options)
+
+    def test_a_watchdog_that_would_be_off_is_refused(self):
+        for seconds in [0.0009, -1, float("inf"), float("nan"), 1e300]:
+            with self.assertRaisesRegex(infeed.Error, "watchdog is .*from 0.001 to 1e9, or 0 for no limit"):
+                infeed.range(3).iterate(watchdog=seconds)
+        for seconds in [0, 0.0, 60, 1e9]:
+            self.assertEqual(list(infeed.range(3).iterate(watchdog=seconds)), [0, 1, 2])
 
     def test_what_json_cannot_have_is_named(self):
         with self.assertRaisesRegex(infeed.Error, "NaN or infinite"):

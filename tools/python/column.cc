@@ -336,7 +336,8 @@ void bind_columns(nb::module_& module) {
       },
       nb::arg("columns"), nb::kw_only(), nb::arg("copy") = false,
       "Makes a Batch of a mapping of names to arrays, lists of bytes or str, or infeed.Ragged.\n"
-      "Contiguous arrays are kept, not copied: don't change them while the batch is used.");
+      "Contiguous arrays are kept, not copied: don't change them while the batch is used.\n"
+      "An empty list is of float64, as in NumPy; no texts are np.array([], dtype=object).");
 }
 
 }  // namespace infeed::python

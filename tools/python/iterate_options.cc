@@ -12,16 +12,28 @@
 namespace infeed::python {
 namespace {
 
+[[noreturn]] void refuse(const std::string& name, nb::handle value, std::string_view expected) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("iterate: {} is {}; it must be {}", name,
+                          nb::cast<std::string>(nb::repr(value)), expected));
+}
+
 /// Reads an option of iterate(); `expected` says what it may be: "a whole number".
 template <class T>
 T option_as(const std::string& name, nb::handle value, std::string_view expected) {
   try {
     return nb::cast<T>(value);
   } catch (const std::bad_cast&) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("iterate: {} is {}; it must be {}", name,
-                            nb::cast<std::string>(nb::repr(value)), expected));
+    refuse(name, value, expected);
   }
+}
+
+std::chrono::milliseconds watchdog_from(const std::string& name, nb::handle value) {
+  constexpr double kSecondsMax = 1e9;  // 30 years, which nanoseconds can count
+  constexpr std::string_view kSeconds = "a number of seconds from 0.001 to 1e9, or 0 for no limit";
+  const auto seconds = option_as<double>(name, value, kSeconds);
+  if (seconds != 0 && !(seconds >= 0.001 && seconds <= kSecondsMax)) refuse(name, value, kSeconds);
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
 }  // namespace
@@ -43,8 +55,7 @@ IterateOptions iterate_options(const nb::dict& given) {
     } else if (name == "epoch") {
       options.epoch = option_as<std::uint64_t>(name, value, kCount);
     } else if (name == "watchdog") {
-      options.watchdog = std::chrono::milliseconds(
-          static_cast<std::int64_t>(option_as<double>(name, value, "a number of seconds") * 1000));
+      options.watchdog = watchdog_from(name, value);
     } else if (name == "recording") {
       options.recording.file = file_name(value);
     } else if (name == "tune") {

@@ -1,5 +1,6 @@
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "infeed/error.h"
 #include "python/column.h"
@@ -30,7 +31,17 @@ nb::tuple parts_of(const Column& column) {
   return nb::make_tuple(static_cast<int>(column.kind()), parts_of(column.values()), partitions);
 }
 
-Tensor tensor_of(nb::handle parts) {
+Tensor copy_of(DType dtype, Shape shape, const std::uint8_t* data) {
+  // Copied within 0.1 ms: whoever lets the GIL go may wait 5 ms to get it back.
+  constexpr std::size_t kBytesMaxWithGil = 1 << 20;
+  Tensor copy(dtype, std::move(shape));
+  std::optional<nb::gil_scoped_release> without_gil;
+  if (copy.bytes() > kBytesMaxWithGil) without_gil.emplace();
+  if (copy.bytes() != 0) std::memcpy(copy.writable_bytes().data(), data, copy.bytes());
+  return copy;
+}
+
+Tensor tensor_of(nb::handle parts, TakenMemory memory) {
   using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   const DType dtype = dtype_from(nb::cast<std::string>(parts[0]));
   const auto extents = nb::cast<std::vector<std::int64_t>>(parts[1]);
@@ -40,25 +51,24 @@ Tensor tensor_of(nb::handle parts) {
     throw Error(ErrorCode::data_loss, "a pickled column has too few bytes or too many");
   }
   const std::uint8_t* const data = bytes->data();
-  if (shape.items() == 0 || reinterpret_cast<std::uintptr_t>(data) % item_bytes(dtype) != 0) {
-    Tensor copy(dtype, std::move(shape));
-    if (copy.bytes() != 0) std::memcpy(copy.writable_bytes().data(), data, copy.bytes());
-    return copy;
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(data) % item_bytes(dtype) == 0;
+  if (memory == TakenMemory::copied || !is_aligned || shape.items() == 0) {
+    return copy_of(dtype, std::move(shape), data);
   }
   return Tensor::adopt(dtype, std::move(shape), data,
                        std::shared_ptr<const void>(std::move(bytes)));
 }
 
-Column column_of(nb::handle parts) {
+Column column_of(nb::handle parts, TakenMemory memory) {
   const auto kind = nb::cast<int>(parts[0]);
   if (kind < 0 || kind > static_cast<int>(Column::Kind::ragged_bytes)) {
     throw Error(ErrorCode::data_loss, "a pickled column is of an unknown kind");
   }
   std::vector<Tensor> partitions;
   for (const nb::handle partition : nb::borrow<nb::list>(parts[2])) {
-    partitions.push_back(tensor_of(partition));
+    partitions.push_back(tensor_of(partition, memory));
   }
-  return Column::of_parts(static_cast<Column::Kind>(kind), tensor_of(parts[1]),
+  return Column::of_parts(static_cast<Column::Kind>(kind), tensor_of(parts[1], memory),
                           std::move(partitions));
 }
 
@@ -81,15 +91,20 @@ nb::tuple pickled(const PyBatch& batch) {
 }
 
 void bind_pickling(nb::module_& module) {
-  module.def("_column_of_parts", [](nb::handle parts) { return PyColumn{column_of(parts)}; });
-  module.def("_batch_of_parts", [](const nb::list& names, const nb::list& columns) {
-    std::vector<NamedColumn> all;
-    for (std::size_t i = 0; i < nb::len(columns); ++i) {
-      const nb::bytes name = nb::cast<nb::bytes>(names[i]);
-      all.push_back({std::string(name.c_str(), name.size()), column_of(columns[i])});
-    }
-    return make_batch(ColumnBatch(std::move(all)));
-  });
+  module.def("_column_of_parts",
+             [](nb::handle parts) { return PyColumn{column_of(parts, TakenMemory::adopted)}; });
+  module.def(
+      "_batch_of_parts",
+      [](const nb::list& names, const nb::list& columns, bool copied) {
+        const auto memory = copied ? TakenMemory::copied : TakenMemory::adopted;
+        std::vector<NamedColumn> all;
+        for (std::size_t i = 0; i < nb::len(columns); ++i) {
+          const nb::bytes name = nb::cast<nb::bytes>(names[i]);
+          all.push_back({std::string(name.c_str(), name.size()), column_of(columns[i], memory)});
+        }
+        return make_batch(ColumnBatch(std::move(all)));
+      },
+      nb::arg("names"), nb::arg("columns"), nb::arg("copied") = false);
 }
 
 }  // namespace infeed::python

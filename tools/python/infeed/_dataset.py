@@ -181,7 +181,7 @@ class Dataset:
         memory_bytes_max: limit of all that the iteration holds.
         threads_max: limit of the threads that it starts.
         epoch: the number of this iteration, which keys shuffles; by default they are counted.
-        watchdog: seconds without progress after which next() raises deadline_exceeded.
+        watchdog: seconds without progress after which next() raises deadline_exceeded, at least 0.001; 0: none.
         recording: a file for `infeed profile`.
         tune: False keeps the fixed choices of everything that is "autotune".
         tuning_profile: iterator.tuning().profile of an earlier run.

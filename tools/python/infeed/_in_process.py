@@ -277,7 +277,7 @@ class ProcessIterator(Resumable):
                 raise arrived(value)
             content, bad_rows = value
             self._bad_rows.update(bad_rows)
-            return self._areas[area].read(content, copied=True)
+            return self._areas[area].read(content)
         finally:
             self._free(area)
 

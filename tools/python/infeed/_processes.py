@@ -16,8 +16,7 @@ import threading
 import traceback
 import weakref
 
-import numpy as np
-
+from . import _core
 from ._adapted import as_batch
 from ._errors import Error
 from ._functions import BatchFunction
@@ -43,7 +42,10 @@ class Area:
         return memoryview(self._map)
 
     def write(self, value):
-        """Returns the message that stands for the value: its arrays lie in the area."""
+        """Returns the message that stands for the value: the arrays of a Batch lie in the area."""
+        is_batch = isinstance(value, _core.Batch)
+        if is_batch:
+            _, value = value.__reduce_ex__(5)  # its parts, which read() copies into a Batch that may be written
         buffers = []
         text = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
         places, end = [], 0
@@ -55,16 +57,14 @@ class Area:
             memory = self._mapped(end)
             for buffer, (place, size) in zip(buffers, places):
                 memory[place:place + size] = buffer.raw()
-        return text, places, end
+        return is_batch, text, places, end
 
-    def read(self, message, copied):
-        text, places, end = message
-        buffers = []
+    def read(self, message):
+        """Returns the value, which shares nothing with the area."""
+        is_batch, text, places, end = message
         memory = self._mapped(end) if end else memoryview(b"")
-        for place, size in places:
-            part = memory[place:place + size]
-            buffers.append(np.array(part, dtype=np.uint8) if copied else part)
-        return pickle.loads(text, buffers=buffers)
+        value = pickle.loads(text, buffers=[memory[place:place + size] for place, size in places])
+        return _core._batch_of_parts(*value, copied=True) if is_batch else value
 
 
 def _serialised(fn):
@@ -104,10 +104,8 @@ def _work(function, connection, requests, replies):
         except EOFError:
             return
         try:
-            # A Batch pickles as its parts, whose arrays aren't copied.
-            batch = requests.read(message, copied=False)
-            answer = ("result", replies.write(as_batch(call(batch, high, low))))
-            del batch
+            # The function may keep the batch, whose area the next one overwrites: so it is a copy.
+            answer = ("result", replies.write(as_batch(call(requests.read(message), high, low))))
         except BaseException as error:  # pylint: disable=broad-exception-caught
             answer = ("error", portable(error), traceback.format_exc())
         connection.send(answer)
@@ -174,7 +172,7 @@ class _Worker:
             error, text = answer[1:]
             error.__cause__ = RuntimeError(f"in the process of map_batches:\n{text}")
             raise error
-        return self._replies.read(answer[1], copied=True)
+        return self._replies.read(answer[1])
 
     def is_alive(self):
         return self._process.is_alive()

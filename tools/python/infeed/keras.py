@@ -7,6 +7,7 @@ from keras.src.trainers.data_adapters.data_adapter import DataAdapter as _DataAd
 
 import keras as _keras
 
+from ._adapted import AdaptedIterator as _AdaptedIterator
 from ._adapted import Passes as _Passes
 from ._adapted import as_batch as _as_batch
 
@@ -59,26 +60,25 @@ class Adapter(_DataAdapter):
 
     def _pass(self, form):
         count = 0
-        with self._passes.begin() as iterator:
-            begun = self._passes.begun
+        with _AdaptedIterator(self._passes, lambda batch: self._form(form(_as_batch(batch)))) as iterator:
             if self._is_cut:  # what it gave ahead is never trained
                 self._given = self._trained
                 for later in [number for number in self._states if number >= self._given]:
                     del self._states[later]
             self._is_cut = True
-            self._states.setdefault(self._given, iterator.state_dict())
+            self._states[self._given] = iterator.state_dict()
             try:
                 for count, batch in enumerate(iterator, 1):
                     self._given += 1
                     self._states[self._given] = iterator.state_dict()
                     if len(self._states) > STATES_KEPT:
                         self._states.popitem(last=False)
-                    yield self._form(form(_as_batch(batch)))
+                    yield batch
                 self._is_cut = False
             except GeneratorExit:
                 # The first fit() learns the shapes from a batch, throws it away, and begins anew: that was no pass.
                 if count <= LOOKED_AT_MAX:
-                    self._passes.take_back(begun)
+                    self._passes.take_back(iterator.begun)
                 raise
 
     def begin_training(self):
@@ -100,7 +100,11 @@ class Adapter(_DataAdapter):
         return self._states[batches]
 
     def load_state_dict(self, state):
-        """Lets the next epoch begin at that place."""
+        """Lets the next epoch begin at that place; at the end of a pass, with the pass behind it.
+
+        Where len(dataset) isn't known, Keras takes the length of fit()'s first epoch for all, and this one may be
+        short: for several epochs tell it with Dataset.assert_cardinality().
+        """
         self._passes.load_state_dict(state)
 
     def get_numpy_iterator(self):
@@ -129,8 +133,7 @@ class Adapter(_DataAdapter):
 
     @property
     def num_batches(self):
-        if self._passes.state is not None:
-            return None  # fewer than the whole
+        # Also where a resumed pass has fewer: without a number Keras takes the first epoch's for all.
         try:
             return len(self.dataset)
         except TypeError:

@@ -2,7 +2,7 @@
 
 import tensorflow as _tf
 
-from ._adapted import Adapted, Passes, as_batch
+from ._adapted import Adapted, AdaptedIterator, Passes, as_batch
 
 
 def _batch_as_tensors(batch):
@@ -27,7 +27,7 @@ def _spec_of_batch(batch):
             specs[name] = _tf.RaggedTensorSpec([None] + inner, tensor.dtype, tensor.ragged_rank)
         else:
             shape = [None] + list(tensor.shape[1:])
-            if batch[name.removesuffix(".lengths")].kind == "padded" and len(shape) > 1:
+            if name in batch and batch[name].kind == "padded":  # the lengths are no column
                 shape[1] = None  # the width is the longest row's
             specs[name] = _tf.TensorSpec(shape, tensor.dtype)
     return specs
@@ -61,9 +61,8 @@ def dataset(dataset, *, form=None, element_spec=None):  # pylint: disable=redefi
     passes = Passes(dataset)
 
     def generate():
-        with passes.begin() as iterator:
-            for batch in iterator:
-                columns = as_batch(batch).tf()
+        with AdaptedIterator(passes, _batch_as_tensors) as iterator:
+            for columns in iterator:
                 yield columns if form is None else form(columns)
 
     result = _tf.data.Dataset.from_generator(generate, output_signature=element_spec)

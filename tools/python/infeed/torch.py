@@ -14,12 +14,12 @@ _ONE_WORKER = (
     "To read less in each of several training processes, use Dataset.shard().")
 
 
-def _moved(value, device, non_blocking):
+def _changed(value, change):
+    """Returns the column with each of its tensors changed; those of a sequence are its values and its splits."""
     if isinstance(value, _torch.Tensor):
-        return value.to(device, non_blocking=non_blocking)
+        return change(value)
     if isinstance(value, Ragged):
-        splits = tuple(_moved(level, device, non_blocking) for level in value.row_splits)
-        return Ragged(_moved(value.values, device, non_blocking), splits)
+        return Ragged(_changed(value.values, change), tuple(_changed(level, change) for level in value.row_splits))
     return value  # texts: PyTorch has no type for them
 
 
@@ -32,12 +32,13 @@ class _Form:
     def __call__(self, batch):
         columns = as_batch(batch).torch()
         if self.pin_memory:
-            columns = {name: value.pin_memory() if isinstance(value, _torch.Tensor) else value
-                       for name, value in columns.items()}
+            columns = {name: _changed(value, _torch.Tensor.pin_memory) for name, value in columns.items()}
         if self.device is not None:
-            columns = {name: _moved(value, self.device, self.pin_memory)
-                       for name, value in columns.items()}
+            columns = {name: _changed(value, self._moved) for name, value in columns.items()}
         return columns
+
+    def _moved(self, tensor):
+        return tensor.to(self.device, non_blocking=self.pin_memory)
 
 
 class TorchDataset(Adapted, _data.IterableDataset):
