@@ -214,21 +214,6 @@ Checkpoint behind_all(const Checkpoint& checkpoint, Resharding checked, std::uin
                     .bookmarks = std::move(bookmarks)};
 }
 
-/// Throws if steps with errors hide how many elements were taken: a batch hands an error over as a step
-/// of its own, and hosts have different errors. Those that were left out before shard are no steps.
-void check_errors(const Checkpoint& checkpoint, std::uint64_t given, const Resharding& checked) {
-  const bool is_a_step_each = given == checkpoint.position && checked.found.repeat == nullptr;
-  const bool are_left_out = std::any_of(
-      checked.ours.begin(), checked.ours.begin() + static_cast<std::ptrdiff_t>(checked.shard_line),
-      [](const std::string& line) { return line.starts_with("skip_errors"); });
-  if (checkpoint.errors == 0 || is_a_step_each || are_left_out) return;
-  refuse(fmt::format(
-      "there were {} errors, which batches or passes behind shard hand over as steps of "
-      "their own, so the steps don't tell how many elements were taken; let what fails "
-      "stand before shard, with skip_errors behind it, or use keep_rows",
-      checkpoint.errors));
-}
-
 }  // namespace
 
 Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node) {
@@ -237,7 +222,6 @@ Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node) {
   if (checked.found.repeat != nullptr) {
     check_passes(*checked.found.shard, checkpoint.taken, checked.shards, rows_in_pass);
   }
-  check_errors(checkpoint, given, checked);
   const std::uint64_t shards = checked.shards;
   return behind_all(checkpoint, std::move(checked), shards, given);
 }

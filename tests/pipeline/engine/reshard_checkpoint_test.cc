@@ -115,24 +115,6 @@ TEST(ReshardCheckpoint, ErrorsAreElements) {
   }
 }
 
-/// An error is a step of its own beside the batches, so that steps don't tell how many rows were taken.
-TEST(ReshardCheckpoint, ErrorsBesideBatchesAreRefused) {
-  const auto share = [](std::uint64_t count) {
-    return range(80) | map(fails_on_sevens) | shard({.count = count, .index = 0}) | batch(4);
-  };
-  auto iterator = share(2).iterate();
-  for (int i = 0; i < 4; ++i) {
-    try {
-      iterator.next();
-    } catch (const Error&) {  // goes on behind it
-    }
-  }
-  ASSERT_GT(iterator.checkpoint().errors, 0U);
-  const Error error = error_of([&] { reshard_checkpoint(iterator.checkpoint(), share(3)); });
-  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
-  EXPECT_THAT(error.message(), HasSubstr("with skip_errors behind it"));
-}
-
 TEST(ReshardCheckpoint, ManyShardsSkipToTheirPlace) {
   RandomSource random;
   const auto share = [](std::uint64_t count, std::uint64_t index) {

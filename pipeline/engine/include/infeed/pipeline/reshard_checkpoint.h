@@ -23,10 +23,7 @@
 /// Any stage may stand before shard: filters, shuffles, repeat, skip_errors. Behind it only those
 /// whose elements tell by their number alone which of the shared ones they are made of: map, parse,
 /// parse_batch, batch, padded_batch, ragged_batch, prefetch, and one repeat if its passes end at the
-/// same step on all hosts. Errors are elements, and change nothing where each step takes one element.
-/// Behind batches and repeat they take steps of their own: let what fails stand before shard, with
-/// skip_errors behind it. Without that a checkpoint with errors is refused; a host can't see the
-/// others' errors, so compare Checkpoint::errors of all.
+/// same step on all hosts. Errors are elements, and change nothing.
 ///
 /// Throws Error(failed_precondition)
 /// - that names a stage behind shard for which that isn't so: shuffle, filter, skip_errors,
