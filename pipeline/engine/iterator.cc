@@ -179,6 +179,7 @@ void IteratorCore::resume(const IterateOptions& options) {
   advance(skipped);
   before_.elements = skipped;
   before_.errors = checkpoint.errors;
+  errors_taken_ = checkpoint.errors_taken;
 }
 
 bool IteratorCore::refill() {
@@ -186,6 +187,7 @@ bool IteratorCore::refill() {
     if (chunk_.has_error()) {
       const ErrorPointer error = chunk_.take_error();
       advance(1);
+      ++errors_taken_;
       if (hashes_order_) order_hash_.add(static_cast<std::uint64_t>(error->code()));
       throw Error(*error);
     }
@@ -352,6 +354,7 @@ Checkpoint IteratorCore::checkpoint() const {
   Checkpoint checkpoint{.position = position(),
                         .epoch = epoch_,
                         .errors = before_.errors + run_->counters().errors_seen(),
+                        .errors_taken = errors_taken_,
                         .taken = before_.taken,
                         .order_hash = order_hash_.value(),
                         .signature = signature_of(*node_, run_->seeds().for_checkpoint()),

@@ -99,6 +99,7 @@ void check_sum(std::size_t line_number, std::string_view line, std::string_view 
 std::string Checkpoint::to_text() const {
   std::string text =
       fmt::format("{}\nposition {}\nepoch {}\nerrors {}\n", kHeader, position, epoch, errors);
+  if (errors_taken != 0) text += fmt::format("errors_taken {}\n", errors_taken);
   if (taken.shards != 0) text += fmt::format("taken {} by {}\n", taken.elements, taken.shards);
   if (order_hash != 0) text += fmt::format("order {:016x}\n", order_hash);
   for (std::size_t stage = 0; stage < signature.size(); ++stage) {
@@ -139,6 +140,8 @@ Checkpoint Checkpoint::from_text(std::string_view text) {
       checkpoint.epoch = parse_number(line_number, line, value);
     } else if (name == "errors") {
       checkpoint.errors = parse_number(line_number, line, value);
+    } else if (name == "errors_taken") {
+      checkpoint.errors_taken = parse_number(line_number, line, value);
     } else if (name == "taken") {
       checkpoint.taken = parse_taken(line_number, line, value);
     } else if (name == "order") {
@@ -153,7 +156,7 @@ Checkpoint Checkpoint::from_text(std::string_view text) {
       is_over = true;
     } else {
       refuse(line_number, line,
-             "position, epoch, errors, taken, order, stage, bookmark or checksum");
+             "position, epoch, errors, errors_taken, taken, order, stage, bookmark or checksum");
     }
   }
   // If the line break before the checksum is lost, the last stage's line ends with the checksum.

@@ -208,10 +208,22 @@ Checkpoint behind_all(const Checkpoint& checkpoint, Resharding checked, std::uin
   return Checkpoint{.position = 0,
                     .epoch = checkpoint.epoch,
                     .errors = checkpoint.errors,
+                    .errors_taken = 0,
                     .taken = {.elements = together, .shards = checked.shards},
                     .order_hash = 0,
                     .signature = std::move(checked.ours),
                     .bookmarks = std::move(bookmarks)};
+}
+
+/// Throws if the consumer took errors: one takes a step of its own beside the batches, so the steps
+/// don't tell how many elements of the stream they used.
+void check_no_errors_taken(const Checkpoint& checkpoint) {
+  if (checkpoint.errors_taken == 0) return;
+  refuse(fmt::format(
+      "{} of the {} steps were errors, and behind batch or repeat it doesn't follow from "
+      "the steps how many elements were taken; resume with as many shards as before, and "
+      "put what fails before shard, with skip_errors behind it",
+      checkpoint.errors_taken, checkpoint.position));
 }
 
 }  // namespace
@@ -222,12 +234,15 @@ Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node) {
   if (checked.found.repeat != nullptr) {
     check_passes(*checked.found.shard, checkpoint.taken, checked.shards, rows_in_pass);
   }
+  const bool is_an_element_each = given == checkpoint.position && checked.found.repeat == nullptr;
+  if (!is_an_element_each) check_no_errors_taken(checkpoint);
   const std::uint64_t shards = checked.shards;
   return behind_all(checkpoint, std::move(checked), shards, given);
 }
 
 Checkpoint resharded_at_step(const Checkpoint& checkpoint, const Node& node,
                              std::uint64_t global_batch) {
+  check_no_errors_taken(checkpoint);
   return behind_all(checkpoint, check_reshardable(checkpoint, node, true), checkpoint.position,
                     global_batch);
 }

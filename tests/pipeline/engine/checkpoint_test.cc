@@ -88,7 +88,8 @@ TEST(Checkpoint, BadTextIsRefusedWithTheLine) {
             "checkpoint, line 2: found 'position 99999999999999999999', expected a whole number "
             "after the name");
   EXPECT_EQ(message("infeed-checkpoint 1\nepoch 0\n\nplace 7\n"),
-            "checkpoint, line 4: found 'place 7', expected position, epoch, errors, taken, order, "
+            "checkpoint, line 4: found 'place 7', expected position, epoch, errors, "
+            "errors_taken, taken, order, "
             "stage, bookmark or checksum");
 }
 

@@ -115,6 +115,43 @@ TEST(ReshardCheckpoint, ErrorsAreElements) {
   }
 }
 
+/// An error is a step of its own beside the batches, so steps don't tell how many rows were taken.
+TEST(ReshardCheckpoint, ErrorsThatWereStepsBesideBatchesAreRefused) {
+  const auto share = [](std::uint64_t count) {
+    return range(80) | map(fails_on_sevens) | shard({.count = count, .index = 0}) | batch(4);
+  };
+  auto iterator = share(2).iterate();
+  EXPECT_EQ(reshard_checkpoint(iterator.checkpoint(), share(3)).taken.elements, 0U);
+  EXPECT_EQ(iterator.next()->values().size(), 4U);  // 0, 2, 4, 6, then 8 beside the error at 10
+  EXPECT_EQ(reshard_checkpoint(iterator.checkpoint(), share(3)).taken.elements, 8U);
+  while (iterator.checkpoint().errors_taken == 0) {
+    try {
+      iterator.next();
+    } catch (const Error&) {  // goes on behind it
+    }
+  }
+  const Checkpoint saved = Checkpoint::from_text(iterator.checkpoint().to_text());
+  EXPECT_EQ(saved, iterator.checkpoint());
+  const Error error = error_of([&] { reshard_checkpoint(saved, share(3)); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_THAT(error.message(), HasSubstr("1 of the 2 steps were errors"));
+  auto resumed = share(2).iterate({.resume = saved});
+  EXPECT_EQ(resumed.checkpoint().errors_taken, 1U) << "it stays known";
+}
+
+/// Errors that were left out or replaced before shard are no steps.
+TEST(ReshardCheckpoint, ErrorsThatWereLeftOutAreNoSteps) {
+  const auto share = [](std::uint64_t count) {
+    return range(80) | map(fails_on_sevens) | skip_errors() | shard({.count = count, .index = 0}) |
+           batch(4);
+  };
+  auto iterator = share(2).iterate();
+  for (int step = 0; step < 4; ++step) iterator.next();
+  ASSERT_GT(iterator.checkpoint().errors, 0U);
+  EXPECT_EQ(iterator.checkpoint().errors_taken, 0U);
+  EXPECT_EQ(reshard_checkpoint(iterator.checkpoint(), share(3)).taken.elements, 32U);
+}
+
 TEST(ReshardCheckpoint, ManyShardsSkipToTheirPlace) {
   RandomSource random;
   const auto share = [](std::uint64_t count, std::uint64_t index) {

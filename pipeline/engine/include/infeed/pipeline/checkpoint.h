@@ -58,6 +58,9 @@ struct Checkpoint {
   std::uint64_t epoch = 0;     ///< number of the dataset's iterations before this one
   /// Errors seen anywhere so far. If there are any, a resume looks at each element.
   std::uint64_t errors = 0;
+  /// Errors among the elements that the consumer took in this run. Those that a stage left out or kept
+  /// a row for aren't among them.
+  std::uint64_t errors_taken = 0;
   TakenBefore taken = {};        ///< by reshard_checkpoint()
   std::uint64_t order_hash = 0;  ///< hash of the elements taken, if asked for; see order_hash.h
   std::vector<std::string> signature;    ///< signatures of the stages, sources first

@@ -23,11 +23,15 @@
 /// Any stage may stand before shard: filters, shuffles, repeat, skip_errors. Behind it only those
 /// whose elements tell by their number alone which of the shared ones they are made of: map, parse,
 /// parse_batch, batch, padded_batch, ragged_batch, prefetch, and one repeat if its passes end at the
-/// same step on all hosts. Errors are elements, and change nothing.
+/// same step on all hosts. An error is an element. Behind batch and repeat it is a step beside those
+/// with elements, so a checkpoint of a host that took one is refused there. A host doesn't see the
+/// others' errors: compare Checkpoint::errors_taken of all, or put what fails before shard, with
+/// skip_errors behind it.
 ///
 /// Throws Error(failed_precondition)
 /// - that names a stage behind shard for which that isn't so: shuffle, filter, skip_errors,
 ///   enumerate, cache, pack, and stages of your own that don't override Node::input_taken();
+/// - if errors were taken as steps, as above;
 /// - if there is no shard, or the pipeline differs from the old one in more than shards and the rows
 ///   of batches behind them.
 namespace infeed {

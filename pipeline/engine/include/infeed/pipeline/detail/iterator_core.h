@@ -102,7 +102,8 @@ class IteratorCore {
     std::uint64_t elements = 0;
     std::uint64_t errors = 0;
     TakenBefore taken = {};
-  } before_;  ///< this run, says the checkpoint that it resumed from
+  } before_;                        ///< this run, says the checkpoint that it resumed from
+  std::uint64_t errors_taken_ = 0;  ///< by the consumer
   bool ended_ = false;
   ErrorPointer failure_;  ///< terminal
   const bool hashes_order_;
