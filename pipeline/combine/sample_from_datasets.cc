@@ -11,59 +11,10 @@
 #include <infeed/pipeline/philox.h>
 
 #include "combine/select_stage.h"
+#include "combine/weight_path.h"
 
 namespace infeed::detail {
 namespace {
-
-/// The weights from a draw on, of all datasets that are ever drawn.
-struct WeightPoint {
-  std::uint64_t draw;
-  std::vector<double> weights;
-};
-
-/// The weights at each draw.
-class WeightPath {
- public:
-  WeightPath(const std::vector<WeightPoint>& points, WeightChange change)
-      : points_(points), change_(change), now_(points.front().weights) {}
-
-  const std::vector<double>& now() const { return now_; }
-  bool is_constant() const { return points_.size() == 1; }
-  /// Number of points that were passed.
-  std::size_t passed() const { return point_; }
-
-  /// Goes on to a later draw. Returns true if the weights may have changed.
-  bool go_to(std::uint64_t draw) {
-    const std::size_t before = point_;
-    while (point_ + 1 < points_.size() && points_[point_ + 1].draw <= draw) ++point_;
-    if (point_ != before) now_ = points_[point_].weights;
-    if (change_ == WeightChange::at_once || point_ + 1 == points_.size()) return point_ != before;
-    const WeightPoint& from = points_[point_];
-    const WeightPoint& to = points_[point_ + 1];
-    const double share =
-        static_cast<double>(draw - from.draw) / static_cast<double>(to.draw - from.draw);
-    for (std::size_t i = 0; i < now_.size(); ++i) {
-      now_[i] = from.weights[i] + share * (to.weights[i] - from.weights[i]);
-    }
-    return true;
-  }
-
-  /// True if one of these datasets has a weight now or later.
-  bool has_weight(const std::vector<bool>& datasets) const {
-    for (std::size_t p = point_; p < points_.size(); ++p) {
-      for (std::size_t i = 0; i < datasets.size(); ++i) {
-        if (datasets[i] && points_[p].weights[i] > 0) return true;
-      }
-    }
-    return false;
-  }
-
- private:
-  const std::vector<WeightPoint>& points_;
-  const WeightChange change_;
-  std::vector<double> now_;
-  std::size_t point_ = 0;  ///< the last one that was reached
-};
 
 /// Returns the next number from 0 to 1: the next 64 bits.
 double next_fraction(Philox& words) {
@@ -73,6 +24,10 @@ double next_fraction(Philox& words) {
 }
 
 /// Makes draw k from the k-th 64 bits and from the weights at k.
+///
+/// Datasets that have ended are drawn, too, and another draw replaces them. If that happens
+/// kMissesMax times in a row, those that are left have next to no weight. From then on only they are
+/// drawn, since a weight of 1e-20 would be waited for practically for ever.
 class Draws final : public Selector {
  public:
   Draws(const std::vector<WeightPoint>& points, WeightChange change, std::uint64_t seed,
@@ -81,55 +36,90 @@ class Draws final : public Selector {
         words_(seed, epoch),
         cumulative_(path_.now().size()),
         is_open_(cumulative_.size(), true) {
-    sum_up(path_.now());
+    sum_up();
   }
 
   Next next(std::size_t& index, ErrorPointer&, bool) override {
-    if (!path_.is_constant()) {
-      if (!may_draw_again()) return Next::end;
-      set_weights();
-    }
-    ++draw_;
-    const double drawn = next_fraction(words_) * cumulative_.back();
+    double fraction = 0;
+    do {
+      if (!path_.is_constant()) {
+        set_weights();
+        if (!may_draw_again()) return Next::end;
+      }
+      ++draw_;
+      fraction = next_fraction(words_);
+    } while (cumulative_.back() == 0);  // at an end of a line from or to 0, for a few draws
+    const double drawn = fraction * cumulative_.back();
     // The first sum above the drawn number. Rounding may draw the last sum itself.
     const auto begin = cumulative_.begin();
     const auto found = std::partition_point(begin, begin + static_cast<std::ptrdiff_t>(last_),
                                             [drawn](double sum) { return drawn >= sum; });
     index = static_cast<std::size_t>(found - begin);
+    count_miss(!is_open_[index]);
     return Next::input;
   }
   std::uint64_t made() const override { return draw_; }
+  /// Misses are over where an element is given, so they aren't a part of the state.
+  void add_state(std::vector<std::uint64_t>& state) const override {
+    if (only_open_) state.push_back(1);
+  }
   bool go_behind(std::uint64_t made, std::span<const std::uint64_t> state) override {
     draw_ = made;
     words_.seek(2 * made);
-    return state.empty();
+    if (state.empty()) return true;
+    if (state.size() != 1 || state.front() != 1) return false;
+    only_open_ = true;
+    sum_up();
+    return true;
   }
   void note_end(std::size_t index) override {
     is_open_[index] = false;
     knows_another_ = false;
+    if (only_open_) sum_up();
   }
 
  private:
-  /// Returns true if an open dataset has a weight now or later. Otherwise the draws would never
-  /// end. Looks again only when a dataset has ended or a point was passed.
+  void count_miss(bool is_miss) {
+    misses_ = is_miss ? misses_ + 1 : 0;
+    if (misses_ < kMissesMax || only_open_) return;
+    only_open_ = true;
+    sum_up();
+  }
+
+  /// Returns true if an open dataset has a weight now or later, and passes over the draws before it
+  /// has one. Otherwise the draws would never end. Looks again only when a dataset has ended or a
+  /// point was passed.
   bool may_draw_again() {
-    if (!knows_another_) knows_another_ = path_.has_weight(is_open_);
-    return knows_another_;
+    if (knows_another_) return true;
+    if (!path_.has_weight(is_open_)) return false;
+    knows_another_ = true;
+    const std::uint64_t draw = path_.pass_over_without_weight(is_open_, draw_);
+    if (draw == draw_) return true;
+    draw_ = draw;
+    words_.seek(2 * draw);
+    sum_up();
+    return true;
   }
 
   void set_weights() {
     const std::size_t before = path_.passed();
-    if (path_.go_to(draw_)) sum_up(path_.now());
+    if (path_.go_to(draw_)) sum_up();
     if (path_.passed() != before) knows_another_ = false;
   }
 
-  void sum_up(const std::vector<double>& weights) {
+  void sum_up() {
+    const std::vector<double>& weights = path_.now();
     double sum = 0;
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      if (weights[i] > 0) last_ = i;
-      cumulative_[i] = sum += weights[i];
+      const double weight = only_open_ && !is_open_[i] ? 0 : weights[i];
+      if (weight > 0) last_ = i;
+      cumulative_[i] = sum += weight;
     }
   }
+
+  /// So many draws take about 20 ms. A dataset with 1e-5 of all weights misses so many by chance
+  /// once in 36,000 times, others hardly ever.
+  static constexpr std::uint32_t kMissesMax = 1 << 20;
 
   WeightPath path_;
   Philox words_;
@@ -138,6 +128,8 @@ class Draws final : public Selector {
   std::size_t last_ = 0;  ///< last dataset with a weight
   std::vector<bool> is_open_;
   bool knows_another_ = false;  ///< an open dataset will be drawn, as may_draw_again() has found
+  std::uint32_t misses_ = 0;    ///< draws of ended datasets, one after another
+  bool only_open_ = false;      ///< ended datasets are drawn no more
 };
 
 /// Draws so that the sizes of the elements follow the weights. Each dataset has a credit: what it
@@ -156,7 +148,10 @@ class SizedDraws final : public Selector {
 
   Next next(std::size_t& index, ErrorPointer&, bool) override {
     while (path_.has_weight(is_open_)) {
-      path_.go_to(draw_++);
+      path_.go_to(draw_);
+      const std::uint64_t draw_with_weight = path_.pass_over_without_weight(is_open_, draw_);
+      if (draw_with_weight != draw_) words_.seek(2 * draw_with_weight);
+      draw_ = draw_with_weight + 1;
       if (draw(index)) return Next::input;
     }
     return Next::end;
@@ -311,8 +306,14 @@ class SampleNode final : public Node {
   const ElementSize size_;  ///< empty: weights count elements
 };
 
+/// Sums of weights, and weights on a line that takes 2^64 draws, can be told from 0 and infinity.
+constexpr double kWeightMin = 1e-100;
+constexpr double kWeightMax = 1e100;
+
 void check_weights(const std::vector<double>& weights, std::size_t datasets) {
-  const auto is_wrong = [](double weight) { return !std::isfinite(weight) || weight < 0; };
+  const auto is_wrong = [](double weight) {
+    return weight != 0 && !(weight >= kWeightMin && weight <= kWeightMax);
+  };
   const bool none = std::none_of(weights.begin(), weights.end(), [](double w) { return w > 0; });
   if (datasets == 0) {
     throw Error(ErrorCode::invalid_argument,
@@ -322,8 +323,8 @@ void check_weights(const std::vector<double>& weights, std::size_t datasets) {
     throw Error(
         ErrorCode::invalid_argument,
         fmt::format("sample_from_datasets: weights are [{}] for {} datasets; give one each, "
-                    "at least 0, not all of them 0",
-                    fmt::join(weights, ", "), datasets));
+                    "0 or from {} to {}, not all of them 0",
+                    fmt::join(weights, ", "), datasets, kWeightMin, kWeightMax));
   }
 }
 

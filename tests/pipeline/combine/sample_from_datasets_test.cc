@@ -385,10 +385,14 @@ TEST(SampleFromDatasets, RefusesWhatCannotBe) {
            })
         .message();
   };
-  const std::string rest = "; give one each, at least 0, not all of them 0";
+  const std::string rest = "; give one each, 0 or from 1e-100 to 1e+100, not all of them 0";
   EXPECT_EQ(with({1}), "sample_from_datasets: weights are [1] for 2 datasets" + rest);
   EXPECT_EQ(with({0, 0}), "sample_from_datasets: weights are [0, 0] for 2 datasets" + rest);
   EXPECT_EQ(with({1, -2}), "sample_from_datasets: weights are [1, -2] for 2 datasets" + rest);
+  EXPECT_EQ(with({1, 1e-200}),
+            "sample_from_datasets: weights are [1, 1e-200] for 2 datasets" + rest);
+  EXPECT_EQ(with({1e200, 1}),
+            "sample_from_datasets: weights are [1e+200, 1] for 2 datasets" + rest);
   EXPECT_EQ(error_of([] { sample_from_datasets(std::vector<Dataset<std::int64_t>>{}); }).message(),
             "sample_from_datasets: there are no datasets; give at least one");
 }

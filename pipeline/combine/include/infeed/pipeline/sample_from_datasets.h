@@ -30,7 +30,7 @@ enum class WeightChange {
 
 struct SampleOptions {
   /// How often each dataset is drawn, relative to the others. If empty, all are drawn equally
-  /// often. A dataset with a weight of 0 is never drawn.
+  /// often. A dataset with a weight of 0 is never drawn; others are from 1e-100 to 1e100.
   std::vector<double> weights = {};
   /// Weights that change with the draws: `weights` at draw 0, then these, in ascending order. The
   /// last ones hold for ever. While no dataset has ended, draw k gives element k.
@@ -82,9 +82,9 @@ struct CountElements {};
 /// weights without sizes give the same shares, and inputs are passed over.
 ///
 /// Draw k is a function of (seed, k): the k-th 64 bits of Philox. If the drawn dataset has ended,
-/// the next draw replaces it. The stream ends when no dataset that is left will ever be drawn
-/// again. Errors count as elements of their dataset. The order isn't TensorFlow's, whose draws
-/// depend on its random number kernels.
+/// the next draw replaces it; after 2^20 such draws in a row, only those that are left are drawn.
+/// The stream ends when no dataset that is left will ever be drawn again. Errors count as elements
+/// of their dataset. The order isn't TensorFlow's, whose draws depend on its random number kernels.
 template <class T, class Size = detail::CountElements>
 Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const SampleOptions& options = {}, Size size = {});
