@@ -29,7 +29,7 @@ class RebatchStage : public Stage, public Bookmarked {
   Pull do_pull(Chunk& out, std::size_t want) final {
     while (out.size() < want) {
       if (ended_) return out.empty() ? Pull::end : Pull::values;
-      if (rows_taken() == size_at_hand()) {
+      if (rows_taken() == size_at_hand() && (has_begun_ || size_at_hand() > 0)) {
         hand_over(out);
         next_turn(out);
         continue;
@@ -68,6 +68,8 @@ class RebatchStage : public Stage, public Bookmarked {
                                 ErrorPointer& error) = 0;
   /// Hands over the batch in the making.
   virtual void hand_over(Chunk& out) = 0;
+  /// Shows the first batch of the input: batches without rows are to be of its kind.
+  virtual void see(const void*) {}
 
   /// The state: the next row of the element, whose turn it is of the sizes, and the rows so far.
   bool go_to(const Bookmark& bookmark, Known known) final {
@@ -92,15 +94,21 @@ class RebatchStage : public Stage, public Bookmarked {
 
  private:
   std::size_t size_at_hand() const { return static_cast<std::size_t>(sizes_[turn_]); }
-  /// Ends a batch, which was handed over.
+  /// Ends a batch, which was handed over. No bookmark is noted before a batch without rows: a resume
+  /// has to see another one before it.
   void next_turn(const Chunk& out) {
     turn_ = (turn_ + 1) % sizes_.size();
-    if (every() == 0 || rows_given_ / every() == bookmark_at_) return;
+    if (every() == 0 || size_at_hand() == 0 || rows_given_ / every() == bookmark_at_) return;
     bookmark_at_ = rows_given_ / every();
     note_bookmark(position() + out.size(), {element_}, {row_, turn_, rows_given_});
   }
 
   void take_from_front(Chunk& out, ErrorPointer& error) {
+    if (!has_begun_) {
+      see(in_.front());
+      has_begun_ = true;
+      if (size_at_hand() == 0) return;
+    }
     const std::size_t size = rows_of(in_.front());
     if (row_ == 0 && rows_taken() == 0 && size == size_at_hand()) {
       out.append_from(in_, 1);
@@ -129,6 +137,7 @@ class RebatchStage : public Stage, public Bookmarked {
   std::uint64_t element_ = 0;      ///< number in the input of that batch
   std::uint64_t rows_given_ = 0;   ///< rows taken from the input, so far
   std::uint64_t bookmark_at_ = 0;  ///< rows_given_ / every() at the last bookmark
+  bool has_begun_ = false;         ///< a batch of the input was seen
   bool ended_ = false;
 };
 
@@ -228,6 +237,8 @@ class JoinRowsStage final : public RebatchStage {
   std::size_t rows_taken() const override { return count_; }
 
   std::size_t rows_of(const void* batch) const override { return join_.count(batch); }
+
+  void see(const void* batch) override { join_.see(rows_.get(), batch); }
 
   void hand_over(Chunk& out) override {
     join_.finish(rows_.get(), out);
@@ -347,7 +358,13 @@ std::uint64_t ColumnRowsToJoin::bytes() const {
   return total;
 }
 
+void ColumnRowsToJoin::see(const ColumnBatch& batch) {
+  const ColumnBatch none = batch.slice(0, 0);
+  no_rows = join_rows(std::array{none, none});  // copies, since a slice holds the batch's memory
+}
+
 ColumnBatch ColumnRowsToJoin::finish() {
+  if (parts.empty()) return no_rows;
   const std::vector<ColumnBatch> all = std::exchange(parts, {});
   return join_rows(all, pool);
 }

@@ -27,7 +27,8 @@ Stream rebatch_model(const Slots& in, std::size_t before, const std::vector<std:
     for (const std::string& row : texts) text += (text.empty() ? "" : " ") + row;
     return brackets.front() + text + brackets.back();
   };
-  // An empty batch comes in its turn, before the next rows are looked at.
+  // An empty batch comes in its turn, before the rows of the next batch, but not before the first one.
+  bool has_begun = false;
   const auto give_full = [&] {
     while (rows.size() == sizes[turn]) {
       stream.push_back(join(rows));
@@ -36,13 +37,13 @@ Stream rebatch_model(const Slots& in, std::size_t before, const std::vector<std:
     }
   };
   const auto flush = [&] {
+    if (!batch.empty() && !std::exchange(has_begun, true)) give_full();
     for (const std::string& row : batch) {
       rows.push_back(row);
       give_full();
     }
     batch.clear();
   };
-  give_full();
   for (const Slot& slot : in) {
     if (slot.fails) {
       stream.push_back(show(slot));
@@ -60,7 +61,8 @@ Stream rebatch_model(const Slots& in, std::size_t before, const std::vector<std:
 /// `numbers_of` returns the rows' numbers.
 template <class Make, class NumbersOf>
 void check_rebatching(const Make& make, const NumbersOf& numbers_of) {
-  for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{4}, {2, 0, 3}, {7}}) {
+  for (const std::vector<std::int64_t>& sizes :
+       {std::vector<std::int64_t>{4}, {2, 0, 3}, {7}, {0, 3}}) {
     SCOPED_TRACE(::testing::PrintToString(sizes));
     const bool drop = sizes.size() == 3;
     run_stage_suite_on<std::int64_t>(
@@ -105,6 +107,34 @@ TEST(Rebatch, ColumnBatchesPassTheSuite) {
         return dataset | map(columns_of_number) | rebatch(before);
       },
       [](const ColumnBatch& rows) { return numbers_of_rows(rows); });
+}
+
+/// Also if it comes first, last, behind a batch that was handed through, or after a resume.
+TEST(Rebatch, AnEmptyColumnBatchHasTheColumnsOfTheOthers) {
+  const auto columns_of = [](const ColumnBatch& batch) {
+    return std::to_string(batch.rows()) + (batch.slice(0, 0) == columns_of_number(1).slice(0, 0)
+                                               ? " with all columns"
+                                               : " with others");
+  };
+  const Stream expected = {"0 with all columns", "4 with all columns", "0 with all columns",
+                           "4 with all columns", "0 with all columns"};
+  for (const bool is_empty_first : {true, false}) {
+    for (const std::int64_t before : {3, 4}) {
+      SCOPED_TRACE(std::to_string(before) + (is_empty_first ? ", [0, 4]" : ", [4, 0]"));
+      using Sizes = std::vector<std::int64_t>;
+      const auto batches = range(8) | map(columns_of_number) | rebatch(before) |
+                           rebatch(is_empty_first ? Sizes{0, 4} : Sizes{4, 0}) | map(columns_of);
+      const Stream all(expected.begin() + (is_empty_first ? 0 : 1), expected.end());
+      for (std::size_t taken = 0; taken < all.size(); ++taken) {
+        auto iterator = batches.iterate({.bookmark_every = 1});
+        take_stream(iterator, taken);
+        const Stream rest(all.begin() + static_cast<std::ptrdiff_t>(taken), all.end());
+        EXPECT_EQ(stream_of(batches, {.resume = iterator.checkpoint()}), rest) << taken;
+      }
+    }
+  }
+  const auto none = range(0) | map(columns_of_number) | rebatch({0, 4});
+  EXPECT_EQ(stream_of(none | map(columns_of)), Stream());
 }
 
 TEST(Rebatch, APaddedBatchIsAsWideAsTheWidest) {

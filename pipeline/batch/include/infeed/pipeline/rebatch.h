@@ -28,9 +28,9 @@ struct RebatchOptions {
 ///
 /// A batch of the right size is handed through; otherwise rows are copied, column by column. A
 /// PaddedBatch becomes as wide as the widest batch that its rows come from. The columns of
-/// ColumnBatches must match (join_rows(), records/column_batch.h). A size of 0 gives an empty batch
-/// in its turn. An error in the place of a batch comes at once and loses no rows: the next rows are
-/// added to those that wait.
+/// ColumnBatches must match (join_rows(), records/column_batch.h). A size of 0 gives a batch without
+/// rows in its turn, once the input has given a batch, which says its columns. An error in the place
+/// of a batch comes at once and loses no rows: the next rows are added to those that wait.
 inline auto rebatch(std::vector<std::int64_t> sizes, RebatchOptions options = {});
 inline auto rebatch(std::int64_t size, RebatchOptions options = {});
 
@@ -50,6 +50,8 @@ struct RowJoin {
   void* (*begin)(const BatchMemory& memory, MemoryAccount& account);
   void (*drop)(void* rows) noexcept;
   std::size_t (*count)(const void* batch);
+  /// Shows the first batch, before any other call but count().
+  void (*see)(void* rows, const void* batch);
   /// Adds rows at the end. If it throws, the rows are as before.
   void (*append)(void* rows, const void* batch, std::size_t first, std::size_t count);
   std::uint64_t (*bytes)(const void* rows);
@@ -71,6 +73,11 @@ constexpr RowJoin row_join() {
   join.count = [](const void* batch) {
     return static_cast<std::size_t>(Rows::count(*static_cast<const Batch*>(batch)));
   };
+  join.see = [](void* rows, const void* batch) {
+    if constexpr (requires { &Rows::see; }) {
+      static_cast<Rows*>(rows)->see(*static_cast<const Batch*>(batch));
+    }
+  };
   join.append = [](void* rows, const void* batch, std::size_t first, std::size_t count) {
     static_cast<Rows*>(rows)->append(*static_cast<const Batch*>(batch), first, count);
   };
@@ -86,12 +93,14 @@ struct ColumnRowsToJoin {
   ColumnRowsToJoin(const BatchMemory& memory, MemoryAccount& account)
       : pool({.account = free_memory_of(account), .memory = memory}) {}
   static std::int64_t count(const ColumnBatch& batch) { return batch.rows(); }
+  void see(const ColumnBatch& batch);
   void append(const ColumnBatch& batch, std::size_t first, std::size_t row_count);
   std::uint64_t bytes() const;
   ColumnBatch finish();
 
   TensorPool pool;
   std::vector<ColumnBatch> parts;
+  ColumnBatch no_rows;  ///< the columns of the first batch
 };
 
 struct RebatchStageFactory {
