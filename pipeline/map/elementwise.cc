@@ -123,7 +123,7 @@ class ElementwiseStage final : public Stage, public Bookmarked {
     for (std::size_t i = 0; at_->size() > 0 && error == nullptr; ++i) {
       const KernelResult result =
           spec_->kernel(spec_->function.get(), nullptr, at_->front(), out.back(), 1,
-                        Place{positions[i], epoch(), spec_->key, &run()}, error);
+                        Place{positions[i], epoch(), spec_->key, &run(), &counters()}, error);
       at_->drop_front(result.consumed);
       out.grow(result.produced);
     }
@@ -141,7 +141,7 @@ class ElementwiseStage final : public Stage, public Bookmarked {
       ErrorPointer error;
       const KernelResult result =
           spec_->kernel(spec_->function.get(), state_.get(), in_.front(), out.back(), count,
-                        Place{position_, epoch(), spec_->key, &run()}, error);
+                        Place{position_, epoch(), spec_->key, &run(), &counters()}, error);
       in_.drop_front(result.consumed);
       out.grow(result.produced);
       position_ += result.consumed;
@@ -194,7 +194,11 @@ class ElementwiseNode final : public Node {
   std::string signature_with(const Seeds& seeds) const override {
     return with_seed(spec_->signature, seeds.seed);
   }
-  StageTraits traits() const override { return {.has_parallelism = spec_->has_parallelism}; }
+  StageTraits traits() const override {
+    StageTraits traits = spec_->counts;
+    traits.has_parallelism = spec_->has_parallelism;
+    return traits;
+  }
   std::optional<std::uint64_t> input_taken(std::uint64_t given) const override {
     if (!spec_->one_to_one || spec_->make_state != nullptr || spec_->shows_position) return {};
     return given;

@@ -83,9 +83,10 @@ void JobRunner::run_elements(Job& job, std::uint64_t& position, std::size_t coun
     }
     Chunk& out = job.out.back();
     ErrorPointer error;
-    const KernelResult result = spec_->kernel(spec_->function.get(), nullptr, job.in.front(),
-                                              out.back(), static_cast<std::size_t>(end - position),
-                                              Place{position, epoch_, spec_->key, &run_}, error);
+    const KernelResult result =
+        spec_->kernel(spec_->function.get(), nullptr, job.in.front(), out.back(),
+                      static_cast<std::size_t>(end - position),
+                      Place{position, epoch_, spec_->key, &run_, &counters_}, error);
     job.in.drop_front(result.consumed);
     position += result.consumed;
     job.result_bytes += spec_->out_type->bytes(out.back(), result.produced);

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/detail/elementwise.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/hand_over.h>
-#include <infeed/pipeline/map.h>
 #include <infeed/records/files.h>
 
 #include "engine/batch_count.h"
@@ -150,11 +151,26 @@ class TextRowsNode final : public Node {
   const bool drop_remainder_;
 };
 
-struct ParseTextRows {
-  ColumnBatch operator()(const TextRows& rows) const { return parser->parse(rows); }
-
-  std::shared_ptr<const TextParser> parser;
-};
+/// Parses batches, and counts the rows that they lack.
+KernelResult parse_kernel(const void* parser, void*, void* in, void* out, std::size_t count,
+                          const Place& place, ErrorPointer& error) {
+  auto* const rows = static_cast<TextRows*>(in);
+  auto* const batches = static_cast<ColumnBatch*>(out);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t left_out = 0;
+    try {
+      ::new (static_cast<void*>(batches + i))
+          ColumnBatch(static_cast<const TextParser*>(parser)->parse(rows[i], &left_out));
+    } catch (...) {
+      error = current_error();
+      rows[i].~TextRows();
+      return {i + 1, i};
+    }
+    rows[i].~TextRows();
+    if (left_out != 0) StageCounters::add(place.counters->own[kDroppedRecords], left_out);
+  }
+  return {count, count};
+}
 
 }  // namespace
 
@@ -163,8 +179,9 @@ Dataset<ColumnBatch> make_text_source(TextSourceSpec spec) {
   auto text = std::make_shared<TextRowsNode>(spec);
   ElementwiseSpec parsing{
       .name = spec.name, .signature = spec.signature, .out_type = &type_info<ColumnBatch>()};
-  parsing.kernel = &map_kernel<TextRows, ParseTextRows>;
-  parsing.function = share_function(ParseTextRows{spec.parser});
+  parsing.kernel = &parse_kernel;
+  parsing.function = spec.parser;
+  parsing.counts = {.counts = kDroppedCounts, .text = &dropped_text};
   parsing.has_parallelism = true;
   parsing.parallelism = spec.parallelism;
   return Dataset<ColumnBatch>(

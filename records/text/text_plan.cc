@@ -39,8 +39,10 @@ ColumnBatch TextParser::parse(const TextRows& rows, std::size_t* rows_left_out) 
   const Error& first = *parsed.first_refusal();
   if (bad_rows_ == BadRows::leave_out) {
     if (parsed.count() != 0) return parsed.finish();
-    throw first.reworded(first.code(), fmt::format("{}; none of the {} of this batch can be read",
-                                                   first.message(), rows_of(rows.rows)));
+    throw first
+        .reworded(first.code(), fmt::format("{}; none of the {} of this batch can be read",
+                                            first.message(), rows_of(rows.rows)))
+        .losing({.records = rows.rows - 1});
   }
   const std::size_t others = parsed.refused() - 1;
   throw first

@@ -83,6 +83,25 @@ TEST_F(Csv, BatchesCrossFilesAndTheRemainderCanBeDropped) {
   EXPECT_EQ(stream_of(ids(4, {.drop_remainder = true})), (Stream{"{0 1 2 3}", "{4 5 6 7}"}));
 }
 
+TEST_F(Csv, RowsThatAreLeftOutAreCounted) {
+  write(1, 4);
+  folder_.write("t-1.csv", "id,text\nx,a\n4,b\ny,c\n5\nz,d\nz,e\n");
+  for (const int parallelism : {1, 2}) {
+    const CsvSourceOptions options{.format = {.bad_rows = BadRows::leave_out},
+                                   .parallelism = parallelism};
+    auto iterator = csv(pattern(), schema_, 4, options).iterate();
+    EXPECT_EQ(iterator.next()->rows(), 4);
+    EXPECT_EQ(iterator.next()->rows(), 1);
+    const Error error = error_of([&] { iterator.next(); });
+    EXPECT_THAT(error.message(), HasSubstr("none of the 2 rows of this batch can be read"));
+    EXPECT_EQ(error.lost()->records, 1) << "with the one that the error stands for";
+    EXPECT_EQ(iterator.next(), std::nullopt);
+    const PipelineStatistics statistics = iterator.statistics();
+    EXPECT_EQ(statistics.stages[0].count("dropped_records"), 3);
+    EXPECT_THAT(statistics.table(), HasSubstr("dropped by csv: 3 records\n"));
+  }
+}
+
 TEST_F(Csv, InfersTheSchema) {
   folder_.write("t-0.csv", "a,b\n1,x\n2,y\n");
   auto iterator = csv(pattern(), 10).iterate();

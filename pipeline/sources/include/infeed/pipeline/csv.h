@@ -53,6 +53,8 @@ struct CsvSourceOptions {
 /// | a file that is gone, damaged, not readable; | the rest of it, after a batch of the rows      |
 /// | a quote that is not closed                  | before; the next file follows                  |
 ///
+/// StageStatistics::count("dropped_records") gives the rows that were left out.
+///
 /// Throws when the source is described if nothing matches the pattern, or if cells can't fill the
 /// schema.
 Dataset<ColumnBatch> csv(const std::string& pattern, ColumnSchema schema, Count size,

@@ -31,7 +31,8 @@ struct Place {
   std::uint64_t position;  ///< the first element's position in the stage's input
   std::uint64_t epoch;
   DrawKey key;
-  IteratorContext* run;  ///< a kernel that waits checks it for cancellation
+  IteratorContext* run;     ///< a kernel that waits checks it for cancellation
+  StageCounters* counters;  ///< for a kernel that counts, as ElementwiseSpec::counts says
 
   /// Returns the position of element i of the call in the stream that all shards share.
   std::uint64_t unsharded(std::size_t i) const { return key.positions.of(position + i); }
@@ -59,6 +60,7 @@ struct ElementwiseSpec {
   bool shows_position = false;                ///< the outputs depend on the elements' positions
   std::optional<Seeds> seeds = std::nullopt;  ///< only if the kernel draws; in its signature
   DrawKey key = {};                           ///< for the kernel; make_elementwise() sets it
+  StageTraits counts = {};                    ///< only counts and text: those of the kernel
   bool has_parallelism = false;               ///< a user may say what follows
   Count parallelism = 1;
   bool ordered = true;
