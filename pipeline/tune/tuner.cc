@@ -32,10 +32,6 @@ constexpr int kSavingWindows = 3;
 constexpr int kSerialWindows = 2;
 constexpr double kCoresDiffer = 0.4;
 constexpr double kOthersChange = 0.25;
-// A saving is undone if the rate falls below this share later in the same phase, or if the consumer
-// waits longer, for this long.
-constexpr double kRegretted = 0.93;
-constexpr double kRegretNs = 390e6;
 
 /// True if a stage takes much longer or much less time for an element than before.
 bool is_another_phase(const PipelineModel& model, const TuningObservation& window) {
@@ -59,26 +55,11 @@ bool is_another_phase(const PipelineModel& model, const TuningObservation& windo
   return false;
 }
 
-RunningFigures figures_of(const TuningObservation& window) {
-  const auto ns = static_cast<double>(std::max<std::uint64_t>(1, window.window_ns));
-  return {.rate = static_cast<double>(window.elements) * 1e9 / ns,
-          .wait_share = std::min(1.0, static_cast<double>(window.consumer_wait_ns) / ns),
-          .cores_of_others = window.cores_of_others};
-}
-
 /// A setting that was tried.
 struct Known {
   KnobValues values;
   double rate;
   bool saved;  ///< it was a saving: not worth another try
-};
-
-/// The setting before savings that were kept, and its figures.
-struct Saving {
-  KnobValues before;
-  double rate = 0;  ///< 0: of other work
-  double wait_share = 0;
-  double worse_ns = 0;  ///< time in a row in which it cost something
 };
 
 /// The policy that `autotune` stands for.
@@ -104,7 +85,6 @@ class Tuner final : public TuningPolicy {
   void decide(const TuningObservation& seen, TuningDecision& decision);
   void save(const TuningObservation& seen, const KnobValues& fewest, double predicted,
             TuningDecision& decision);
-  void note_saving(const TuningTrial& trial);
   bool undo_regretted(const TuningObservation& window, TuningDecision& decision);
   bool has_failed(const KnobValues& values) const;
   double predicted_rate(const TuningObservation& seen, const KnobValues& values) const;
@@ -128,9 +108,9 @@ class Tuner final : public TuningPolicy {
   TrialRest rest_;
   ForecastError error_;
   std::optional<TuningTrial> trial_;
-  std::optional<Saving> saving_;  ///< undone if it costs after all
-  KnobValues first_;              ///< the user's, or the defaults
-  std::vector<Known> failed_;     ///< settings that were no better
+  KeptSavings savings_;        ///< undone if they cost after all
+  KnobValues first_;           ///< the user's, or the defaults
+  std::vector<Known> failed_;  ///< settings that were no better
 };
 
 TuningDecision Tuner::observe(const TuningObservation& window) {
@@ -180,7 +160,7 @@ bool Tuner::learn(const TuningObservation& window, TuningDecision& decision) {
 void Tuner::begin_phase() {
   model_.forget();
   failed_.clear();
-  if (saving_) saving_->rate = 0;
+  savings_.begin_phase();
   other_windows_ = 0;
   phase_rate_ = 0;
   windows_.drop();
@@ -191,6 +171,7 @@ void Tuner::note_cores(const TuningObservation& seen, TuningDecision& decision) 
   if (before == 0 || std::abs(before - seen.cores) < 0.1 * before) return;
   decision.notes.push_back(
       fmt::format("the process may use {:.3g} cores now ({:.3g} before)", seen.cores, before));
+  if (trial_ && trial_->saves()) savings_.note(*trial_);  // nobody judges it, and it stays
   begin_phase();
   saving_windows_ = kSavingWindows;  // no need to wait: it is no accident
   if (!trial_) return;
@@ -225,10 +206,10 @@ void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
                        is_kept ? change.rate_before : change.rate_after,
                        trial.saves() && !is_kept});
   }
-  if (is_kept && trial.saves()) note_saving(trial);
+  if (is_kept && trial.saves()) savings_.note(trial);
   if (is_kept && !trial.saves()) {
     phase_rate_ = change.rate_after;
-    saving_.reset();
+    savings_ = {};
   }
   change.outcome = is_kept ? TuningChange::Outcome::kept : TuningChange::Outcome::rolled_back;
   decision.finished.push_back(change);
@@ -237,13 +218,6 @@ void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
   model_.forget();
   saving_windows_ = 0;
   windows_.drop();
-}
-
-/// Remembers the setting before the first of several savings: all of them are undone together.
-void Tuner::note_saving(const TuningTrial& trial) {
-  if (saving_) return;
-  const RunningFigures& before = trial.figures_before();
-  saving_ = {.before = trial.before(), .rate = before.rate, .wait_share = before.wait_share};
 }
 
 void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
@@ -331,17 +305,14 @@ bool Tuner::has_failed(const KnobValues& values) const {
 /// Undoes what was given back if it costs after all. Looks at each window, since the consumer waits
 /// meanwhile. Nothing has to be proved for that: the setting before is what the user wrote.
 bool Tuner::undo_regretted(const TuningObservation& window, TuningDecision& decision) {
-  if (!saving_ || saving_->before.size() != window.knobs.size()) return false;
-  const RunningFigures now = figures_of(window);
-  const bool is_slower = now.rate < kRegretted * saving_->rate;
-  const bool costs = is_slower || waits_longer(now.wait_share, saving_->wait_share);
-  saving_->worse_ns = costs ? saving_->worse_ns + static_cast<double>(window.window_ns) : 0;
-  if (saving_->worse_ns < std::max(kRegretNs, static_cast<double>(windows_.ns_min()))) return false;
-  failed_.push_back({values_of(window), now.rate, /*saved=*/true});
+  const std::optional<KnobValues> before = savings_.regretted(window, windows_.ns_min());
+  if (!before) return false;
+  const double rate = figures_of(window).rate;
+  failed_.push_back({values_of(window), rate, /*saved=*/true});
   rest_.begin_for_savings(window.at_ns);
-  const Saving saving = *std::exchange(saving_, std::nullopt);
-  begin(window, TuningTrial::Kind::undoing, saving.before, std::max(saving.rate, now.rate),
+  begin(window, TuningTrial::Kind::undoing, *before, std::max(savings_.rate(), rate),
         "what was given back costs after all", decision);
+  savings_ = {};
   return true;
 }
 

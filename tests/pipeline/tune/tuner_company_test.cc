@@ -146,6 +146,37 @@ TEST(TunerSavings, AreUndoneAlsoWhereThatBringsNothing) {
   EXPECT_EQ(run.workers, 16);
 }
 
+/// In the first phase the consumer waits most of its time, so only the rate of the second one shows
+/// what the second saving costs.
+TEST(TunerSavings, AreUndoneAlsoIfTheyWereMadeInALaterPhase) {
+  SimulatedRun run = with_slack(3e6);
+  run.source_ns = 1e6;
+  run.consumer_ns = 300e3;
+  const auto tuner = make_tuner();
+  run.run(*tuner, 10);
+  ASSERT_EQ(run.workers, 4);
+  run.source_ns = 100;
+  run.consumer_ns = 1e6;
+  run.map_ns = 1.3e6;
+  run.run(*tuner, 10);
+  ASSERT_EQ(run.workers, 2);
+  run.map_ns = 2.04e6;  // 2 % of waiting
+  run.run(*tuner, 1);
+  EXPECT_EQ(run.workers, 16) << "all savings go together";
+}
+
+TEST(TunerSavings, AreUndoneAlsoIfNobodyHasJudgedThem) {
+  SimulatedRun run = with_slack(3e6);
+  const auto tuner = make_tuner();
+  run.run(*tuner, 10, [&run] {
+    if (run.workers == 4) run.cores = 1;  // which overtakes the trial
+  });
+  ASSERT_EQ(run.workers, 4);
+  run.map_ns = 4.1e6;
+  run.run(*tuner, 1);
+  EXPECT_EQ(run.workers, 16);
+}
+
 TEST(TunerReport, SaysWhatTheTunerTurnedOff) {
   SimulatedRun run;
   run.map_ns = run.source_ns = run.consumer_ns = 5;
