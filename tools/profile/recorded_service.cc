@@ -3,28 +3,25 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
+#include <optional>
 #include <string_view>
 
 #include <infeed/error.h>
 
 #include "cli/limits.h"
-#include "profile/flow_model.h"
+#include "profile/unusual_calls.h"
+#include "profile/work_parts.h"
 
 namespace infeed::tools {
 namespace {
 
 /// A step has waited for its input if the wait exceeds this time and this share of the step. Taking
 /// a ready batch may take a wake-up through the kernel, too, which is not the pipeline's work.
-constexpr std::uint64_t kWaitMinNs = 20'000;
+constexpr double kWaitMinNs = 20'000;
 constexpr double kWaitMinShare = 0.1;
 /// Steps that lie further apart don't follow each other: the file lacks the time between them.
 constexpr std::uint64_t kGapMaxNs = 1'000'000;
-/// Windows are put together until the training step took this many elements in them: the stages
-/// then worked on about as many.
-constexpr std::uint64_t kElementsOfPart = 16;
-/// Windows are also put together until looking at all stages for each part takes no longer than
-/// this.
-constexpr std::size_t kStagesOfParts = 20'000'000;
 /// A pipeline that counts as running ahead may do this share of an element's work in the training
 /// step's own thread.
 constexpr double kOwnWorkMax = 0.2;
@@ -34,38 +31,6 @@ constexpr double kBatchPsMax = 4e18;
 constexpr int kWindowsLookedAt = 16;
 /// The least part of the average that is left for a batch beside slow ones.
 constexpr double kLeftMin = 0.25;
-
-/// Some windows that follow each other.
-struct WorkPart {
-  std::uint64_t end_ns = 0;
-  double element_ns = 0;  ///< that the stages take for an element of the pipeline's end
-};
-
-std::vector<WorkPart> parts_of(const RecordedRun& run) {
-  std::vector<WorkPart> parts;
-  RecordedRun piece;
-  piece.stages = run.stages;
-  const std::size_t windows_min = run.windows.size() * run.stages.size() / kStagesOfParts;
-  std::uint64_t elements = 0;
-  for (std::size_t i = 0; i < run.windows.size(); ++i) {
-    piece.windows.push_back(run.windows[i]);
-    elements += run.windows[i].elements;
-    const bool is_last = i + 1 == run.windows.size();
-    const bool is_whole = elements >= kElementsOfPart && piece.windows.size() >= windows_min;
-    if (!is_whole && !is_last) continue;
-    const double per_s = FlowModel(piece).pipeline_steps_per_s();
-    const std::uint64_t end_ns = run.windows[i].begin_ns + run.windows[i].length_ns;
-    // A rest with hardly any element says little: the part before it goes on.
-    if (elements < kElementsOfPart && !parts.empty()) {
-      parts.back().end_ns = end_ns;
-    } else {
-      parts.push_back({end_ns, per_s > 0 ? 1e9 / per_s : 0});
-    }
-    piece.windows.clear();
-    elements = 0;
-  }
-  return parts;
-}
 
 int last_stage(const RecordedRun& run) {
   for (const RecordedStage& stage : run.stages) {
@@ -107,6 +72,11 @@ StageWindow of_stage(const std::vector<StageWindow>& sums, int stage) {
   return stage < 0 ? StageWindow() : sums[static_cast<std::size_t>(stage)];
 }
 
+/// Returns how many elements a stage that runs ahead holds at most.
+std::uint64_t held_by(const StageWindow& queue) {
+  return std::max(queue.queue_elements_max, queue.buffered_elements);
+}
+
 bool makes_batches(std::string_view name) {
   return name.find("batch") != name.npos
              ? name != "unbatch" && name != "rebatch"
@@ -128,15 +98,26 @@ double examples_of_element(const RecordedRun& run, const std::vector<StageWindow
 /// The time that a step's input took.
 struct StepInput {
   double average_ns = 0;  ///< by the stages' work around it
-  double took_ns = 0;     ///< at least, as it was seen; 0: nothing was seen
+  double took_ns = 0;     ///< as it was seen; 0: nothing was seen
+  bool is_least = false;  ///< it may have taken longer: batches made ahead hid the rest
 };
 
 class ServiceReading {
  public:
   ServiceReading(const RecordedRun& run, const std::vector<StageWindow>& handed)
-      : run_(run), parts_(parts_of(run)) {
-    ahead_ = stage_ahead(run);
-    runs_ahead_ = ahead_ >= 0 && own_work_share(handed) <= kOwnWorkMax;
+      : run_(run), ahead_(stage_ahead(run)), parts_(parts_of(run, ahead_)), unusual_calls_(run) {
+    const double own_ns = own_work_ns(handed);
+    double all_ns = 0;
+    for (const WorkPart& part : parts_) all_ns += part.element_ns;
+    const double average_ns = parts_.empty() ? 0 : all_ns / static_cast<double>(parts_.size());
+    runs_ahead_ = ahead_ >= 0 && (average_ns == 0 || own_ns <= kOwnWorkMax * average_ns);
+    if (!runs_ahead_) return;
+    own_ns_ = own_ns;
+    const StageWindow queue = of_stage(handed, ahead_);
+    const auto elements = static_cast<double>(of_stage(handed, last_stage(run)).elements);
+    if (queue.elements == 0 || held_by(queue) == 0) return;
+    queue_elements_ =
+        static_cast<double>(held_by(queue)) * elements / static_cast<double>(queue.elements);
   }
 
   bool runs_ahead() const { return runs_ahead_; }
@@ -151,8 +132,9 @@ class ServiceReading {
       const RecordedStep& step = run_.steps[i];
       const std::size_t part = part_at(step.begin_ns);
       const double element_ns = parts_.empty() ? 0 : parts_[part].element_ns;
-      units.push_back({.average_ns = element_ns * static_cast<double>(step.elements),
-                       .took_ns = static_cast<double>(seen_ns(i))});
+      StepInput unit = seen(i, part);
+      unit.average_ns = element_ns * static_cast<double>(step.elements);
+      units.push_back(unit);
       part_of_.push_back(part);
     }
     add_slow_calls(units);
@@ -182,11 +164,9 @@ class ServiceReading {
   }
 
  private:
-  /// Returns the share of the stages behind the one that runs ahead in all that an element takes.
-  double own_work_share(const std::vector<StageWindow>& handed) const {
-    const auto elements = static_cast<double>(of_stage(handed, last_stage(run_)).elements);
-    double all_ns = 0;
-    for (const WorkPart& part : parts_) all_ns += part.element_ns;
+  /// Returns the time for an element of the stages behind the one that runs ahead: the step's own
+  /// thread works for so long.
+  double own_work_ns(const std::vector<StageWindow>& handed) const {
     double own_ns = 0;
     for (int stage = last_stage(run_); stage >= 0 && stage != ahead_;) {
       const StageWindow work = of_stage(handed, stage);
@@ -194,8 +174,8 @@ class ServiceReading {
       const auto next = std::ranges::find(run_.stages, stage, &RecordedStage::consumer);
       stage = next == run_.stages.end() ? -1 : next->id;
     }
-    if (elements == 0 || all_ns == 0) return 0;
-    return own_ns / elements / (all_ns / static_cast<double>(parts_.size()));
+    const auto elements = static_cast<double>(of_stage(handed, last_stage(run_)).elements);
+    return elements == 0 ? 0 : own_ns / elements;
   }
 
   std::size_t part_at(std::uint64_t ns) const {
@@ -204,39 +184,64 @@ class ServiceReading {
     return parts_.empty() ? 0 : std::min(at, parts_.size() - 1);
   }
 
-  static bool has_waited(const RecordedStep& step) {
-    const auto wait_ns = static_cast<double>(step.infeed_wait_ns);
-    return step.infeed_wait_ns > kWaitMinNs * std::max<std::uint64_t>(1, step.elements) &&
+  bool has_waited(const RecordedStep& step) const {
+    const auto elements = static_cast<double>(std::max<std::uint64_t>(1, step.elements));
+    const double wait_ns = static_cast<double>(step.infeed_wait_ns) - own_ns_ * elements;
+    return wait_ns > kWaitMinNs * elements &&
            wait_ns > kWaitMinShare * static_cast<double>(step.length_ns());
   }
   static std::uint64_t ready_ns(const RecordedStep& step) {
     return step.begin_ns + step.infeed_wait_ns;
   }
 
-  /// Returns what step i shows of the time that its input took; 0: nothing.
-  std::uint64_t seen_ns(std::size_t i) const {
+  /// Returns what step i shows of the time that its input took.
+  StepInput seen(std::size_t i, std::size_t part) const {
     const RecordedStep& step = run_.steps[i];
-    if (!has_waited(step)) return 0;
-    if (!runs_ahead_) return step.infeed_wait_ns;
-    if (i == 0 || step.begin_ns > run_.steps[i - 1].end_ns() + kGapMaxNs) return 0;
+    if (!has_waited(step)) return {};
+    if (!runs_ahead_) return {.took_ns = static_cast<double>(step.infeed_wait_ns)};
+    if (i == 0 || step.begin_ns > run_.steps[i - 1].end_ns() + kGapMaxNs) return {};
     const RecordedStep& before = run_.steps[i - 1];
-    // The pipeline began with this input when the one before was ready. That one was there when its
+    // The pipeline began with this input when the one before was ready, which may be long before its
     // step began, unless the step waited for it.
-    const std::uint64_t began_ns = has_waited(before) ? ready_ns(before) : before.begin_ns;
-    return ready_ns(step) - std::min(began_ns, ready_ns(step));
+    const auto took_ns =
+        static_cast<double>(ready_ns(step) - std::min(ready_ns(before), ready_ns(step)));
+    // A pipeline whose queue holds less than a step takes rests until the step asks.
+    const bool may_rest = run_.has_steps && static_cast<double>(step.elements) > queue_elements_;
+    return {.took_ns = may_rest ? took_ns * (1 - parts_[part].full_share) : took_ns,
+            .is_least = !has_waited(before)};
   }
 
-  /// Adds slow calls that nobody waited for, since batches made ahead hid them.
+  /// Adds slow calls, of which the steps saw only what batches made ahead didn't hide.
   void add_slow_calls(std::vector<StepInput>& units) const {
+    std::vector<double> slow_ns(units.size(), 0);
     for (const SlowCall& call : run_.slow_calls) {
-      const auto after =
-          std::ranges::upper_bound(run_.steps, call.begin_ns, {}, &RecordedStep::begin_ns);
-      if (after == run_.steps.begin()) continue;
-      StepInput& unit = units[static_cast<std::size_t>(after - run_.steps.begin()) - 1];
-      if (unit.took_ns > 0) continue;
-      unit.took_ns = unit.average_ns +
-                     static_cast<double>(call.took_ns) / parallelism(call.stage, call.begin_ns);
+      if (!unusual_calls_.is_unusual(call)) continue;  // the average has it
+      const std::optional<std::size_t> step = step_of(call);
+      if (!step) continue;
+      slow_ns[*step] += static_cast<double>(call.took_ns) / parallelism(call.stage, call.begin_ns);
     }
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      StepInput& unit = units[i];
+      if (slow_ns[i] == 0 || (unit.took_ns > 0 && !unit.is_least)) continue;
+      unit.took_ns = std::max(unit.took_ns, unit.average_ns + slow_ns[i]);
+    }
+  }
+
+  /// Returns the step whose input the call held up: the one that waited until the call had ended. If
+  /// nobody waited, the one during which it began.
+  std::optional<std::size_t> step_of(const SlowCall& call) const {
+    const auto begun_by = [this](std::uint64_t ns) {
+      const auto after = std::ranges::upper_bound(run_.steps, ns, {}, &RecordedStep::begin_ns);
+      return static_cast<std::size_t>(after - run_.steps.begin());
+    };
+    const std::size_t begun = begun_by(call.end_ns());
+    const std::size_t first = begun == 0 ? 0 : begun - 1;
+    for (std::size_t i = first; i < std::min(begun + 1, run_.steps.size()); ++i) {
+      const RecordedStep& step = run_.steps[i];
+      if (ready_ns(step) >= call.end_ns() && has_waited(step)) return i;
+    }
+    const std::size_t at_begin = begun_by(call.begin_ns);
+    return at_begin == 0 ? std::nullopt : std::optional(at_begin - 1);
   }
 
   double parallelism(int stage, std::uint64_t ns) const {
@@ -251,9 +256,13 @@ class ServiceReading {
   }
 
   const RecordedRun& run_;
+  const int ahead_;
   const std::vector<WorkPart> parts_;
-  int ahead_ = -1;
+  const UnusualCalls unusual_calls_;
   bool runs_ahead_ = false;
+  double own_ns_ = 0;  ///< work of the step's own thread for an element
+  /// Elements of the pipeline's end that are made ahead at most.
+  double queue_elements_ = std::numeric_limits<double>::infinity();
   std::vector<std::size_t> part_of_;  ///< by step
 };
 
@@ -322,8 +331,8 @@ RecordedService recorded_service(const RecordedRun& run) {
   service.works_in_step = !reading.runs_ahead() && reading.ahead() >= 0;
   if (reading.runs_ahead()) {
     const StageWindow queue = of_stage(handed, reading.ahead());
-    service.queue_depth = static_cast<std::int32_t>(std::clamp<std::uint64_t>(
-        std::max(queue.queue_elements_max, queue.buffered_elements), 1, 1'000'000));
+    service.queue_depth =
+        static_cast<std::int32_t>(std::clamp<std::uint64_t>(held_by(queue), 1, 1'000'000));
   }
   return service;
 }

@@ -78,6 +78,94 @@ TEST(RecordedService, HasTheSlowCallsThatAQueueHid) {
   EXPECT_NEAR(mean(service.ps), mean(truth.service_ps), 0.02 * mean(truth.service_ps));
 }
 
+/// Returns a recording in which one batch of `every` takes 104 ms instead of 4, for a slow call of
+/// 100 ms. The queue hides some of it, and a step waits for the rest.
+RecordedRun with_slow_calls(std::size_t batches, std::size_t every) {
+  Truth truth{.service_ps = std::vector<std::int64_t>(batches, 4 * kPsPerMs)};
+  for (std::size_t i = every / 2; i < batches; i += every) truth.service_ps[i] = 104 * kPsPerMs;
+  RecordedRun run = recording_of(truth);
+  for (std::size_t i = every / 2; i < batches; i += every) {
+    const RecordedStep& step = run.steps[i];
+    EXPECT_GT(step.infeed_wait_ns, 50 * kNsPerMs);
+    const std::uint64_t ready_ns = step.begin_ns + step.infeed_wait_ns;
+    run.slow_calls.push_back({.begin_ns = ready_ns - 102 * kNsPerMs,
+                              .took_ns = 100 * kNsPerMs,
+                              .stage = 2,
+                              .position = i * 32});
+  }
+  return run;
+}
+
+/// The step that waited for the rest of a slow batch seemed to have a slow one, too.
+TEST(RecordedService, AShortWaitIsThePartOfASlowBatchThatAQueueDidNotHide) {
+  const RecordedRun run = with_slow_calls(100, 100);
+  const RecordedService service = recorded_service(run);
+  EXPECT_NEAR(static_cast<double>(service.ps[50]), 104.0 * kPsPerMs, 6.0 * kPsPerMs);
+  for (std::size_t i = 0; i < 100; ++i) {
+    if (i != 50) EXPECT_LE(service.ps[i], 5 * kPsPerMs) << i;
+  }
+  EXPECT_NEAR(mean(service.ps), 5.0 * kPsPerMs, 0.1 * kPsPerMs);
+}
+
+TEST(RecordedService, CallsThatAreSlowAsUsualAreInTheAverage) {
+  RecordedRun run = recording_of({.service_ps = std::vector<std::int64_t>(100, 4 * kPsPerMs)});
+  run.call_histograms.resize(3);
+  run.call_histograms[2].resize(32);
+  run.call_histograms[2][21] = 100;  // all of 2 to 4 ms
+  for (const RecordedStep& step : run.steps) {
+    run.slow_calls.push_back({.begin_ns = step.begin_ns, .took_ns = 4 * kNsPerMs, .stage = 2});
+  }
+  for (const std::int64_t ps : recorded_service(run).ps) EXPECT_EQ(ps, 4 * kPsPerMs);
+}
+
+/// Each step waited for its own thread's part of the work, and seemed to take all of the time since
+/// the one before.
+TEST(RecordedService, WorkOfTheStepsOwnThreadIsNoWait) {
+  RecordedRun run = recording_of(
+      {.service_ps = std::vector<std::int64_t>(200, 4 * kPsPerMs), .step_ps = 5 * kPsPerMs});
+  run.stages[0].runs_ahead = false;
+  run.stages[2].runs_ahead = true;
+  for (RecordedStep& step : run.steps) {
+    step.infeed_wait_ns = 700'000;
+    step.compute_ns = 4'300'000;
+  }
+  for (RecordedWindow& window : run.windows) {
+    window.stages[1].cpu_ns = window.elements * 700'000;
+    window.stages[2].buffered_elements = 64;
+  }
+  const RecordedService service = recorded_service(run);
+  EXPECT_FALSE(service.works_in_step);
+  EXPECT_NEAR(mean(service.ps), 4.0 * kPsPerMs, 0.05 * kPsPerMs);
+}
+
+/// Batches of 12 ms, of which a step of 100 ms takes four at its begin: two are ready, one is in
+/// work, and while the step computes the pipeline rests.
+TEST(RecordedService, APipelineRestsWhereItsQueueHoldsLessThanAStepTakes) {
+  RecordedRun run;
+  run.has_steps = true;
+  run.stages = {
+      {.id = 0, .name = "prefetch", .label = "prefetch", .runs_ahead = true},
+      {.id = 1, .name = "map", .label = "map", .consumer = 0},
+  };
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const std::uint64_t begin_ns = i * 112 * kNsPerMs;
+    run.steps.push_back({.number = i,
+                         .begin_ns = begin_ns,
+                         .infeed_wait_ns = 12 * kNsPerMs,
+                         .compute_ns = 100 * kNsPerMs,
+                         .elements = 4});
+    run.windows.push_back(
+        {.begin_ns = begin_ns,
+         .length_ns = 112 * kNsPerMs,
+         .elements = 4,
+         .cores = 4,
+         .stages = {{.stage = 0, .elements = 4, .full_ns = 64 * kNsPerMs, .queue_elements_max = 2},
+                    {.stage = 1, .elements = 4, .cpu_ns = 48 * kNsPerMs}}});
+  }
+  const RecordedService service = recorded_service(run);
+  EXPECT_NEAR(mean(service.ps), 48.0 * kPsPerMs, 0.01 * 48 * kPsPerMs);
+}
+
 TEST(RecordedService, TheStageThatRunsAheadMayStandFurtherUp) {
   // If a parallel stage is ahead of it, the tuner makes a prefetch do its work in the step's
   // thread.
@@ -144,6 +232,14 @@ TEST(Replay, GivesBackWhatWasMeasured) {
     EXPECT_EQ(replayed.step_ns, 10'000'000);
     EXPECT_NEAR(replayed.input_bound_percent, explain(run).input_bound_percent, 3);
   }
+}
+
+TEST(Replay, GivesBackWhatSlowCallsCost) {
+  const RecordedRun run = with_slow_calls(1000, 100);
+  const double measured = explain(run).steps_per_s;
+  const ReplayedRun replayed = replay(run, {.slice = "v3-8"});
+  EXPECT_NEAR(replayed.as_recorded_steps_per_s, measured, 0.01 * measured);
+  EXPECT_NEAR(replayed.input_bound_percent, explain(run).input_bound_percent, 1);
 }
 
 TEST(Replay, FasterSlicesWaitMoreAndManyHostsForTheSlowest) {
