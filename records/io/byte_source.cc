@@ -145,11 +145,7 @@ std::unique_ptr<ByteSource> make_plain_source(File file, std::string prefix) {
 
 Compression recognise_compression(std::string_view prefix) {
   const auto byte = [prefix](std::size_t i) { return static_cast<unsigned char>(prefix[i]); };
-  // A length's checksum is the strongest sign of all (one chance in 2^32 that another file has it).
-  if (prefix.size() >= kHeaderBytes &&
-      frame_at(prefix.data(), prefix.size()).state != FrameState::bad_length) {
-    return Compression::none;
-  }
+  if (begins_with_record(prefix)) return Compression::none;
   const std::string_view frame = behind_skippable_frames(prefix);
   if (frame.starts_with(kLz4Magic)) return Compression::lz4;
   // A long skippable frame hides what follows it: zstd's writers begin with one, LZ4's don't.

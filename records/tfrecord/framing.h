@@ -110,6 +110,12 @@ inline Frame frame_at(const char* at, std::uint64_t bytes_left,
   return {is_whole ? FrameState::whole : FrameState::needs_bytes, header.length};
 }
 
+/// True if `bytes` begin with a record's header. A length's checksum is the strongest sign of a record
+/// file: one other file in 2^32 has it by chance.
+inline bool begins_with_record(std::string_view bytes) {
+  return bytes.size() >= kHeaderBytes && load_header(bytes.data()).is_valid();
+}
+
 /// Returns the checksum that is stored behind a payload in memory.
 inline std::uint32_t stored_payload_crc(std::string_view payload) {
   return load_little<std::uint32_t>(payload.data() + payload.size());

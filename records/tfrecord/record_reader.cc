@@ -35,10 +35,7 @@ class RecordReader::State {
         opened_(detail::open_source(file, source_options())),
         window_(std::move(opened_.source), pool_, options_.block_bytes),
         search_(options_.record_bytes_max, options_.url.stop) {
-    const bool has_header = opened_.front.size() >= detail::kHeaderBytes &&
-                            detail::frame_at(opened_.front.data(), opened_.front.size()).state !=
-                                detail::FrameState::bad_length;
-    if (opened_.compression == Compression::none && !has_header) {
+    if (opened_.compression == Compression::none && !detail::begins_with_record(opened_.front)) {
       detail::refuse_foreign_format(opened_.front, file);
     }
   }

@@ -24,7 +24,7 @@ bool step_to_next_header(StreamWindow& window) {
   const std::uint64_t whole = frame_at(window.data(), window.size()).bytes();
   if (!window.ensure(whole + kHeaderBytes)) {
     if (window.size() != whole) return false;
-  } else if (frame_at(window.data() + whole, kHeaderBytes).state == FrameState::bad_length) {
+  } else if (!begins_with_record({window.data() + whole, kHeaderBytes})) {
     return false;
   }
   window.consume(whole);
