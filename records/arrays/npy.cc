@@ -95,6 +95,21 @@ void visit_arrays(const detail::ZipFile& zip, const std::string& file, const Npy
   }
 }
 
+/// Throws where the array is of bools and one of the rows from `first` on is neither 0 nor 1.
+void require_bools(const NpyArray& array, std::int64_t first, std::span<const char> bytes) {
+  if (array.layout().dtype != DType::boolean) return;
+  const auto bad = std::find_if(bytes.begin(), bytes.end(), [](char c) { return (c & ~1) != 0; });
+  if (bad == bytes.end()) return;
+  const auto at = static_cast<std::uint64_t>(bad - bytes.begin());
+  const std::uint64_t row = static_cast<std::uint64_t>(first) + at / array.layout().row_bytes();
+  throw Error(ErrorCode::data_loss,
+              fmt::format("array '{}': a bool of row {} has the byte {}, but 0 or 1 is expected; "
+                          "the file is damaged",
+                          array.name(), row, static_cast<unsigned char>(*bad)))
+      .at_file(array.file())
+      .at_record(row);
+}
+
 }  // namespace
 
 NpyArray::NpyArray(std::string name, detail::FilePart array)
@@ -113,27 +128,12 @@ void NpyArray::read_bytes(std::int64_t first, std::int64_t rows, std::span<char>
   const std::uint64_t begin = static_cast<std::uint64_t>(first) * layout_.row_bytes();
   array_.file->read_exactly(array_.begin + layout_.data_begin + begin, into);
   if (layout_.is_swapped) swap_items(into, layout_.item_bytes);
+  require_bools(*this, first, into);
 }
 
 Column NpyArray::read(std::int64_t first, std::int64_t rows, ArrayMemory memory) const {
   if (layout_.dtype == DType::bytes) return read_texts(first, rows);
-  Tensor values = read_dense(first, rows, memory);
-  if (layout_.dtype == DType::boolean) {
-    const std::span<const char> flags(reinterpret_cast<const char*>(values.data()), values.bytes());
-    const auto bad = std::find_if(flags.begin(), flags.end(), [](char c) { return (c & ~1) != 0; });
-    if (bad != flags.end()) {
-      const auto at = static_cast<std::uint64_t>(bad - flags.begin());
-      const std::uint64_t row = static_cast<std::uint64_t>(first) + at / layout_.row_bytes();
-      throw Error(
-          ErrorCode::data_loss,
-          fmt::format("array '{}': a bool of row {} has the byte {}, but 0 or 1 is expected; "
-                      "the file is damaged",
-                      name_, row, static_cast<unsigned char>(*bad)))
-          .at_file(file())
-          .at_record(row);
-    }
-  }
-  return Column::dense(std::move(values));
+  return Column::dense(read_dense(first, rows, memory));
 }
 
 Tensor NpyArray::read_dense(std::int64_t first, std::int64_t rows, ArrayMemory memory) const {
@@ -145,6 +145,8 @@ Tensor NpyArray::read_dense(std::int64_t first, std::int64_t rows, ArrayMemory m
     if (begin % layout_.item_bytes == 0) {  // a mapping begins at a page
       if (std::shared_ptr<const char> mapped = array_.file->map()) {
         const char* const data = mapped.get() + begin;
+        const auto bytes = static_cast<std::size_t>(rows) * layout_.row_bytes();
+        require_bools(*this, first, {data, bytes});
         return Tensor::adopt(layout_.dtype, std::move(shape), data, std::move(mapped));
       }
     }

@@ -109,12 +109,6 @@ void add_npy_row(const NpyArray& array, std::uint64_t row, std::string& bytes,
   for (std::size_t at = 0; at < bytes.size(); at += step) {
     std::uint64_t value = 0;
     std::memcpy(&value, bytes.data() + at, step);
-    if (layout.dtype == DType::boolean && value > 1) {
-      fail(array, ErrorCode::data_loss,
-           fmt::format("a bool of row {} has the byte {}, but 0 or 1 is expected; the file is "
-                       "damaged",
-                       row, value));
-    }
     const auto unused_bits = static_cast<unsigned>(64 - 8 * step);
     if (is_signed(layout.dtype)) {
       values.push_back(static_cast<std::int64_t>(value << unused_bits) >> unused_bits);

@@ -77,7 +77,8 @@ class NpyArray {
   const std::string& file() const { return array_.file->name(); }
   const NpyLayout& layout() const { return layout_; }
 
-  /// Reads `rows` rows from row `first` on. Throws data_loss where a bool is neither 0 nor 1.
+  /// Reads `rows` rows from row `first` on. Throws data_loss where a bool is neither 0 nor 1, as
+  /// read_bytes() does.
   Column read(std::int64_t first, std::int64_t rows,
               ArrayMemory memory = ArrayMemory::mapped) const;
   /// Reads the same rows as they lie in the file, but in this machine's byte order.
