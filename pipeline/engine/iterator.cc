@@ -99,17 +99,6 @@ void check_bounds(IteratorContext& run) {
   }
 }
 
-/// Throws for a resume in another epoch than the checkpoint's: its elements have another order, so some
-/// would come twice and others never.
-void check_epoch(const IterateOptions& options) {
-  if (!options.resume || !options.epoch || *options.epoch == options.resume->epoch) return;
-  throw Error(
-      ErrorCode::failed_precondition,
-      fmt::format("the checkpoint is of epoch {}, but epoch {} is asked for; leave the epoch "
-                  "out, or begin it without a checkpoint",
-                  options.resume->epoch, *options.epoch));
-}
-
 }  // namespace
 
 IteratorCore::IteratorCore(NodePointer node, IterateOptions options)

@@ -104,6 +104,15 @@ AdoptedSeeds check_signature(const Checkpoint& checkpoint, const Node& node) {
                   match.matched, line(checkpoint.signature), line(match.ours)));
 }
 
+void check_epoch(const IterateOptions& options) {
+  if (!options.resume || !options.epoch || *options.epoch == options.resume->epoch) return;
+  throw Error(
+      ErrorCode::failed_precondition,
+      fmt::format("the checkpoint is of epoch {}, but epoch {} is asked for; leave the epoch "
+                  "out, or begin it without a checkpoint",
+                  options.resume->epoch, *options.epoch));
+}
+
 void check_memory(const Node& node, std::uint64_t memory_bytes_max) {
   if (memory_bytes_max == 0) return;
   std::vector<Need> needs;

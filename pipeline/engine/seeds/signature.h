@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <infeed/pipeline/checkpoint.h>
+#include <infeed/pipeline/iterate_options.h>
 #include <infeed/pipeline/stage.h>
 
 namespace infeed::detail {
@@ -45,6 +46,10 @@ SignatureMatch match_signature(
 /// Returns the seeds that the pipeline adopts from the checkpoint. Throws
 /// Error(failed_precondition) that names the first difference.
 AdoptedSeeds check_signature(const Checkpoint& checkpoint, const Node& node);
+
+/// Throws for a resume in another epoch than the checkpoint's: its elements have another order, so some
+/// would come twice and others never.
+void check_epoch(const IterateOptions& options);
 
 /// Throws Error(resource_exhausted) with the sum by stage if the limit can't suffice.
 void check_memory(const Node& node, std::uint64_t memory_bytes_max);
