@@ -48,6 +48,16 @@ std::vector<std::string> files_meant(const std::string& argument) try {
   return {};
 }
 
+/// True if an argument of the option means the file.
+bool names_file(const CLI::Option& option, const std::string& file) {
+  return takes_files(option) &&
+         std::ranges::any_of(option.results(), [&](const std::string& argument) {
+           return std::ranges::any_of(files_meant(argument), [&](const std::string& one) {
+             return is_same_file(file, one);
+           });
+         });
+}
+
 /// Returns what is wrong with `text`; empty if it is allowed. "128MB" begins with a number, too.
 std::string complaint_about_count(const std::string& text) {
   std::uint64_t number = 0;
@@ -94,21 +104,16 @@ void refuse_senseless_values(CLI::App& command) {
 }
 
 std::optional<std::string> report_in_use(const CLI::App& command) {
-  for (const CLI::Option* const report : command.get_options()) {
+  const std::vector<const CLI::Option*> options = command.get_options();
+  for (const CLI::Option* const report : options) {
     if (report->count() == 0 || !is_report(*report)) continue;
     const std::string file = report->results().back();
-    for (const CLI::Option* const other : command.get_options()) {
-      if (other == report || !takes_files(*other)) continue;
-      for (const std::string& argument : other->results()) {
-        const std::vector<std::string> meant = files_meant(argument);
-        const bool is_in_use = std::any_of(meant.begin(), meant.end(), [&](const std::string& one) {
-          return is_same_file(file, one);
-        });
-        if (!is_in_use) continue;
-        return fmt::format("{} would write over '{}', which is given as {}, too; name another file",
-                           report->get_name(), file, other->get_name());
-      }
-    }
+    const auto other = std::ranges::find_if(options, [&](const CLI::Option* option) {
+      return option != report && names_file(*option, file);
+    });
+    if (other == options.end()) continue;
+    return fmt::format("{} would write over '{}', which is given as {}, too; name another file",
+                       report->get_name(), file, (*other)->get_name());
   }
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 
 #include <infeed/detail/folder_entries.h>
 #include <infeed/detail/parse_whole.h>
+#include <infeed/error.h>
 
 #include "cli/printable.h"
 
@@ -93,6 +94,28 @@ std::string verdict(const RankTable& table, std::uint64_t steps) {
                      (waits_for_input ? input_ns : own_ns) / kNsPerMs);
 }
 
+/// Leaves only the newest run in the job, and adds the recordings of others to `left_out`.
+void keep_newest(RecordedJob& job, std::vector<std::string>& left_out) {
+  double newest_s = job.alone ? job.alone->started_unix_s : job.ranks.front().run.started_unix_s;
+  for (const RankRun& rank : job.ranks) newest_s = std::max(newest_s, rank.run.started_unix_s);
+  std::erase_if(job.ranks, [&](const RankRun& rank) {
+    const double end_s = rank.run.started_unix_s + static_cast<double>(rank.run.end_ns()) / 1e9;
+    const bool is_older = end_s + kClocksApartS < newest_s;
+    if (is_older) left_out.push_back(rank.run.path);
+    return is_older;
+  });
+  if (!job.alone || job.ranks.empty()) return;
+  left_out.insert(left_out.begin(), job.alone->path);
+  job.alone.reset();
+}
+
+std::string note_of(const std::vector<std::string>& left_out) {
+  if (left_out.empty()) return {};
+  const std::size_t more = left_out.size() - 1;
+  return fmt::format("Other recordings are left out: {}{}", printable(left_out.front(), 200),
+                     more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
 }  // namespace
 
 std::vector<RankFile> rank_recordings(const std::string& path) {
@@ -132,23 +155,8 @@ RecordedJob read_recorded_job(const std::string& path, const std::stop_token& st
     if (auto run = read(file.file)) job.ranks.push_back({file.rank, std::move(*run)});
   }
   if (!job.alone && job.ranks.empty()) throw *unreadable;
-  double newest_s = job.alone ? job.alone->started_unix_s : job.ranks.front().run.started_unix_s;
-  for (const RankRun& rank : job.ranks) newest_s = std::max(newest_s, rank.run.started_unix_s);
-  std::erase_if(job.ranks, [&](const RankRun& rank) {
-    const double end_s = rank.run.started_unix_s + static_cast<double>(rank.run.end_ns()) / 1e9;
-    const bool is_older = end_s + kClocksApartS < newest_s;
-    if (is_older) left_out.push_back(rank.run.path);
-    return is_older;
-  });
-  if (job.alone && !job.ranks.empty()) {
-    left_out.insert(left_out.begin(), job.alone->path);
-    job.alone.reset();
-  }
-  if (!left_out.empty()) {
-    const std::size_t more = left_out.size() - 1;
-    job.note = fmt::format("Other recordings are left out: {}{}", printable(left_out.front(), 200),
-                           more == 0 ? "" : fmt::format(" and {} more", more));
-  }
+  keep_newest(job, left_out);
+  job.note = note_of(left_out);
   return job;
 }
 
