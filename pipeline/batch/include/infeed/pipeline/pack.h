@@ -6,11 +6,13 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/detail/column_batch_element.h>
+#include <infeed/pipeline/detail/column_number.h>
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/member_names.h>
 #include <infeed/records/batch_memory.h>
@@ -99,8 +101,7 @@ template <class T>
 inline constexpr bool kIsPackable = false;
 template <class U, class A>
 inline constexpr bool kIsPackable<std::vector<U, A>> =
-    (std::is_arithmetic_v<U> && !std::is_same_v<U, bool>) || std::is_same_v<U, bfloat16> ||
-    std::is_same_v<U, float16>;
+    kIsColumnNumber<U> && !std::is_same_v<U, bool>;
 
 template <class Leaves>
 inline constexpr bool kAllPackable = false;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <infeed/pipeline/detail/column_batch_element.h>
+#include <infeed/pipeline/detail/column_number.h>
 #include <infeed/pipeline/detail/elementwise.h>
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/map.h>
@@ -56,10 +57,6 @@ struct ColumnsOfRows {
 /// Throws invalid_argument for a column that is no `kind` of that type.
 void check_leaf_column(const Column& column, const std::string& name, DType dtype,
                        std::string_view kind, bool is_kind);
-
-template <class U>
-inline constexpr bool kIsColumnNumber =
-    std::is_arithmetic_v<U> || std::is_same_v<U, float16> || std::is_same_v<U, bfloat16>;
 
 /// Makes one leaf of a row of a column. A type that no column has is not possible.
 template <class U>

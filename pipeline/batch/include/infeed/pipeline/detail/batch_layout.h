@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/pipeline/detail/column_number.h>
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/type_info.h>
-#include <infeed/records/bfloat16.h>
-#include <infeed/records/float16.h>
 
 /// Lays rows out as columns, in memory that is counted.
 namespace infeed::detail {
@@ -62,8 +61,7 @@ class BatchReference {
 template <class T>
 inline constexpr bool kIsNumberVector = false;
 template <class T, class A>
-inline constexpr bool kIsNumberVector<std::vector<T, A>> =
-    std::is_arithmetic_v<T> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
+inline constexpr bool kIsNumberVector<std::vector<T, A>> = kIsColumnNumber<T>;
 
 template <class T>
 constexpr auto length_function() -> std::size_t (*)(const void*) {

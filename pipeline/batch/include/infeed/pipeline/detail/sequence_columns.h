@@ -13,12 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/pipeline/detail/column_number.h>
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/payload.h>
-#include <infeed/records/bfloat16.h>
 #include <infeed/records/detail/aligned_array.h>
 #include <infeed/records/detail/row_column.h>
-#include <infeed/records/float16.h>
 
 /// The columns of batches whose rows have sequences.
 namespace infeed::detail {
@@ -78,7 +77,7 @@ template <class U>
 U filler_of(double padding) {
   if constexpr (std::is_arithmetic_v<U>) {
     return static_cast<U>(padding);
-  } else if constexpr (std::is_same_v<U, bfloat16> || std::is_same_v<U, float16>) {
+  } else if constexpr (kIsColumnNumber<U>) {
     return U(static_cast<float>(padding));
   } else {
     return U{};
