@@ -1,4 +1,4 @@
-"""Columns of every dtype, shape and kind that the tests of frameworks share."""
+"""Columns of every dtype, shape and kind, and how to read one, that several tests share."""
 
 import numpy as np
 
@@ -40,3 +40,7 @@ def mixed(rows=6):
 def address(array):
     """Returns where the first value of an array lies."""
     return array.__array_interface__["data"][0]
+
+
+def values(batches):
+    return [value for batch in batches for value in batch["value"].to_pylist()]

@@ -1,7 +1,6 @@
 """The frameworks' own loops over a Dataset: what they get, and where they go on after a restart."""
 
 import asyncio
-import importlib.util
 import itertools
 import json
 import os
@@ -14,37 +13,7 @@ from unittest import mock
 import numpy as np
 
 import infeed
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-
-
-def needs(*names):
-    """Leaves a test out where one of the packages isn't installed; in the long form all must be."""
-    missing = [name for name in names if importlib.util.find_spec(name.split(".")[0]) is None]
-    if missing and os.environ.get("INFEED_PYTHON_LONG"):
-        raise ImportError(f"the long form needs {', '.join(missing)}")
-    return unittest.skipIf(missing, f"{', '.join(missing)} isn't installed")
-
-
-def rows(count=100):
-    """Returns the rows that all tests here read."""
-    return {"x": np.arange(count * 3, dtype=np.float32).reshape(count, 3), "y": np.arange(count),
-            "text": [b"row %d" % i for i in range(count)]}
-
-
-def dataset(size=8, count=100):
-    """Returns shuffled batches; epochs differ."""
-    return infeed.from_numpy(rows(count)).batch(size).shuffle(5, seed=7)
-
-
-def labels(batches):
-    """Returns the labels of each batch as lists."""
-    return [np.asarray(batch["y"]).tolist() for batch in batches]
-
-
-def expected(epoch=0):
-    return labels(batch.numpy() for batch in dataset().iterate(epoch=epoch))
+from adapted import dataset, expected, labels, needs
 
 
 class NumPy(unittest.TestCase):
@@ -196,110 +165,6 @@ class TensorFlow(unittest.TestCase):
         from infeed import tf as infeed_tf  # pylint: disable=import-outside-toplevel
         batches = infeed_tf.dataset(infeed.from_numpy({"t.lengths": np.arange(6)}).batch(3))
         self.assertEqual([batch["t.lengths"].numpy().tolist() for batch in batches], [[0, 1, 2], [3, 4, 5]])
-
-
-@needs("keras", "tensorflow")
-class Keras(unittest.TestCase):
-    def model(self):
-        import keras  # pylint: disable=import-outside-toplevel
-        keras.utils.set_random_seed(1)
-        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-        model.compile("sgd", "mse", run_eagerly=True)
-        return model
-
-    def test_a_generator_for_one_epoch(self):
-        from infeed import keras as infeed_keras  # pylint: disable=import-outside-toplevel
-        history = self.model().fit(infeed_keras.generator(dataset(), "x", "y"), verbose=0)
-        self.assertEqual(len(history.history["loss"]), 1)
-
-    def test_the_adapter_and_its_state(self):
-        # pylint: disable=import-outside-toplevel
-        import keras
-        from infeed import keras as infeed_keras
-
-        class Seen(keras.callbacks.Callback):
-            """Counts batches."""
-
-            count = 0
-
-            def on_train_batch_end(self, batch, logs=None):
-                self.count += 1
-                if self.count == 17:  # in the second epoch
-                    saved.update(infeed_keras_state.state)
-
-        adapter, saved, seen = dataset().keras(inputs="x", targets="y"), {}, Seen()
-        infeed_keras_state = infeed_keras.CurrentState(adapter)
-        self.model().fit(adapter, epochs=3, verbose=0, callbacks=[infeed_keras_state, seen])
-        self.assertEqual(seen.count, 39)
-        resumed = dataset().keras(inputs="x", targets="y")
-        resumed.load_state_dict(saved)
-        rest = [y.tolist() for _, y in resumed.get_numpy_iterator()]
-        self.assertEqual(rest, expected(epoch=1)[4:])
-
-
-    def test_the_state_behind_an_evaluation(self):
-        from infeed import keras as infeed_keras  # pylint: disable=import-outside-toplevel
-        adapter = dataset().keras(inputs="x", targets="y")
-        model = self.model()
-        model.evaluate(adapter, verbose=0)
-        current = infeed_keras.CurrentState(adapter)
-        model.fit(adapter, epochs=1, steps_per_epoch=5, verbose=0, callbacks=[current])
-        resumed = dataset().keras(inputs="x", targets="y")
-        resumed.load_state_dict(current.state)
-        self.assertEqual([y.tolist() for _, y in resumed.get_numpy_iterator()], expected(epoch=1)[5:])
-
-    def test_the_state_where_epochs_are_no_passes(self):
-        # pylint: disable=import-outside-toplevel
-        import keras
-        from infeed import keras as infeed_keras
-
-        batches = [y for epoch in (0, 1, 2) for y in expected(epoch)]
-        for steps, execution in [(5, 1), (20, 1), (6, 3), (None, 4)]:
-            adapter, places = dataset().keras(inputs="x", targets="y"), []
-            current = infeed_keras.CurrentState(adapter)
-
-            class Places(keras.callbacks.Callback):
-                """Keeps the place behind each execution."""
-
-                def on_train_batch_end(self, batch, logs=None, current=current, places=places):
-                    places.append(current.state)
-
-            model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-            model.compile("sgd", "mse", steps_per_execution=execution, run_eagerly=execution == 1)
-            model.fit(adapter, epochs=2, steps_per_epoch=steps, verbose=0, callbacks=[current, Places()])
-            trained = 0
-            for place in places:
-                trained = min(trained + execution, len(batches))
-                if steps is None:  # 13 batches of a pass are executed as 4, 4, 4 and 1
-                    trained = min(trained, 13 * (1 + places.index(place) // 4))
-                resumed = dataset().keras(inputs="x", targets="y")
-                resumed.load_state_dict(place)
-                rest = [y.tolist() for _, y in resumed.get_numpy_iterator()]
-                left = batches[trained:13 * (1 + trained // 13)]
-                self.assertEqual(rest, left, f"{steps} steps, {execution} at once, {trained} trained")
-
-    def test_epochs_behind_a_resume_are_whole_passes(self):
-        # pylint: disable=import-outside-toplevel
-        import keras
-
-        class Counts(keras.callbacks.Callback):
-            """Counts the batches of each epoch."""
-
-            def on_epoch_begin(self, epoch, logs=None):
-                counts.append(0)
-
-            def on_train_batch_end(self, batch, logs=None):
-                counts[-1] += 1
-
-        for taken, expected_counts in [(9, [4, 13, 13]), (13, [13, 13, 13])]:
-            with dataset().iterate(epoch=0) as iterator:
-                for _ in range(taken):
-                    next(iterator)
-                state = iterator.state_dict()
-            adapter, counts = dataset().keras(inputs="x", targets="y"), []
-            adapter.load_state_dict(state)
-            self.model().fit(adapter, epochs=3, verbose=0, callbacks=[Counts()])
-            self.assertEqual(counts, expected_counts)
 
 
 class Arrow(unittest.TestCase):

@@ -1,27 +1,13 @@
 """Every dtype and shape in PyTorch, JAX and TensorFlow: equal values, who shares the memory, who may write,
-and gradients flow. A framework that isn't installed is left out, and named at the end."""
+and gradients flow. A framework that isn't installed is left out."""
 
-import importlib.util
-import os
-import sys
 import unittest
 
 import numpy as np
 
 import infeed
+from adapted import needs
 from columns import NUMBERS, SHAPES, address, counted, dense, mixed
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-FRAMEWORKS = ["torch", "jax", "tensorflow"]
-MISSING = [name for name in FRAMEWORKS if importlib.util.find_spec(name) is None]
-# The long form (run.sh --long) installs all of them, so there a missing one is a failure.
-if MISSING and os.environ.get("INFEED_PYTHON_LONG"):
-    sys.exit(f"the long form needs {', '.join(MISSING)}")
-
-
-def needs(name):
-    """Leaves a test out where its framework isn't installed."""
-    return unittest.skipIf(name in MISSING, f"{name} isn't installed")
 
 
 @needs("torch")

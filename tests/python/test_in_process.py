@@ -1,0 +1,143 @@
+"""Pipelines in a process of their own: how they end, what they refuse, and who may write their batches."""
+
+import os
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import infeed
+from columns import values
+
+SECONDS_MAX = 60
+
+
+def stuck():
+    yield {"value": [1]}
+    time.sleep(SECONDS_MAX)
+
+
+def late():
+    yield {"value": [1]}
+    time.sleep(4)
+
+
+def failing(batch):
+    raise KeyError("of the function") from ValueError("the cause")
+
+
+def empty(batch):
+    return {"value": np.zeros((0,), "int32")}
+
+
+def doubled(batch):
+    return {"value": 2 * batch["value"].numpy()}
+
+
+class InProcess(unittest.TestCase):
+    def test_a_terminal_error_comes_again(self):
+        with infeed.from_generator(late).in_process().iterate(watchdog=1.5) as iterator:
+            next(iterator)
+            for _ in range(3):
+                with self.assertRaises(infeed.Error) as raised:
+                    next(iterator)
+                self.assertEqual(raised.exception.code, "deadline_exceeded")
+            self.assertEqual(iterator.position, 1)
+
+    def test_its_end_comes_again(self):
+        with infeed.range(3).batch(3).in_process().iterate() as iterator:
+            self.assertEqual(values(iterator), [0, 1, 2])
+            self.assertEqual(values(iterator), [])
+
+    def test_a_process_that_is_gone_is_named(self):
+        with infeed.range(90).batch(3).in_process(ahead=2).iterate() as iterator:
+            next(iterator)
+            iterator._process.kill()
+            iterator._process.join()
+            with self.assertRaisesRegex(infeed.Error, "the process of the pipeline ended"):
+                for _ in range(9):  # some may have come before
+                    next(iterator)
+            for call in [iterator.statistics, lambda: iterator.load_state_dict(iterator.state_dict())]:
+                with self.assertRaisesRegex(infeed.Error, "the process of the pipeline ended"):
+                    call()
+
+    def test_a_pipeline_that_cannot_begin_says_why(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "f")
+            with infeed.RecordWriter(file) as writer:
+                writer.write(b"one")
+            dataset = infeed.records(file).in_process()
+            os.remove(file)
+            for call in ["state_dict", "statistics", "__next__"]:
+                with dataset.iterate() as iterator, self.assertRaisesRegex(infeed.Error, "no file matches"):
+                    getattr(iterator, call)()
+
+    def test_an_error_keeps_its_cause(self):
+        dataset = infeed.range(4).batch(2).map_batches(failing, where="thread")
+        with dataset.in_process().iterate() as iterator, self.assertRaises(infeed.Error) as raised:
+            next(iterator)
+        self.assertIn("ValueError: the cause", str(raised.exception.__cause__))
+
+    def test_it_ends_when_it_is_cancelled_or_closed(self):
+        for end in ["cancel", "close"]:
+            with infeed.from_generator(stuck).in_process().iterate() as iterator:
+                next(iterator)
+                ender = threading.Timer(0.2, getattr(iterator, end))
+                ender.start()
+                with self.assertRaises(infeed.Error) as raised:
+                    next(iterator)
+                self.assertEqual(raised.exception.code, "cancelled")
+                ender.join()
+                if end == "cancel":
+                    self.assertIn("position 1", iterator.state_dict()["infeed"])
+
+    def test_it_must_be_the_last_stage(self):
+        dataset = infeed.range(6).batch(3)
+        last = dataset.in_process().map_batches(doubled)
+        self.assertEqual(type(last), type(dataset.in_process()))
+        self.assertEqual([list(batch["value"]) for batch in last], [[0, 2, 4], [6, 8, 10]])
+        with self.assertRaisesRegex(infeed.Error, "must be the last stage"):
+            dataset.concatenate(dataset.in_process())
+        for ahead in [0, -1, 1.5]:
+            with self.assertRaisesRegex(infeed.Error, "ahead is"):
+                dataset.in_process(ahead=ahead)
+
+    def test_what_cannot_be_sent_is_named(self):
+        before = len(os.listdir("/proc/self/fd"))
+        dataset = infeed.range(6).batch(3).map_batches(lambda batch: batch, where="thread").in_process()
+        with self.assertRaisesRegex(infeed.Error, "can't be sent to a process"):
+            dataset.iterate()
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_it_has_processes_of_its_own(self):
+        for function, expected in [(doubled, [[0, 2], [4, 6]]), (empty, [[], []])]:
+            dataset = infeed.range(4).batch(2).map_batches(function, where="process")
+            for kind in [dataset, dataset.in_process()]:
+                self.assertEqual([batch["value"].to_pylist() for batch in kind], expected)
+
+    def test_batches_may_be_written(self):
+        for copies in [infeed.range(4).batch(2).in_process(),
+                       infeed.range(4).batch(2).map_batches(doubled, where="process")]:
+            batches = list(copies)
+            self.assertEqual([batch["value"].is_alone for batch in batches], [True, True])
+            kept = batches[1]["value"].to_pylist()
+            batches[0]["value"].numpy()[:] = 7
+            self.assertEqual([batch["value"].to_pylist() for batch in batches], [[7, 7], kept])
+
+    def test_nothing_is_made_behind_a_place(self):
+        made = infeed.range(1000).batch(1)
+        with made.in_process(ahead=8).iterate() as iterator:
+            for wrong, kind in [(-1, infeed.Error), (2.5, TypeError)]:
+                with self.assertRaises(kind):
+                    iterator.read_ahead_until(wrong)
+            iterator.read_ahead_until(3)
+            self.assertEqual(values([next(iterator) for _ in range(5)]), [0, 1, 2, 3, 4])
+            self.assertIn("batch", iterator.statistics())
+            self.assertIn("verdict", iterator.statistics())
+            self.assertIsInstance(iterator.tuning(), str)
+
+
+if __name__ == "__main__":
+    unittest.main()
