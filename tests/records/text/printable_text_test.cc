@@ -2,7 +2,6 @@
 
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
-#include <infeed/records/files.h>
 
 namespace infeed::detail {
 namespace {
@@ -50,54 +49,6 @@ TEST(Utf8Name, IsTheTextItselfOrCanBeTurnedBack) {
     EXPECT_EQ(utf8_name(bytes).find("\xe9"), std::string::npos);
   }
   EXPECT_NE(utf8_name("\xe9"), utf8_name("\\xe9"));
-}
-
-TEST(RedactedUrl, ShowsNoUserAndNoQuery) {
-  const auto shown = [](const std::string& name) { return redacted_url(name); };
-  EXPECT_EQ(shown("https://me:secret@host:80/a/b"), "https://host:80/a/b");
-  for (const std::string secret : {"Token=a", "Key=a", "auth=a", "jwt=a", "Policy=a", "sas=a",
-                                   "pw=a", "X-Amz-Signature=a", "version=2", "plain"}) {
-    EXPECT_EQ(shown("https://host/x?" + secret), "https://host/x?...");
-    EXPECT_EQ(shown("https://host?" + secret), "https://host?...");
-    EXPECT_EQ(shown("https://host/x#" + secret), "https://host/x#...");
-    EXPECT_EQ(shown("gs://b/x?" + secret), "gs://b/x?...");
-  }
-  // A password that a URL can't hold as it is.
-  for (const std::string password : {"se/cret", "se?cret", "se#cret", "se@cr/et"}) {
-    EXPECT_EQ(shown("https://me:" + password + "@host/x").find("cret"), std::string::npos);
-    EXPECT_EQ(shown("s3://me:" + password + "@host/x").find("cret"), std::string::npos);
-  }
-  EXPECT_EQ(shown("s3://bucket/x?X-Amz-Signature=abc"), "s3://bucket/x?...");
-}
-
-TEST(RedactedUrl, LeavesNamesAndPatternsAsTheyAre) {
-  for (const std::string name :
-       {"a?b=c", "/data/x@y", "http://host:80/a@b", "http://[::1]:80/a", "s3://bucket/a?b/*.csv",
-        "s3://bucket/train-?????"
-        "-of-00016.tfrecord",
-        "http://host/t-?????"
-        "-of-00016.tfrecord"}) {
-    EXPECT_EQ(redacted_url(name), name);
-  }
-  EXPECT_EQ(redacted_url("http://host/t-?????"
-                         "-of-00016.gz?sig=x"),
-            "http://host/t-?????"
-            "-of-00016.gz?...");
-}
-
-TEST(RedactedUrl, IsWhatAnErrorSays) {
-  const Error error = Error(ErrorCode::not_found, "x").at_file("https://u:p@h/a?Token=t");
-  EXPECT_EQ(error.file(), "https://h/a?...");
-  EXPECT_STREQ(error.what(), "not_found: x [file https://h/a?...]");
-}
-
-TEST(FileName, IsOneInItsFolder) {
-  EXPECT_TRUE(is_file_name("train-00000-of-00001.tfrecord"));
-  EXPECT_TRUE(is_file_name("..a"));
-  for (const std::string name : {"", ".", "..", "/etc/passwd", "../x", "a/b", "https://h/x"}) {
-    EXPECT_FALSE(is_file_name(name)) << name;
-  }
-  EXPECT_FALSE(is_file_name(std::string_view("a\0b", 3)));
 }
 
 }  // namespace
