@@ -5,7 +5,6 @@
 #include <infeed/records/parallel_record_reader.h>
 #include <infeed/records/record_reader.h>
 
-#include "io/range_crcs.h"
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
 #include "tfrecord/framing.h"
@@ -40,34 +39,6 @@ ReadWork read_damaged(const std::string& file) {
   work.bytes_hashed = reader.bytes_hashed();
   work.damages = reader.damaged().size();
   return work;
-}
-
-TEST(RangeCrcs, are_those_of_the_bytes) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
-  for (int round = 0; round < 50; ++round) {
-    detail::RangeCrcs crcs;
-    const std::string bytes = test::random_bytes(random, 1 + random() % 20'000);
-    std::size_t offset = 0;
-    for (int i = 0; i < 100; ++i) {
-      offset = random() % 20 == 0 ? random() % bytes.size()
-                                  : std::min(offset + random() % 200, bytes.size() - 1);
-      const std::string_view range =
-          std::string_view(bytes).substr(offset, random() % (bytes.size() - offset + 1));
-      ASSERT_EQ(crcs.crc32c_of(range, 1'000'000 + offset), crc32c(range));
-    }
-  }
-}
-
-TEST(RangeCrcs, hash_the_middle_of_overlapping_ranges_once) {
-  const std::string bytes(1 << 20, 'x');
-  detail::RangeCrcs crcs;
-  std::uint64_t ranges = 0;
-  for (std::size_t offset = 0; offset < 100'000; offset += 100, ++ranges) {
-    crcs.crc32c_of(std::string_view(bytes).substr(offset), offset);
-  }
-  EXPECT_LE(crcs.bytes_hashed(), bytes.size() + 127 * ranges);
 }
 
 TEST(LyingHeaders, every_byte_is_hashed_a_limited_number_of_times) {
