@@ -1,0 +1,235 @@
+#include "infeed/records/file.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+#include <sys/stat.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include <infeed/records/crc32c.h>
+#include <infeed/records/limits.h>
+
+#include "io/file_ends.h"
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed {
+namespace {
+
+using test::error_of;
+using test::TemporaryFolder;
+using ::testing::HasSubstr;
+
+struct ExplainedNumber {
+  int number;
+  ErrorCode code;
+  std::string_view text;
+};
+
+TEST(SystemError, SaysWhatToDo) {
+  for (const auto& [number, code, text] : {
+           ExplainedNumber{ENOENT, ErrorCode::not_found, "no such file; check the name"},
+           {ENOTDIR, ErrorCode::invalid_argument, "a part of the path is a file, not a folder"},
+           {EISDIR, ErrorCode::invalid_argument,
+            "it is a folder; name the files in it, e.g. with '/*', or a file"},
+           {EACCES, ErrorCode::permission_denied,
+            "permission denied; check owner and mode of the file and its folders, or choose a "
+            "folder that you may use"},
+           {EPERM, ErrorCode::permission_denied,
+            "permission denied; check owner and mode of the file and its folders, or choose a "
+            "folder that you may use"},
+           {ENXIO, ErrorCode::failed_precondition,
+            "it is a pipe that nobody reads, or a socket; start the pipe's reader first, or remove "
+            "it if you don't know it"},
+           {EROFS, ErrorCode::permission_denied,
+            "the file system is read-only; choose another folder"},
+           {EEXIST, ErrorCode::already_exists, "it exists already; nothing was overwritten"},
+           {ENOSPC, ErrorCode::resource_exhausted,
+            "the disk is full; free space or choose another disk"},
+           {EDQUOT, ErrorCode::resource_exhausted,
+            "the quota is used up; free space or raise the quota"},
+           {EFBIG, ErrorCode::resource_exhausted,
+            "the file would be larger than is allowed (ulimit -f)"},
+           {EMFILE, ErrorCode::resource_exhausted,
+            "too many open files; open fewer at once (fewer threads) or raise the limit (ulimit "
+            "-n)"},
+           {ENFILE, ErrorCode::resource_exhausted,
+            "too many open files; open fewer at once (fewer threads) or raise the limit (ulimit "
+            "-n)"},
+           {EIO, ErrorCode::data_loss,
+            "input/output error; the disk or its connection fails, see the system's log"},
+           {ENAMETOOLONG, ErrorCode::invalid_argument, "the name is too long"},
+           {ELOOP, ErrorCode::invalid_argument, "too many symbolic links in the path"},
+       }) {
+    const Error error = system_error("open", "file", number);
+    EXPECT_EQ(error.code(), code) << text;
+    EXPECT_EQ(error.message(), "cannot open: " + std::string(text));
+    EXPECT_EQ(error.file(), "file");
+  }
+  const Error other = system_error("read", "file", EBUSY);
+  EXPECT_EQ(other.code(), ErrorCode::unavailable);
+  EXPECT_EQ(other.message(), "cannot read: " + std::generic_category().message(EBUSY));
+}
+
+TEST(SystemError, NamesTheOutermostFolderThatIsMissing) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(system_error("open", folder.file("a/b/c/file"), ENOENT).message(),
+            "cannot open: folder '" + folder.file("a") + "' does not exist");
+  EXPECT_EQ(system_error("open", "no-such-folder/file", ENOENT).message(),
+            "cannot open: folder 'no-such-folder' does not exist");
+  EXPECT_EQ(system_error("open", folder.file("file"), ENOENT).message(),
+            "cannot open: no such file; check the name");
+}
+
+TEST(FileOpen, SaysWhatItWasOpenedFor) {
+  const TemporaryFolder folder;
+  const std::string nowhere = folder.file("none/file");
+  const auto refusal = [&](int flags) {
+    const Error error = error_of([&] { File::open(nowhere, flags); });
+    EXPECT_EQ(error.file(), nowhere);
+    return error.message();
+  };
+  const std::string why = ": folder '" + folder.file("none") + "' does not exist";
+  EXPECT_EQ(refusal(O_RDONLY), "cannot open" + why);
+  EXPECT_EQ(refusal(O_WRONLY | O_CREAT), "cannot create" + why);
+  EXPECT_EQ(refusal(O_WRONLY), "cannot write" + why);
+  EXPECT_EQ(refusal(O_RDWR), "cannot write" + why);
+  const Error error = error_of([&] { File::open(nowhere, O_RDONLY, "shown"); });
+  EXPECT_EQ(error.file(), "shown");
+  EXPECT_EQ(File::open(folder.write("x", ""), O_RDONLY, "shown").name(), "shown");
+  EXPECT_EQ(error_of([&] { File::open_stream(folder.path()); }).message(),
+            "cannot read: it is a folder; name the files in it, e.g. with '/*', or a file");
+}
+
+bool is_open_descriptor(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
+
+TEST(FileOpen, OwnsItsDescriptorAlone) {
+  const TemporaryFolder folder;
+  const std::string name = folder.write("x", "x");
+  int descriptor = -1;
+  {
+    File first = File::open(name, O_RDONLY);
+    descriptor = first.descriptor();
+    EXPECT_EQ(::fcntl(descriptor, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    File second = std::move(first);
+    EXPECT_EQ(second.descriptor(), descriptor);
+    EXPECT_EQ(second.name(), name);
+    File third;
+    EXPECT_FALSE(third.is_open());
+    third = std::move(second);
+    EXPECT_EQ(third.descriptor(), descriptor);
+    EXPECT_EQ(third.name(), name);
+    EXPECT_TRUE(third.is_open());
+  }
+  EXPECT_FALSE(is_open_descriptor(descriptor));
+  File closed = File::open(name, O_RDONLY);
+  descriptor = closed.descriptor();
+  closed.close();
+  EXPECT_FALSE(closed.is_open());
+  EXPECT_FALSE(is_open_descriptor(descriptor));
+}
+
+TEST(FileSize, IsThatOfARegularFile) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(File::open_to_read(folder.write("x", "12345")).size_bytes(), 5U);
+  EXPECT_EQ(File::open_stream("/dev/null").size_bytes(), std::nullopt);
+}
+
+TEST(FileSync, FailsWhereThereIsNoDisk) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
+  File pipe = File::open(folder.file("pipe"), O_RDWR);
+  EXPECT_EQ(error_of([&] { pipe.sync(); }).message(),
+            "cannot sync: " + std::generic_category().message(EINVAL));
+  sync_folder(folder.path());
+  EXPECT_EQ(error_of([&] { sync_folder(folder.file("none")); }).code(), ErrorCode::not_found);
+}
+
+TEST(FileRead, FailsWhereTheFileIsOpenForWritingOnly) {
+  const TemporaryFolder folder;
+  const File file = File::open(folder.file("x"), O_WRONLY | O_CREAT);
+  const std::string why = "cannot read: " + std::generic_category().message(EBADF);
+  std::string into(10, '\0');
+  const Error at = error_of([&] { file.read_at(7, into); });
+  EXPECT_EQ(at.message(), why);
+  EXPECT_EQ(at.offset(), 7U);
+  EXPECT_EQ(error_of([&] { static_cast<void>(file.read_some(into)); }).message(), why);
+}
+
+TEST(ReadFile, WithHolesIsReadUpToALimit) {
+  const TemporaryFolder folder;
+  const std::string name = folder.write("sparse", "begin");
+  std::filesystem::resize_file(name, limits::sparse_file_bytes);
+  EXPECT_EQ(read_file(name).size(), limits::sparse_file_bytes);
+  std::filesystem::resize_file(name, limits::sparse_file_bytes + 1);
+  EXPECT_THAT(error_of([&] { read_file(name); }).message(),
+              HasSubstr("files with holes are read whole up to 64 MiB; take it from a copy"));
+  EXPECT_EQ(read_file(folder.write("full", std::string(limits::sparse_file_bytes + 1, 'x'))).size(),
+            limits::sparse_file_bytes + 1);
+}
+
+TEST(ReadStream, EndsWithADeviceThatHasNoEnd) {
+  const Error error = error_of([] { read_stream("/dev/zero"); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error.message(), "this is a device, which gave 64 MiB and goes on; name a file");
+  EXPECT_EQ(error.file(), "/dev/zero");
+  // A pipe may give more.
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  constexpr std::size_t kBytes = (std::size_t{64} << 20) + 5000;
+  std::jthread writer([&] { File::open(pipe, O_WRONLY).write(std::string(kBytes, 'x')); });
+  EXPECT_EQ(read_stream(pipe).size(), kBytes);
+}
+
+TEST(FolderOf, IsWhereAFileLies) {
+  EXPECT_EQ(folder_of("a/b"), "a");
+  EXPECT_EQ(folder_of("/a/b/c"), "/a/b");
+  EXPECT_EQ(folder_of("/b"), "/");
+  EXPECT_EQ(folder_of("b"), ".");
+  EXPECT_EQ(folder_of("https://host/a/b"), "https://host/a");
+  EXPECT_EQ(folder_of("https://host/a/b?x=/y/z"), "https://host/a");
+  EXPECT_EQ(folder_of("https://host/a/b#/y"), "https://host/a");
+  EXPECT_EQ(folder_of("s3://bucket/a?x/y"), "s3://bucket/a?x");
+}
+
+TEST(FileEnds, AreTheFirstAndTheLastBytes) {
+  const TemporaryFolder folder;
+  std::mt19937_64 random(1);
+  for (const std::size_t size : {0, 10, 4096, 4097, 10'000}) {
+    const std::string bytes = test::random_bytes(random, size);
+    const auto file = detail::open_input_file(folder.write("x", bytes));
+    const std::size_t part = size < 4096 ? size : 4096;
+    EXPECT_EQ(detail::crc_of_ends(*file, size),
+              crc32c(bytes.substr(0, part) + bytes.substr(size - part)))
+        << size;
+    EXPECT_EQ(detail::require_regular(*file), size);
+  }
+}
+
+class FileOfUnknownSize final : public detail::InputFile {
+ public:
+  const std::string& name() const override { return name_; }
+  std::optional<std::uint64_t> size_bytes() const override { return std::nullopt; }
+  std::size_t read_at(std::uint64_t, std::span<char>) const override { return 0; }
+
+ private:
+  const std::string name_ = "pipe";
+};
+
+TEST(FileEnds, AreKnownOfRegularFilesOnly) {
+  const Error error = error_of([] { detail::require_regular(FileOfUnknownSize()); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.message(), "only regular files can be indexed");
+  EXPECT_EQ(error.file(), "pipe");
+}
+
+}  // namespace
+}  // namespace infeed
