@@ -27,6 +27,7 @@ using test::error_of;
 using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 TEST(MatchFiles, sorts_by_bytes_and_leaves_partial_files_and_folders_out) {
@@ -154,15 +155,34 @@ TEST(MatchFiles, nothing_found_says_what_lies_there) {
   EXPECT_EQ(empty.code(), ErrorCode::not_found);
   EXPECT_EQ(empty.message(),
             "no file matches '" + pattern + "': folder '" + folder.path().string() + "' is empty");
-  for (const char* name : {"test-0", "test-1", "test-2", "test-3"}) folder.write(name, "");
-  EXPECT_EQ(error_of([&] { match_files(pattern); }).message(),
-            "no file matches '" + pattern + "': folder '" + folder.path().string() +
-                "' holds 4 other entries: 'test-0', 'test-1', 'test-2', ...");
+  const auto found_with = [&](const std::string& name) {
+    folder.write(name, "");
+    return error_of([&] { match_files(pattern); }).message();
+  };
+  EXPECT_THAT(found_with("test-0"), HasSubstr("' holds 1 other entry: 'test-0'"));
+  EXPECT_THAT(found_with("test-1"), HasSubstr("' holds 2 other entries: 'test-0', 'test-1'"));
+  EXPECT_THAT(found_with("test-2"), EndsWith("entries: 'test-0', 'test-1', 'test-2'"));
+  EXPECT_EQ(found_with("test-3"), "no file matches '" + pattern + "': folder '" +
+                                      folder.path().string() +
+                                      "' holds 4 other entries: 'test-0', 'test-1', 'test-2', ...");
   EXPECT_THAT(error_of([&] { match_files(folder.file("no/*")); }).what(),
               HasSubstr("folder '" + folder.file("no") + "' does not exist"));
   EXPECT_THAT(error_of([&] { match_files(folder.file("nothing")); }).what(),
               HasSubstr("holds 4 other entries"));
-  EXPECT_EQ(error_of([&] { match_files(""); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { match_files(""); }).message(), "the file pattern is empty");
+  std::filesystem::create_directory(folder.file("a"));
+  EXPECT_THAT(error_of([&] { match_files(pattern); }).message(),
+              HasSubstr("holds 5 other entries: 'a/', 'test-0', 'test-1', ..."));
+  EXPECT_THAT(error_of([&] { match_files("no-such-file-*"); }).message(), HasSubstr("folder '.' "));
+}
+
+TEST(MatchFiles, a_pattern_has_so_many_bytes) {
+  const std::string longest(16'384, 'x');
+  EXPECT_EQ(error_of([&] { match_files(longest); }).message(),
+            "cannot look up: the name is too long");
+  EXPECT_EQ(error_of([&] { match_files(longest + "x"); }).message(),
+            "a file pattern has 16385 bytes, but 16384 is the limit: '" + longest.substr(0, 100) +
+                "...'");
 }
 
 TEST(MatchFiles, folders_are_not_files) {
@@ -186,12 +206,18 @@ TEST(ShardName, goes_both_ways) {
   EXPECT_EQ(name->shard, (Shard{16, 3}));
   EXPECT_EQ(name->extension, "tfrecord.gz");
   EXPECT_EQ(parse_shard_name("t-00016-of-00016")->shard, (Shard{16, 16})) << "it counts from 1";
-  for (const char* other : {"", "-of-", "train", "train-3-of-16", "train-00000-of-00000",
-                            "train-0000x-of-00016", "00003-of-00016", "a-00001-of-00002/b"}) {
+  EXPECT_EQ(parse_shard_name("-00001-of-00002")->prefix, "");
+  EXPECT_EQ(parse_shard_name("d/-00001-of-00002")->prefix, "d/");
+  EXPECT_EQ(parse_shard_name("t-00001-of-00002.")->extension, "");
+  for (const char* other :
+       {"", "-of-", "train", "train-3-of-16", "train-00000-of-00000", "train-0000x-of-00016",
+        "00003-of-00016", "a-00001-of-00002/b", "t-0001-of-00002", "t-00001-of-0002",
+        "t-00001-of-00002x", "t-99999999999-of-99999999999", "a-00001/-of-00002"}) {
     EXPECT_FALSE(parse_shard_name(other)) << other;
   }
-  EXPECT_EQ(error_of([] { shard_name("t", {.count = 2, .index = 2}); }).code(),
-            ErrorCode::invalid_argument);
+  const Error error = error_of([] { shard_name("t", {.count = 2, .index = 2}); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error.message(), "shard 2 of 2 does not exist; they count from 0");
 }
 
 TEST(ReadFile, ALargeFileOfHolesIsRefused) {
