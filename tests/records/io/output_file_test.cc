@@ -88,7 +88,10 @@ TEST(ReplaceFile, ADeviceIsWrittenDirectly) {
   check_can_write("/dev/full");
   const Error error = error_of([] { replace_file("/dev/full", "x"); });
   EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
-  EXPECT_THAT(error.message(), HasSubstr("the disk is full"));
+  EXPECT_EQ(error.message(),
+            "cannot write: the disk is full; free space or choose another disk (0 bytes were "
+            "written)");
+  EXPECT_EQ(error.file(), "/dev/full");
 }
 
 // A downloaded folder may hold links at names that we are known to use.
@@ -123,6 +126,43 @@ TEST(ReplaceFile, AFileThatAKilledWriterLeftIsUsedAgain) {
   replace_file(folder.file("a"), "whole");
   EXPECT_EQ(read_whole(folder.file("a")), "whole");
   EXPECT_EQ(entries(folder.path()), 1);
+}
+
+TEST(OutputFile, LeavesAFileThatExists) {
+  const TemporaryFolder folder;
+  const auto expect_refused = [](const Error& error, const std::string& name) {
+    EXPECT_EQ(error.code(), ErrorCode::already_exists);
+    EXPECT_EQ(error.message(),
+              "the file exists already and was left as it is; remove it, choose another name, or "
+              "ask for it to be replaced");
+    EXPECT_EQ(error.file(), name);
+    EXPECT_EQ(read_whole(name), "theirs");
+  };
+  const std::string before = folder.write("before", "theirs");
+  expect_refused(
+      error_of([&] { OutputFile(before, ExistingFile::refuse, Durability::leave_to_system); }),
+      before);
+  const std::string between = folder.file("between");
+  OutputFile file(between, ExistingFile::refuse, Durability::synced);
+  file.write("ours");
+  folder.write("between", "theirs");
+  expect_refused(error_of([&] { file.commit(); }), between);
+  EXPECT_EQ(entries(folder.path()), 2) << "nothing unfinished is left";
+}
+
+TEST(OutputFile, KnowsWhatWasWritten) {
+  const TemporaryFolder folder;
+  OutputFile file(folder.file("a"), ExistingFile::refuse, Durability::leave_to_system);
+  EXPECT_TRUE(file.is_regular());
+  file.sum_what_is_written();
+  file.write("123");
+  file.write("456789");
+  EXPECT_EQ(file.bytes_written(), 9U);
+  EXPECT_EQ(file.sum(), (FileSum{9, 0xe3069283}));
+  file.commit();
+  EXPECT_EQ(read_whole(folder.file("a")), "123456789");
+  EXPECT_FALSE(
+      OutputFile("/dev/null", ExistingFile::refuse, Durability::leave_to_system).is_regular());
 }
 
 /// The other's file got the name, before it was finished.
@@ -245,7 +285,9 @@ TEST(FileTooLarge, IsAnErrorAndNotTheEndOfTheProgram) {
   const TemporaryFolder folder;
   const std::string bytes(20'000, 'x');
   const std::string wanted = "the file would be larger than is allowed (ulimit -f)";
-  EXPECT_THAT(text_of_too_large([&] { replace_file(folder.file("a"), bytes); }), HasSubstr(wanted));
+  EXPECT_THAT(text_of_too_large([&] { replace_file(folder.file("a"), bytes); }),
+              HasSubstr(wanted + " (10000 bytes were written; the unfinished file is removed)"));
+  EXPECT_EQ(entries(folder.path()), 0);
   EXPECT_THAT(
       text_of_too_large([&] { File::open(folder.file("b"), O_WRONLY | O_CREAT).write(bytes); }),
       HasSubstr(wanted));
