@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <tuple>
+#include <vector>
 
 #include <infeed/records/idx.h>
 
@@ -40,6 +43,41 @@ TEST(Idx, wide_elements_come_in_native_order) {
   EXPECT_THAT(values, ElementsAre(1, -2));
 }
 
+TEST(Idx, elements_of_every_type) {
+  const TemporaryFolder folder;
+  const std::string element = "\1\2\3\4\5\6\7\x08";
+  for (const auto& [type, name, bytes] : std::vector<std::tuple<IdxType, std::string, std::size_t>>{
+           {IdxType::uint8, "uint8", 1},
+           {IdxType::int8, "int8", 1},
+           {IdxType::int16, "int16", 2},
+           {IdxType::int32, "int32", 4},
+           {IdxType::float32, "float32", 4},
+           {IdxType::float64, "float64", 8}}) {
+    EXPECT_EQ(to_string(type), name);
+    EXPECT_EQ(size_bytes(type), bytes) << name;
+    std::string file = "\0\0?\x01\0\0\0\x02"s;
+    file[2] = static_cast<char>(type);
+    std::string stored = element.substr(0, bytes);
+    const IdxArray array = read_idx(folder.write("x", file + stored + stored));
+    EXPECT_EQ(array.type, type) << name;
+    std::reverse(stored.begin(), stored.end());  // to little-endian
+    EXPECT_EQ(std::string(array.bytes.begin(), array.bytes.end()), stored + stored) << name;
+  }
+  for (const char type : {'\x07', '\x0a', '\x0f'}) {
+    std::string file = "\0\0?\x01\0\0\0\0"s;
+    file[2] = type;
+    EXPECT_THAT(error_of([&] { read_idx(folder.write("x", file)); }).message(),
+                HasSubstr("this is no IDX file"));
+  }
+}
+
+TEST(Idx, an_array_without_dimensions_has_one_element) {
+  const TemporaryFolder folder;
+  const IdxArray array = read_idx(folder.write("x", "\0\0\x08\0a"s));
+  EXPECT_THAT(array.shape, ::testing::IsEmpty());
+  EXPECT_THAT(array.row(0), ElementsAre('a'));
+}
+
 TEST(Idx, an_array_without_rows) {
   const TemporaryFolder folder;
   const IdxArray array = read_idx(folder.write("x", "\0\0\x08\x02\0\0\0\0\xff\xff\xff\xff"s));
@@ -58,13 +96,15 @@ TEST(Idx, errors_name_the_file_and_say_what_was_expected) {
   EXPECT_EQ(message("\x89PNG and so on"),
             "this is no IDX file: it begins with '89 50 4e 47', but 00 00, a type (08, 09, 0b to "
             "0e) and the number of dimensions are expected");
-  EXPECT_THAT(message(""), HasSubstr("this is no IDX file"));
+  EXPECT_THAT(message(""), HasSubstr("this is no IDX file: it begins with '', but"));
+  EXPECT_THAT(message("\0\0\x08"s), HasSubstr("it begins with '00 00 08', but"));
+  EXPECT_THAT(message("\0\1\x08\1"s), HasSubstr("it begins with '00 01 08 01', but"));
   EXPECT_THAT(message(kTwoByThree.substr(0, 10)), HasSubstr("cut inside its 2 dimensions"));
   for (std::size_t size = 12; size < kTwoByThree.size(); ++size) {
     EXPECT_THAT(message(kTwoByThree.substr(0, size)),
                 HasSubstr(std::to_string(size - 12) + " of the 6 bytes of an array [2, 3]"));
   }
-  EXPECT_THAT(message(kTwoByThree + "g"), HasSubstr("there are bytes behind the 6 bytes"));
+  EXPECT_EQ(message(kTwoByThree + "g"), "there are bytes behind the 6 bytes of the array [2, 3]");
   EXPECT_THAT(message(kTwoByThree, {.type = IdxType::float32}),
               HasSubstr("the elements are uint8, but float32 is expected"));
   EXPECT_THAT(message(kTwoByThree, {.rank = 3}),
