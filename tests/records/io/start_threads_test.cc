@@ -1,6 +1,11 @@
+#include <array>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <string>
+#include <thread>
 #include <vector>
 
+#include <infeed/detail/begin_thread.h>
 #include <infeed/detail/start_threads.h>
 
 #include "thrown_error.h"
@@ -60,6 +65,18 @@ TEST(StartThreads, AThreadDoesItsWork) {
   bool is_done = false;
   detail::start_thread([&is_done] { is_done = true; }).join();
   EXPECT_TRUE(is_done);
+}
+
+TEST(BeginThread, NamesTheThreadForDebuggersAndForWhomItTells) {
+  std::array<char, 16> kept{};
+  std::string told;
+  std::thread([&] {
+    detail::begin_thread("0123456789abcdefgh", [&](std::string_view name) { told = name; });
+    ::pthread_getname_np(::pthread_self(), kept.data(), kept.size());
+    detail::begin_thread("nobody is told", {});
+  }).join();
+  EXPECT_STREQ(kept.data(), "0123456789abcde");
+  EXPECT_EQ(told, "0123456789abcdefgh");
 }
 
 }  // namespace
