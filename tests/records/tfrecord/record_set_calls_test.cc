@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/records/record_index.h>
+#include <infeed/records/record_set.h>
+
+#include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
+#include "thrown_error.h"
+
+/// Tests how much one call of a RecordSet gives, and what is known without a call.
+namespace infeed {
+namespace {
+
+class RecordSetCalls : public ::testing::Test {
+ protected:
+  /// Adds a file of so many records, whose payloads have so many bytes.
+  void add_file(std::size_t records, std::size_t payload_bytes) {
+    const std::vector<std::string> payloads(records, std::string(payload_bytes, 'x'));
+    files_.push_back(folder_.write(std::to_string(files_.size()), test::frame(payloads)));
+    write_index(index_records(files_.back()), files_.back() + ".index");
+  }
+  /// Returns how many of the first `rows` the call that asks for them gives.
+  std::size_t given_at_once(std::size_t rows) const {
+    std::vector<std::uint64_t> wanted(rows);
+    std::iota(wanted.begin(), wanted.end(), 0U);
+    std::vector<Record> records(rows);
+    const std::size_t count = RecordSet(files_).read(wanted, records);
+    for (std::size_t i = 0; i < rows; ++i) EXPECT_EQ(records[i].number().has_value(), i < count);
+    return count;
+  }
+
+  const test::TemporaryFolder folder_;
+  std::vector<std::string> files_;
+};
+
+TEST_F(RecordSetCalls, give_so_many_records_and_so_many_bytes) {
+  add_file(300, 8);
+  EXPECT_EQ(given_at_once(255), 255U);
+  EXPECT_EQ(given_at_once(256), 256U);
+  EXPECT_EQ(given_at_once(300), 256U);
+  files_.clear();
+  add_file(5, 300'000);
+  EXPECT_EQ(given_at_once(5), 3U);
+  files_.clear();
+  add_file(3, 524'288 - 16);  // two of them are a MiB with their framing
+  EXPECT_EQ(given_at_once(3), 2U);
+  files_.clear();
+  add_file(3, 524'288 - 15);
+  EXPECT_EQ(given_at_once(3), 1U);
+  files_.clear();
+  add_file(2, 3'000'000);
+  EXPECT_EQ(given_at_once(2), 1U) << "one comes, however large it is";
+}
+
+TEST_F(RecordSetCalls, give_no_more_than_there_is_room_for) {
+  add_file(10, 8);
+  const RecordSet set(files_);
+  const std::vector<std::uint64_t> rows = {9, 0, 4};
+  std::vector<Record> records(2);
+  EXPECT_EQ(set.read(rows, records), 2U);
+  EXPECT_EQ(records[0].number(), 9U);
+  EXPECT_EQ(records[1].number(), 0U);
+  EXPECT_EQ(set.read(rows, {}), 0U);
+  EXPECT_EQ(set.read({}, records), 0U);
+  const std::vector<std::uint64_t> beyond = {9, 10};
+  EXPECT_EQ(test::error_of([&] { set.read(beyond, records); }).message(),
+            "row 10 is asked for, but there are 10 (they count from 0)");
+}
+
+TEST_F(RecordSetCalls, are_not_needed_to_know_where_a_row_lies) {
+  add_file(10, 8);
+  add_file(0, 8);
+  add_file(5, 8);
+  const RecordSet set(files_, {.verify = Verify::lengths});
+  EXPECT_EQ(set.options().verify, Verify::lengths);
+  const auto expect_place = [&](const RecordSet& rows, std::uint64_t row, std::size_t file,
+                                std::uint64_t record) {
+    const RecordSet::Place place = rows.place_of(row);
+    EXPECT_EQ(place.file, files_[file]) << row;
+    EXPECT_EQ(place.record, record) << row;
+  };
+  expect_place(set, 0, 0, 0);
+  expect_place(set, 9, 0, 9);
+  expect_place(set, 10, 2, 0);
+  expect_place(set, 14, 2, 4);
+  expect_place(set.select({14, 3}), 1, 0, 3);
+  EXPECT_EQ(test::error_of([&] { (void)set.place_of(15); }).message(),
+            "row 15 is asked for, but there are 15 (they count from 0)");
+  EXPECT_EQ(test::error_of([&] {
+              (void)set.select({14, 3}).place_of(2);
+            }).message(),
+            "row 2 is asked for, but there are 2 (they count from 0)");
+}
+
+TEST_F(RecordSetCalls, have_their_memory_counted_before) {
+  add_file(100, 8);
+  add_file(63, 8);
+  // 4 bytes for each place and the end, and 8 for each 64 of them.
+  const std::uint64_t places = 101 * 4 + 2 * 8 + 64 * 4 + 2 * 8;
+  const RecordSet set(files_);
+  EXPECT_EQ(set.memory_bytes_max(), places);
+  EXPECT_EQ(set.select({1, 2, 1}).memory_bytes_max(), places + 3 * 8);
+}
+
+}  // namespace
+}  // namespace infeed
