@@ -1,6 +1,8 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <infeed/records/crc32c.h>
 #include <infeed/records/shard_manifest.h>
 
 #include "records/temporary_files.h"
@@ -42,6 +44,9 @@ TEST(ShardManifest, golden_text_of_a_shard) {
   EXPECT_EQ(to_json(parse_manifest_shard(to_json(shard))), to_json(shard));
   EXPECT_EQ(error_of([] { parse_manifest_shard("{}"); }).message(),
             "'{}' describes no shard of a manifest");
+  const std::string deep = std::string(200, '[') + std::string(200, ']');
+  EXPECT_EQ(error_of([&] { parse_manifest_shard(deep); }).message(),
+            "'" + deep + "' describes no shard of a manifest");
 }
 
 // The parser's own conversion makes an integer of any of them.
@@ -89,6 +94,48 @@ TEST(ShardManifest, every_change_is_noticed) {
             "expected; give the manifest that infeed convert wrote");
   EXPECT_EQ(error_of([&] { read_shard_manifest(folder.file("none")); }).code(),
             ErrorCode::not_found);
+}
+
+TEST(ShardManifest, of_another_version_or_none_says_so) {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& text, ErrorCode code) {
+    const auto file = folder.write("x", text);
+    const Error error = error_of([&] { read_shard_manifest(file); });
+    EXPECT_EQ(error.code(), code) << text;
+    EXPECT_EQ(error.file(), file);
+    return error.message();
+  };
+  EXPECT_EQ(refused(R"({"format": "infeed-manifest 2"})", ErrorCode::failed_precondition),
+            "the manifest has format version 2, and this infeed knows versions up to 1; use the "
+            "infeed that wrote it, or a newer one, or make the dataset anew");
+  for (const std::string format : {"\"infeed-manifest 0\"", "\"other 1\"", "null"}) {
+    EXPECT_THAT(
+        refused("{\"format\": " + format + "}", ErrorCode::failed_precondition),
+        HasSubstr("its \"format\" is " + format + ", and 'infeed-manifest 1' was expected"));
+  }
+  EXPECT_THAT(refused("{}", ErrorCode::failed_precondition), HasSubstr("its \"format\" is null"));
+  for (const std::string other : {"[1]", "7", "", "no JSON"}) {
+    EXPECT_EQ(refused(other, ErrorCode::data_loss),
+              "the manifest is damaged: its checksum does not match what it says; take it from a "
+              "copy, or make the dataset anew");
+  }
+}
+
+TEST(ShardManifest, golden_text_of_a_whole) {
+  const std::string sealed = R"({"a":1,"format":"infeed-manifest 1"})";
+  EXPECT_EQ(seal_manifest(R"({"a": 1})"),
+            fmt::format("{{\n \"a\": 1,\n \"checksum\": \"{:08x}\",\n \"format\": "
+                        "\"infeed-manifest 1\"\n}}\n",
+                        crc32c(sealed)));
+}
+
+TEST(ShardManifest, knows_the_endings_of_what_lies_beside_a_shard) {
+  for (const std::string ending : {".index", ".points", ".idx"}) {
+    EXPECT_EQ(side_ending_of("a.tfrecord" + ending), ending);
+    EXPECT_EQ(side_ending_of("a" + ending + ".gz"), "");
+  }
+  EXPECT_EQ(side_ending_of("a.tfrecord"), "");
+  EXPECT_EQ(side_ending_of("index"), "");
 }
 
 // The names were opened, whatever their targets, and the content was printed.
