@@ -100,6 +100,19 @@ TEST_F(WholeSet, SeveralMissingOnesAreRanges) {
               HasSubstr("5 of the set's 12 shards are missing: number 0, 3 to 5, 11 ("));
 }
 
+TEST_F(WholeSet, NamesSoManyRangesAtMost) {
+  write_shards("t", 20);
+  for (std::uint32_t i = 1; i < 16; i += 2) remove(shard_name("t", {20, i}));
+  EXPECT_THAT(error_of([&] { match_whole_sets(pattern()); }).message(),
+              HasSubstr("8 of the set's 20 shards are missing: number 1, 3, 5, 7, 9, 11, 13, 15 "
+                        "(they count from 0)"));
+  remove(shard_name("t", {20, 17}));
+  EXPECT_THAT(
+      error_of([&] { match_whole_sets(pattern()); }).message(),
+      HasSubstr("9 of the set's 20 shards are missing: number 1, 3, 5, 7, 9, 11, 13, 15, ... "
+                "(they count from 0)"));
+}
+
 TEST_F(WholeSet, ANameMayClaimBillionsOfShards) {
   write_shard("t", {4'294'967'295, 7}, "tfrecord");
   EXPECT_THAT(
@@ -126,7 +139,12 @@ TEST_F(WholeSet, TwoNumberingsAreRefused) {
   write_shards("t", 8);
   const Error error = error_of([&] { match_whole_sets(pattern()); });
   EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
-  EXPECT_THAT(error.message(), HasSubstr("two numberings, of 4 and of 8 shards"));
+  EXPECT_EQ(error.message(),
+            "the set has two numberings, of 4 and of 8 shards ('" +
+                folder_.file("t-00000-of-00004.tfrecord") +
+                "'): its records may be there twice; name one of them, '" + folder_.file("t") +
+                "-*-of-00004*'. To read what is there on purpose, list the files one by one "
+                "(match_files() gives such a list, a shell makes one of a pattern without quotes)");
   write_manifest("t", 8);
   const Error foreign = first_problem(pattern());
   EXPECT_EQ(foreign.code(), ErrorCode::failed_precondition);
@@ -138,8 +156,12 @@ TEST_F(WholeSet, TwoNumberingsAreRefused) {
 TEST_F(WholeSet, AShardThatIsThereTwiceIsRefused) {
   write_shards("t", 2);
   write_shard("t", {2, 1}, "tfrecord.gz");
-  EXPECT_THAT(error_of([&] { match_whole_sets(pattern()); }).message(),
-              HasSubstr("shard 1 of 2 is there twice"));
+  const Error error = error_of([&] { match_whole_sets(pattern()); });
+  EXPECT_EQ(error.file(), folder_.file("t-00001-of-00002.tfrecord.gz"));
+  EXPECT_THAT(error.message(),
+              HasSubstr("shard 1 of 2 is there twice, here and as '" +
+                        folder_.file("t-00001-of-00002.tfrecord") + "'; move one of them away"));
+  EXPECT_EQ(find_set_problems(match_files(pattern())).size(), 1U);
 }
 
 TEST_F(WholeSet, APartOfASetIsAChoiceOfItsList) {
@@ -180,6 +202,7 @@ TEST(WholeSetOfUrls, GoesByTheNumbers) {
   const std::vector<SetProblem> problems = find_set_problems(files);
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_EQ(problems[0].file, "s3://b/t-00001-of-00003.tfrecord");
+  EXPECT_EQ(problems[0].text, "1 of the set's 3 shards is missing: number 1 (they count from 0)");
 }
 
 }  // namespace
