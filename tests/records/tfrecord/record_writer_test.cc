@@ -229,10 +229,26 @@ TEST(RecordWriter, wrong_places_and_options_say_why) {
                 RecordWriter w(folder.file("a"), {.compression = Compression::zstd});
               }).what(),
               HasSubstr("compression 'zstd' is for reading; choose none, gzip, zlib or lz4"));
+  EXPECT_THAT(error_of([&] { RecordWriter w(folder.file("a"), {.flush_point_bytes = 1}); }).what(),
+              HasSubstr("flush points are for gzip, but the compression is plain"));
+  EXPECT_THAT(error_of([&] {
+                RecordWriter w("/dev/null",
+                               {.compression = Compression::gzip, .flush_point_bytes = 1});
+              }).what(),
+              HasSubstr("a device or a pipe can have no index and no flush points beside it"));
   EXPECT_THAT(names_in(folder), ElementsAre());
   RecordWriter writer(folder.file("a"));
   writer.close();
-  EXPECT_THAT(error_of([&] { writer.write("x"); }).what(), HasSubstr("it is closed already"));
+  EXPECT_EQ(error_of([&] { writer.write("x"); }).message(), "cannot write: it is closed already");
+  const Error twice = error_of([&] { writer.close(); });
+  EXPECT_EQ(twice.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(twice.message(), "cannot close: it is closed already");
+  EXPECT_EQ(twice.file(), folder.file("a"));
+  writer.discard();
+  EXPECT_THAT(names_in(folder), ElementsAre("a")) << "what is closed stays";
+  EXPECT_EQ(error_of([&] { writer.close(); }).message(), "cannot close: it is closed already");
+  EXPECT_EQ(error_of([&] { (void)writer.file_sum(); }).message(),
+            "file_sum() is known when RecordWriterOptions::file_sum asked for it");
 }
 
 TEST(RecordWriter, knows_the_index_and_the_sum_that_reading_the_file_finds) {
