@@ -59,6 +59,21 @@ TEST(LostRecords, by_the_index_beside_the_file) {
   EXPECT_EQ(count_records_between(file, kBytes, 85, 84 * 3), std::nullopt) << "no record begins";
 }
 
+TEST(LostRecords, at_the_end_are_none) {
+  const TemporaryFolder folder;
+  const std::string file = write_hundred(folder);
+  write_index(index_records(file), file + ".index");
+  EXPECT_EQ(rest(file, Compression::none, 100), (Lost{.bytes = 0}));
+  EXPECT_EQ(rest(file, Compression::none, 101), Lost{});
+  EXPECT_EQ(count_rest(file, Compression::none, std::nullopt, {0, 0}), Lost{});
+  const std::string packed = write_hundred(folder, {.compression = Compression::lz4});
+  EXPECT_EQ(rest(packed, Compression::lz4, 99), (Lost{.records = 0, .bytes = kRecordBytes}));
+  EXPECT_EQ(rest(packed, Compression::lz4, 100), Lost{});
+  const RecordPosition beyond{99, 101 * kRecordBytes};
+  EXPECT_EQ(count_rest(packed, Compression::lz4, std::nullopt, beyond), Lost{});
+  EXPECT_EQ(rest(packed, Compression::zlib, 40), Lost{}) << "nothing says them";
+}
+
 TEST(LostRecords, an_index_of_another_file_is_not_believed) {
   const TemporaryFolder folder;
   const std::string file = write_hundred(folder);
