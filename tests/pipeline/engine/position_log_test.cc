@@ -1,4 +1,8 @@
+#include <cstdint>
 #include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/recording/place_log.h"
@@ -7,7 +11,132 @@
 namespace infeed::test {
 namespace {
 
+using detail::ChoiceLog;
+using detail::PlaceLog;
 using detail::PositionLog;
+
+using Origin = std::pair<std::uint64_t, std::uint64_t>;
+
+std::optional<Origin> inputs_at(const PositionLog& log, std::uint64_t position) {
+  const auto inputs = log.find(position);
+  return inputs ? std::optional(Origin(inputs->position, inputs->count)) : std::nullopt;
+}
+
+/// Returns the input of an element, and its place among that input's elements.
+std::optional<Origin> origin_at(const ChoiceLog& log, std::uint64_t position) {
+  const auto origin = log.find(position);
+  return origin ? std::optional(Origin(origin->input, origin->position)) : std::nullopt;
+}
+
+void expect_place(const PlaceLog& log, std::uint64_t position, const RecordPlace& expected) {
+  SCOPED_TRACE(position);
+  const TracedPlace found = log.find(position);
+  ASSERT_TRUE(found.place) << found.why();
+  EXPECT_EQ(found.place->file, expected.file);
+  EXPECT_EQ(found.place->record, expected.record);
+  EXPECT_EQ(found.place->count, expected.count);
+  EXPECT_EQ(found.place->offset, expected.offset);
+}
+
+/// An entry's first element alone has an offset, which shows where entries begin.
+TEST(PlaceLog, NeighboursInAFileShareAnEntry) {
+  PlaceLog log;
+  EXPECT_TRUE(log.is_empty());
+  EXPECT_EQ(log.find(0).why(), "it lies too far back");
+  log.add(10, 0, "a", 5, 100);
+  EXPECT_TRUE(log.is_empty());
+  log.add(10, 3, "a", 5, 100);
+  EXPECT_FALSE(log.is_empty());
+  log.add(13, 2, "a", 8, 130);
+  log.add(15, 1, "b", 10, 150);       // another file
+  log.add(20, 1, "b", 11, 200);       // elements between them are missing
+  log.add(21, 2, {"b", 12, 3, 210});  // three records each
+  log.add(23, 1, {"b", 99, 3, 230});  // records between them are missing
+  log.add(24, 2, {"b", 102, 3, 240});
+  log.add_alone(26, "b", 105, 260);
+  EXPECT_EQ(log.find(9).why(), "it lies too far back");
+  expect_place(log, 10, {"a", 5, 1, 100});
+  expect_place(log, 11, {"a", 6, 1});
+  expect_place(log, 12, {"a", 7, 1});
+  expect_place(log, 13, {"a", 8, 1});
+  expect_place(log, 14, {"a", 9, 1});
+  expect_place(log, 15, {"b", 10, 1, 150});
+  for (const std::uint64_t missing : {16, 19, 27}) {
+    EXPECT_EQ(log.find(missing).why(), "the records that it was made of are no neighbours");
+  }
+  expect_place(log, 20, {"b", 11, 1, 200});
+  expect_place(log, 21, {"b", 12, 3, 210});
+  expect_place(log, 22, {"b", 15, 3});
+  expect_place(log, 23, {"b", 99, 3, 230});
+  expect_place(log, 24, {"b", 102, 3});
+  expect_place(log, 25, {"b", 105, 3});
+  expect_place(log, 26, {"b", 105, 1, 260});
+}
+
+TEST(PlaceLog, ForgetsTheOldestEntryAndItsFile) {
+  constexpr std::uint64_t kEntriesMax = std::uint64_t{1} << 16;
+  PlaceLog log;
+  log.add_alone(0, "first", 7, 70);
+  for (std::uint64_t i = 1; i < kEntriesMax; ++i)
+    log.add_alone(i, i < 3 ? "second" : "third", i, i);
+  expect_place(log, 0, {"first", 7, 1, 70});
+  log.add_alone(kEntriesMax, "third", 5, 50);
+  EXPECT_EQ(log.find(0).why(), "it lies too far back");
+  expect_place(log, 1, {"second", 1, 1, 1});
+  expect_place(log, 3, {"third", 3, 1, 3});
+  expect_place(log, kEntriesMax, {"third", 5, 1, 50});
+}
+
+TEST(PositionLog, TellsKeptNeighboursFromOneOfSeveralInputs) {
+  PositionLog log;
+  log.add(0, 3, {100, 3});
+  log.add(3, 2, {103, 2});
+  log.add(5, 1, {110, 4});  // one of four inputs
+  log.add(6, 2, {111, 2});
+  log.add(9, 1, {113, 1});   // an element between them is missing
+  log.add(10, 1, {120, 1});  // inputs between them were dropped
+  for (std::uint64_t i = 0; i < 5; ++i) EXPECT_EQ(inputs_at(log, i), Origin(100 + i, 1)) << i;
+  EXPECT_EQ(inputs_at(log, 5), Origin(110, 4));
+  EXPECT_EQ(inputs_at(log, 6), Origin(111, 1));
+  EXPECT_EQ(inputs_at(log, 7), Origin(112, 1));
+  EXPECT_EQ(inputs_at(log, 8), std::nullopt);
+  EXPECT_EQ(inputs_at(log, 9), Origin(113, 1));
+  EXPECT_EQ(inputs_at(log, 10), Origin(120, 1));
+  EXPECT_EQ(inputs_at(log, 11), std::nullopt);
+}
+
+TEST(PositionLog, KeptNeighboursTakeOneEntry) {
+  PositionLog log;
+  constexpr std::uint64_t kElements = 10'000;  // more than there are entries
+  for (std::uint64_t i = 0; i < kElements; ++i) log.add(i, 1, {500 + i, 1});
+  EXPECT_EQ(inputs_at(log, 0), Origin(500, 1));
+  EXPECT_EQ(inputs_at(log, kElements - 1), Origin(500 + kElements - 1, 1));
+}
+
+TEST(ChoiceLog, FindsTheInputAndThePlaceThereOfEachElement) {
+  ChoiceLog log;
+  EXPECT_EQ(origin_at(log, 0), std::nullopt);
+  log.begin_behind(10, {6, 4});
+  log.add(std::vector<std::uint16_t>{1, 0, ChoiceLog::kNone, 2});
+  log.add(std::vector<std::uint16_t>{0, 1});
+  EXPECT_EQ(origin_at(log, 9), std::nullopt) << "it came before";
+  EXPECT_EQ(origin_at(log, 10), Origin(1, 4));
+  EXPECT_EQ(origin_at(log, 11), Origin(0, 6));
+  EXPECT_EQ(origin_at(log, 12), std::nullopt) << "an error of the choice";
+  EXPECT_EQ(origin_at(log, 13), Origin(2, 0));
+  EXPECT_EQ(origin_at(log, 14), Origin(0, 7));
+  EXPECT_EQ(origin_at(log, 15), Origin(1, 5));
+  EXPECT_EQ(origin_at(log, 16), std::nullopt) << "it has not come";
+}
+
+TEST(ChoiceLog, KeepsTheLastOnes) {
+  constexpr std::uint64_t kChoices = (std::uint64_t{1} << 16) + 1;  // one more than it keeps
+  ChoiceLog log;
+  log.add(std::vector<std::uint16_t>(kChoices, 0));
+  EXPECT_EQ(origin_at(log, 0), std::nullopt);
+  EXPECT_EQ(origin_at(log, 1), Origin(0, 1));
+  EXPECT_EQ(origin_at(log, kChoices - 1), Origin(0, kChoices - 1));
+}
 
 TEST(PositionLog, RowsOfWholeInputsTakeOneEntry) {
   PositionLog log;
