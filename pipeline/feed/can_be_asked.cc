@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 
@@ -7,9 +8,11 @@ namespace infeed {
 namespace {
 
 /// Stages that can't begin in the middle of their input without a bookmark.
-constexpr std::array<std::string_view, 10> kNeedBookmarks = {
-    "filter", "take_while",       "flat_map",    "interleave",         "group_by_window",
-    "pack",   "bucket_by_length", "skip_errors", "rejection_resample", "unbatch"};
+constexpr std::array<std::string_view, 11> kNeedBookmarks = {
+    "filter",     "take_while",        "flat_map",
+    "interleave", "group_by_window",   "bucket_by_sequence_length",
+    "pack",       "skip_errors",       "unbatch",
+    "rebatch",    "rejection_resample"};
 /// Stages whose state is all that they have seen, so they note no bookmarks.
 constexpr std::array<std::string_view, 2> kRememberAll = {"scan", "unique"};
 

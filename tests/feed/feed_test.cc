@@ -4,17 +4,20 @@
 
 #include <infeed/feed.h>
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/bucket_by_sequence_length.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/rebatch.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/scan.h>
 #include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip_errors.h>
+#include <infeed/pipeline/slices.h>
 
 #include "feed/fed_job.h"
 #include "pipeline/suite/random_seed.h"
@@ -306,6 +309,13 @@ TEST(Feed, RefusesByNameWhatCantBeAskedByStep) {
               HasSubstr("scan can't be asked by step: what it gives depends on all"));
   EXPECT_THAT(refused(range(9) | filter(is_wanted, {.name = "wanted"}), 0),
               HasSubstr("filter 'wanted' can't be asked by step: bookmark_every is 0"));
+  const auto length = [](const std::vector<std::int64_t>& sequence) { return sequence.size(); };
+  const auto buckets =
+      slices(std::vector<std::vector<std::int64_t>>{{1}, {2, 3}}) |
+      bucket_by_sequence_length(length, {.boundaries = {2}, .batch_sizes = {1, 1}});
+  EXPECT_THAT(refused(buckets, 0), HasSubstr("bucket_by_sequence_length can't be asked by step"));
+  EXPECT_THAT(refused(range(9) | batch(2) | rebatch(3), 0),
+              HasSubstr("rebatch can't be asked by step"));
   const FedJob job{.workers = 2, .pipeline = [] {
                      return range(9) | filter(is_wanted) | batch(2) | in_columns();
                    }};
