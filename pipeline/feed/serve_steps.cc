@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <future>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -138,27 +139,31 @@ class StepServer {
     return end;
   }
 
-  /// Sends one step. Returns false at the end.
+  /// Sends one step. Returns false at the end. An error of sending isn't the element's.
   bool make_step(const Asked& asked) {
     Iterator<ColumnBatch>& iterator = trainers_[asked.trainer].iterator;
-    try {
-      NextResult<ColumnBatch> next = iterator.next_for(options_.sign_of_life, options_.stop);
-      while (!next && !next.ended()) {
-        say_alive(asked);
+    NextResult<ColumnBatch> next;
+    std::optional<Error> element_error;
+    while (true) {
+      try {
         next = iterator.next_for(options_.sign_of_life, options_.stop);
+      } catch (const Error& error) {
+        if (error.is_terminal()) throw;
+        element_error = error;
       }
-      if (next.ended()) {
-        send(asked, {.step = step_, .kind = AnswerKind::end}, [](std::string&) {});
-        return false;
-      }
-      send(asked, {.step = step_, .kind = AnswerKind::batch},
-           [&next](std::string& bytes) { detail::append_batch(*next, bytes); });
-    } catch (const Error& error) {
-      if (error.is_terminal()) throw;
-      send(asked, {.step = step_, .kind = AnswerKind::error},
-           [&error](std::string& bytes) { detail::append_error(error, bytes); });
+      if (next || next.ended() || element_error) break;
+      say_alive(asked);
     }
-    return true;
+    if (element_error) {
+      send(asked, {.step = step_, .kind = AnswerKind::error},
+           [&](std::string& bytes) { detail::append_error(*element_error, bytes); });
+    } else if (next.ended()) {
+      send(asked, {.step = step_, .kind = AnswerKind::end}, {});
+    } else {
+      send(asked, {.step = step_, .kind = AnswerKind::batch},
+           [&](std::string& bytes) { detail::append_batch(*next, bytes); });
+    }
+    return !next.ended();
   }
 
   /// Makes the trainer's iterator stand before the first step that is asked for.
@@ -290,9 +295,15 @@ FeedRoles gather_roles(Communicator& communicator, bool is_worker) {
 
 void dismiss_workers(Communicator& communicator, const std::vector<int>& workers) {
   const std::string bytes = detail::bytes_of(detail::StepRequest{.is_last = true});
+  std::optional<Error> failure;  // thrown once the others know, which would wait for ever
   for (const int worker : workers) {
-    communicator.send(worker, detail::kFeedRequestTag, std::as_bytes(std::span(bytes)));
+    try {
+      communicator.send(worker, detail::kFeedRequestTag, std::as_bytes(std::span(bytes)));
+    } catch (const Error& error) {
+      failure = error;
+    }
   }
+  if (failure) throw Error(*failure);
 }
 
 }  // namespace infeed

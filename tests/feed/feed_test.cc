@@ -296,6 +296,36 @@ TEST(Feed, AWorkerThatCantReadIsNamedAndTheOthersGoOn) {
               Each(IsEmpty()));
 }
 
+TEST(Feed, ABatchThatCantBeSentIsNoElementsError) {
+  const auto fails_once = [](int rank) -> WatchedRank::OnSend {
+    if (rank != 1) return {};
+    return [sent = std::make_shared<int>(0)](int, const WatchedRank::Forward& forward) {
+      if (++*sent == 3) throw Error(ErrorCode::resource_exhausted, "the message is too large");
+      forward();
+    };
+  };
+  const FedJob job{.workers = 2,
+                   .pipeline = [] { return pipeline(1); },
+                   .options = {.range_steps = 2},
+                   .on_send = fails_once};
+  EXPECT_THAT(job.run([&](Feeder& feeder) {
+    EXPECT_EQ(take_rest(feeder), alone(pipeline(1)));
+    EXPECT_THAT(feeder.workers()[0].failure, HasSubstr("the message is too large"));
+  }),
+              Each(IsEmpty()));
+}
+
+TEST(Feed, AWorkerThatIsGoneKeepsNoOtherFromBeingDismissed) {
+  LocalWorld world(3);
+  int sent = 0;
+  WatchedRank trainer(world.at(0), [&sent](int, const WatchedRank::Forward& forward) {
+    if (sent++ == 0) throw Error(ErrorCode::unavailable, "rank 1 is gone");
+    forward();
+  });
+  EXPECT_EQ(error_of([&] { dismiss_workers(trainer, {1, 2}); }).message(), "rank 1 is gone");
+  EXPECT_TRUE(world.at(2).receive_any(std::chrono::seconds(0)));
+}
+
 TEST(Feed, RefusesByNameWhatCantBeAskedByStep) {
   const auto refused = [](const auto& dataset, std::uint64_t every = 1024) {
     return error_of([&] { check_can_be_asked_by_step(*dataset.node(), every); }).message();
