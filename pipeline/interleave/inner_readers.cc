@@ -47,6 +47,7 @@ void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
   auto inner = std::make_unique<InnerReadAhead>(outer_type_);
   inner->stream = std::move(stream);
   inner->opened = true;
+  const auto lock = hand_off_.lock();  // a cancellation may stop() meanwhile
   ahead_.place(slot, std::move(inner));
 }
 

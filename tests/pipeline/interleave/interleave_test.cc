@@ -302,5 +302,20 @@ TEST(Interleave, SurvivesCancellationAtAnyMoment) {
   }
 }
 
+// A stop looked at the inner datasets while the consumer handed them to the threads;
+// ThreadSanitizer and AddressSanitizer see it.
+TEST(Interleave, SurvivesCancellationWhileItBeginsBehindAResume) {
+  const auto all = range(1'000) | interleave([](std::int64_t) { return range(50); },
+                                             {.cycle_length = 200, .parallelism = 3});
+  auto before = all.iterate();
+  for (int i = 0; i < 700; ++i) before.next();
+  const Checkpoint saved = before.checkpoint();
+  for (int i = 0; i < 50; ++i) {
+    Consumer consumer(all.iterate({.resume = saved}));
+    consumer.cancel();
+    consumer.join();
+  }
+}
+
 }  // namespace
 }  // namespace infeed::test
