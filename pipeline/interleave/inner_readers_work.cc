@@ -122,9 +122,10 @@ bool InnerReaders::note_failure(Lock& lock, InnerReadAhead& inner, ErrorPointer 
 }
 
 /// Moves an inner dataset back to where the consumer is, which has taken neither the ready elements
-/// nor the last `unread` ones. Returns its stages, which must be dropped without the lock.
+/// nor the last `unread` ones. Returns its stages, which must be dropped without the lock. One that is
+/// over isn't read again: it keeps its ready elements, which come before its end or its failure.
 std::unique_ptr<Stage> InnerReaders::step_back(InnerReadAhead& inner, std::uint64_t unread) {
-  if (!inner.stream.is_open() || inner.ended) return nullptr;
+  if (!inner.stream.is_open() || inner.ended || inner.failure != nullptr) return nullptr;
   const std::uint64_t given = inner.stream.given() - inner.ready_elements - unread;
   buffers_.drop(inner);
   return inner.stream.rest_behind(given);

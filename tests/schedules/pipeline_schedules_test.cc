@@ -282,6 +282,17 @@ TEST_P(InterleaveSchedules, FailsForWantOfMemory) {
                   {.settings = {}, .end = End::failed, .is_ordered = is_ordered()}, kQuickBatches);
 }
 
+/// An inner dataset that has failed already keeps the elements before its failure.
+TEST_P(InterleaveSchedules, FailsForWantOfMemoryBehindAnotherFailure) {
+  const auto inner = [](std::int64_t x) {
+    const auto numbers = range(3 * x, 3 * x + 2);
+    if (x == 1) return failing(numbers, 1);
+    return x == 2 ? failing(numbers, 0, ErrorCode::resource_exhausted) : numbers;
+  };
+  expect_elements("refused", range(3) | interleave(inner, options()),
+                  {.settings = {}, .end = End::failed, .is_ordered = is_ordered()}, kQuickBatches);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ordered, InterleaveSchedules, ::testing::Values(true));
 INSTANTIATE_TEST_SUITE_P(Unordered, InterleaveSchedules, ::testing::Values(false));
 
