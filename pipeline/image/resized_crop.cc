@@ -28,6 +28,14 @@ void require_sense(const Target& target) {
                   target.width, target.height, static_cast<int>(target.channels), kSideMax));
 }
 
+/// A PNG may be larger than plan_resize() can count.
+void require_sides(const Rect& crop) {
+  if (std::max(crop.width, crop.height) <= kSideMax) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("the crop of {} x {} can't be resized: each side must be 1 to {}",
+                          crop.width, crop.height, kSideMax));
+}
+
 /// A crop that is decoded at a fraction stays at least this many times larger than the target.
 constexpr std::size_t kScaleMargin = 2;
 
@@ -69,6 +77,7 @@ class CropResize {
         channels_(static_cast<std::size_t>(target.channels)) {
     const ImageReader& reader = scratch.reader;
     require_inside(augmentation.crop, upright_size(reader.size(), orientation_));
+    require_sides(augmentation.crop);
     const Rect crop = stored_part(augmentation.crop, orientation_, reader.size());
     // Turning back and turning exchange the sides alike.
     const Size size = upright_size({target.width, target.height}, orientation_);

@@ -117,6 +117,17 @@ TEST(ImageLimits, the_pixels_themselves_count) {
               HasSubstr("memory_bytes_max"));
 }
 
+TEST(ImageLimits, a_crop_is_as_large_as_an_image_that_is_resized) {
+  const std::string png = png_of(PNG_FORMAT_GRAY, 65'537, 1, std::string(65'537, '\x50'));
+  std::vector<float> row(8 * 8 * 3);
+  const image::Target target{.width = 8, .height = 8};
+  EXPECT_THAT(error_of([&] {
+                image::resized_crop(png, target, {.crop = {.width = 65'537, .height = 1}}, row);
+              }).message(),
+              HasSubstr("the crop of 65537 x 1 can't be resized: each side must be 1 to 65536"));
+  image::resized_crop(png, target, {.crop = {.left = 1, .width = 65'536, .height = 1}}, row);
+}
+
 TEST(ImageLimits, an_image_beyond_them_is_as_bad_as_one_of_another_format) {
   const std::string jpeg = progressive();
   for (const image::DecodeLimits& limits :

@@ -26,8 +26,8 @@
 /// The values are bit for bit those of decode_crop(), resize(), flip(), adjust() and normalise() in
 /// this order (but see Target::scaled_decoding), and the same on every processor.
 ///
-/// Errors: those of decode.h; invalid_argument for a row of another size, a crop outside the image,
-/// and senseless options.
+/// Errors: those of decode.h; invalid_argument for a row of another size, a crop outside the image
+/// or with a side over 65,536, and senseless options.
 ///
 /// Memory: each thread keeps its working memory, so after the first images only libjpeg and libpng
 /// allocate.
