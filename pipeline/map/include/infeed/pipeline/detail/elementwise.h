@@ -31,8 +31,8 @@ struct Place {
   std::uint64_t position;  ///< the first element's position in the stage's input
   std::uint64_t epoch;
   DrawKey key;
-  IteratorContext* run;     ///< a kernel that waits checks it for cancellation
-  StageCounters* counters;  ///< for a kernel that counts, as ElementwiseSpec::counts says
+  IteratorContext* run;               ///< a kernel that waits checks it for cancellation
+  StageCounters* counters = nullptr;  ///< for a kernel that counts, as ElementwiseSpec::counts says
 
   /// Returns the position of element i of the call in the stream that all shards share.
   std::uint64_t unsharded(std::size_t i) const { return key.positions.of(position + i); }
