@@ -7,6 +7,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include <infeed/pipeline/detail/held_bytes.h>
 #include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/shuffle.h>
 
@@ -71,11 +72,15 @@ class ShuffleStage final : public Stage {
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     if (start_ != 0 || end_ != 0 || !in_.empty() || count < 64) return Stage::do_skip(count, known);
     std::uint64_t input_count = known == Known::no_errors ? length_of(node_) : kUnknown;
-    // The draws are walked back from the input's end, which is unknown.
-    if (input_count == kUnknown && buffer_ == whole_input) return Stage::do_skip(count, known);
+    // The input may be far shorter than the buffer. If not, load() would read half as much or more.
+    if (input_count == kUnknown && count < buffer_) return Stage::do_skip(count, known);
     while (true) {
       const std::uint64_t handed_out = std::min(count, input_count);
       if (handed_out == 0) return 0;
+      // Without room to walk the draws back, it goes through them as a run does.
+      HeldBytes held;
+      if (!held.try_grow_to(memory(), BufferContent::bytes_max(buffer_, input_count, handed_out)))
+        return Stage::do_skip(count, known);
       const std::uint64_t seen = load(handed_out, input_count, known);
       if (seen == kUnknown) return handed_out;
       if (run().cancelled()) return 0;
@@ -247,9 +252,7 @@ class ShuffleStage final : public Stage {
   /// the input's real number of elements.
   std::uint64_t load(std::uint64_t handed_out, std::uint64_t input_count, Known known) {
     BufferContent content(words_.generator(), buffer_, input_count, handed_out);
-    const std::uint64_t room = buffer_ - 1;
-    const std::uint64_t filled =
-        input_count > room && handed_out < input_count - room ? handed_out + room : input_count;
+    const std::uint64_t filled = elements_entered(buffer_, input_count, handed_out);
     slots_.reserve(std::min(buffer_, filled + 1), 0, [](std::uint64_t) { return false; });
     std::vector<bool> loaded(std::min(buffer_, filled), false);
     std::uint64_t position = 0;

@@ -19,6 +19,14 @@
 // mod B, which the previous hand-out has freed.
 namespace infeed::detail {
 
+/// Returns how many elements of the input have entered the buffer before the refill for hand-out
+/// `handed_out` >= 1. It avoids adding to a count near the limit.
+inline std::uint64_t elements_entered(std::uint64_t buffer, std::uint64_t input_count,
+                                      std::uint64_t handed_out) {
+  const std::uint64_t room = buffer - 1;
+  return input_count > room && handed_out < input_count - room ? handed_out + room : input_count;
+}
+
 /// The origin of an element that is still in the buffer.
 struct Buffered {
   std::uint64_t position;  ///< the element's place in the input
@@ -36,6 +44,10 @@ class BufferContent {
  public:
   BufferContent(const Philox& generator, std::uint64_t buffer, std::uint64_t input_count,
                 std::uint64_t handed_out);
+  /// Returns the most bytes that it holds, for the same arguments, and a bit a slot to tell which
+  /// are loaded.
+  static std::uint64_t bytes_max(std::uint64_t buffer, std::uint64_t input_count,
+                                 std::uint64_t handed_out);
 
   bool empty() const { return at_ == first_.size() && later_.empty(); }
   Buffered front() const {

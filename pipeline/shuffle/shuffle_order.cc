@@ -9,6 +9,12 @@ namespace {
 
 constexpr std::uint64_t kNobody = std::numeric_limits<std::uint64_t>::max();
 
+std::uint64_t refills_before(std::uint64_t buffer, std::uint64_t input_count,
+                             std::uint64_t handed_out) {
+  const std::uint64_t room = buffer - 1;
+  return input_count > room ? std::min(handed_out, input_count - room) : 0;
+}
+
 }  // namespace
 
 BufferContent::BufferContent(const Philox& generator, std::uint64_t buffer,
@@ -17,18 +23,14 @@ BufferContent::BufferContent(const Philox& generator, std::uint64_t buffer,
   // Before the first hand-out the element s lay there.
   std::vector<std::uint64_t>& waiting = first_;
   waiting.assign(std::min(buffer, input_count), kNobody);
-  // Positions below `filled` have entered. The code avoids adding buffer - 1 to a count near the
-  // limit.
   const std::uint64_t room = buffer - 1;
-  const std::uint64_t filled =
-      input_count > room && handed_out < input_count - room ? handed_out + room : input_count;
+  const std::uint64_t filled = elements_entered(buffer, input_count, handed_out);
   std::uint64_t unknown = 0;
   for (std::uint64_t position = handed_out; position < filled; ++position) {
     waiting[position % buffer] = position % buffer;
     ++unknown;
   }
-  const std::uint64_t refills = input_count > room ? std::min(handed_out, input_count - room) : 0;
-  later_.reserve(std::min(unknown, refills));
+  later_.reserve(std::min(unknown, refills_before(buffer, input_count, handed_out)));
   std::array<std::uint32_t, 4> words{};
   std::uint64_t j = handed_out % buffer;
   for (std::uint64_t t = handed_out; t-- > 0 && later_.size() < unknown;) {
@@ -47,6 +49,16 @@ BufferContent::BufferContent(const Philox& generator, std::uint64_t buffer,
   }
   if (later_.size() == unknown) std::vector<std::uint64_t>().swap(first_);
   pass_over_nobody();
+}
+
+std::uint64_t BufferContent::bytes_max(std::uint64_t buffer, std::uint64_t input_count,
+                                       std::uint64_t handed_out) {
+  constexpr std::uint64_t kSlotsMax = std::uint64_t{1} << 48;  // no machine has as many
+  const std::uint64_t slots = std::min({buffer, input_count, kSlotsMax});
+  const std::uint64_t unknown = elements_entered(buffer, input_count, handed_out) - handed_out;
+  const std::uint64_t later =
+      std::min({unknown, refills_before(buffer, input_count, handed_out), kSlotsMax});
+  return slots * sizeof(std::uint64_t) + slots / 8 + later * sizeof(Buffered);
 }
 
 void BufferContent::pass_over_nobody() {

@@ -342,6 +342,35 @@ TEST(Shuffle, RefusesABufferOfNothing) {
       "full shuffle");
 }
 
+/// A resume looks for the elements in 240,000 bytes, beside the 80,000 of the slots.
+TEST(Shuffle, AResumeCountsItsMemory) {
+  const auto dataset = range(50'000) | shuffle({.buffer = 10'000, .seed = 4});
+  const Stream whole = stream_of(dataset, {.epoch = 0});
+  auto iterator = dataset.iterate({.epoch = 0});
+  take_stream(iterator, 30'000);
+  const Stream rest(whole.begin() + 30'000, whole.end());
+  auto resumed = dataset.iterate({.resume = iterator.checkpoint()});
+  EXPECT_GE(resumed.memory().peak_bytes(), 320'000);
+  EXPECT_LE(resumed.memory().in_use_bytes(), 150'000);
+  EXPECT_EQ(take_stream(resumed), rest);
+  // A limit that suffices for the run suffices for its resume.
+  constexpr std::uint64_t kLimit = 128 << 10;
+  auto limited = dataset.iterate({.memory_bytes_max = kLimit, .resume = iterator.checkpoint()});
+  EXPECT_LE(limited.memory().peak_bytes(), kLimit);
+  EXPECT_EQ(take_stream(limited), rest);
+}
+
+TEST(Shuffle, AGenerousBufferResumesBehindAFilter) {
+  const auto dataset = range(1000) | filter([](std::int64_t x) { return x % 2 == 1; }) |
+                       shuffle({.buffer = 1ULL << 60, .seed = 1});
+  const Stream whole = stream_of(dataset, {.epoch = 0});
+  auto iterator = dataset.iterate({.epoch = 0});
+  take_stream(iterator, 200);
+  auto resumed = dataset.iterate({.resume = iterator.checkpoint()});
+  EXPECT_EQ(take_stream(resumed), Stream(whole.begin() + 200, whole.end()));
+  EXPECT_LE(resumed.memory().peak_bytes(), 64 * 1024);
+}
+
 TEST(Shuffle, AGenerousBufferCostsNothing) {
   auto iterator = (range(100) | shuffle({.buffer = 1ULL << 60, .seed = 1})).iterate();
   EXPECT_EQ(take_stream(iterator, 99).size(), 99);
