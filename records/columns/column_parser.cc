@@ -42,6 +42,14 @@ void check_source(const ColumnType& type) {
   }
 }
 
+/// Returns the place of the feature's view. A partition may cut several columns, and be one itself.
+std::size_t view_of(ExampleParser& parser, const std::string& feature) {
+  const detail::NameTable& names = parser.name_table();
+  std::size_t predicted = names.first();
+  const std::size_t found = names.size() == 0 ? 0 : names.find(feature, predicted);
+  return found == names.size() ? parser.want(feature) : found;
+}
+
 std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
   auto plan = std::make_shared<detail::ColumnPlan>();
   for (const ColumnType& type : schema.columns()) {
@@ -52,9 +60,12 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
       plan->list_columns.push_back(plan->columns.size());
       detail::plan_steps(*column);
     } else {
-      column->first_view = plan->parser.want(type.name);
+      column->own_view = view_of(plan->parser, type.name);
       if (type.partition) {
-        plan->parser.want(std::visit([](const auto& by) { return by.feature; }, *type.partition));
+        const auto feature_of = [](const auto& by) { return by.feature; };
+        const std::size_t view = view_of(plan->parser, std::visit(feature_of, *type.partition));
+        column->cut_by = static_cast<std::ptrdiff_t>(view - column->own_view);
+        plan->has_partitions = true;
       }
       plan->feature_columns.push_back(plan->columns.size());
     }
@@ -72,7 +83,7 @@ bool parse_usual(const detail::ColumnPlan& plan, std::string_view example, std::
                  std::span<detail::GrowingColumn> rows, const TensorPool& pool,
                  detail::LateCopy* late) {
   if (!plan.list_columns.empty()) return parse_usual_sequence(plan, example, row, rows, pool);
-  if (plan.parser.size() != plan.columns.size()) return false;
+  if (plan.has_partitions) return false;
   const detail::UsualRow usual_row = {row, pool, late};
   return detail::visit_usual_features(
       plan.parser, example, [&](std::size_t i, FeatureKind kind, std::string_view list) {
@@ -84,7 +95,7 @@ bool parse_usual(const detail::ColumnPlan& plan, std::string_view example, std::
 /// True if the column's default stands in for the record's value.
 bool takes_default(const detail::PlannedColumn& column, const FeatureView* view) {
   if (!column.type.missing) return false;
-  if (column.type.partition) return !view[0].is_present() && !view[1].is_present();
+  if (column.type.partition) return !view->is_present() && !view[column.cut_by].is_present();
   return detail::is_missing_or_empty(*view);
 }
 
@@ -142,7 +153,7 @@ void ColumnParser::parse_row(std::string_view example, const Record* place, std:
     plan.parser.parse(example, views);
     for (const std::size_t i : plan.feature_columns) {
       const detail::PlannedColumn& column = *plan.columns[i];
-      const FeatureView* const view = &views[column.first_view];
+      const FeatureView* const view = &views[column.own_view];
       if (takes_default(column, view)) {
         detail::append_default(column, rows.columns_[i], row, rows.pool_);
         continue;

@@ -32,7 +32,7 @@ void parse_dense(const PlannedColumn& column, const FeatureView* view, GrowingCo
 void end_cut_row(const PlannedColumn& column, const FeatureView* view, std::size_t items,
                  GrowingColumn& out, const TensorPool& pool) {
   const bool has_splits = std::holds_alternative<RowSplits>(*column.type.partition);
-  const std::vector<std::size_t> ends = ends_of_rows(view[1], has_splits, view[0], items);
+  const std::vector<std::size_t> ends = ends_of_rows(view[column.cut_by], has_splits, *view, items);
   const std::int64_t begin = out.partitions[1].values<std::int64_t>().back();
   for (const std::size_t end : ends) {
     out.partitions[1].push_back(begin + static_cast<std::int64_t>(end), pool);

@@ -54,7 +54,8 @@ using ReadUsualStep = bool (*)(RowOfSteps& row, FeatureKind kind, std::string_vi
 /// The parts of a column that are known before the first record.
 struct PlannedColumn {
   ColumnType type;
-  std::size_t first_view = 0;   ///< first view in the parser
+  std::size_t own_view = 0;     ///< view in the parser
+  std::ptrdiff_t cut_by = 0;    ///< place of its partition's view, seen from there
   std::size_t item_values = 1;  ///< numbers in a dense row, or in an item of another kind
   std::size_t item_bytes = 0;   ///< bytes of those numbers
   std::size_t row_bytes = 0;    ///< bytes of a row's values where rows are fixed; else 0
@@ -98,6 +99,7 @@ Column finish_column(const PlannedColumn& column, std::size_t rows, GrowingColum
 struct ColumnPlan {
   ColumnSchema schema;
   ExampleParser parser;                      ///< for an Example, or for the context
+  bool has_partitions = false;               ///< the parser finds other features than the columns'
   SequenceExampleParser lists;               ///< without the context
   std::vector<std::size_t> feature_columns;  ///< columns that come from features, in order
   std::vector<std::size_t> list_columns;     ///< columns that come from lists, as in `lists`

@@ -310,7 +310,7 @@ void parse_lists(const ColumnPlan& plan, std::string_view example, std::size_t r
 
 bool parse_usual_sequence(const ColumnPlan& plan, std::string_view example, std::size_t row,
                           std::span<GrowingColumn> rows, const TensorPool& pool) {
-  if (plan.parser.size() != plan.feature_columns.size()) return false;
+  if (plan.has_partitions) return false;
   const char* at = example.data();
   const char* const end = at + example.size();
   std::size_t size = 0;

@@ -118,6 +118,28 @@ ExampleBuilder& ExampleBuilder::integers(std::string_view name,
   return *this;
 }
 
+ExampleBuilder& ExampleBuilder::partition(std::string_view name,
+                                          std::span<const std::int64_t> cuts) {
+  integers(name, cuts);
+  const std::string_view scratch = scratch_;
+  const Feature added = features_.back();
+  const std::size_t name_bytes = added.value_begin - added.name_begin;
+  for (const Feature& other : std::span(features_).first(features_.size() - 1)) {
+    if (other.value_begin - other.name_begin != name_bytes) continue;
+    if (scratch.substr(other.name_begin, name_bytes) != name) continue;
+    const bool is_same = scratch.substr(other.value_begin, other.end - other.value_begin) ==
+                         scratch.substr(added.value_begin, added.end - added.value_begin);
+    features_.pop_back();
+    scratch_.resize(added.name_begin);
+    if (is_same) return *this;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("feature '{}' can't cut several features into inner sequences of "
+                            "different lengths; give each of them a partition of its own",
+                            name));
+  }
+  return *this;
+}
+
 std::string ExampleBuilder::encode() const {
   std::string out;
   encode_to(out);

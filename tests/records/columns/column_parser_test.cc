@@ -148,6 +148,48 @@ TEST(ColumnParser, two_levels_cut_by_another_feature) {
             "behind them");
 }
 
+/// As two tf.io.RaggedFeatures with the same partition. A partition may also be read for itself.
+TEST(ColumnParser, columns_share_a_partition) {
+  const auto cut = [](std::string name, DType dtype) {
+    return ColumnType{.name = std::move(name),
+                      .dtype = dtype,
+                      .kind = Column::Kind::ragged,
+                      .ragged_levels = 2,
+                      .partition = RowSplits{"splits"}};
+  };
+  const auto record = [](std::vector<std::int64_t> ids, std::vector<float> weights,
+                         std::vector<std::int64_t> splits) {
+    return ExampleBuilder()
+        .integers("ids", std::span<const std::int64_t>(ids))
+        .floats("weights", std::span<const float>(weights))
+        .integers("splits", std::span<const std::int64_t>(splits))
+        .integers("label", 5)
+        .encode();
+  };
+  const std::vector<std::string> records = {record({1, 2, 3}, {4, 5, 6}, {0, 1, 3}),
+                                            record({7}, {8}, {0, 1})};
+  const ColumnType ids = cut("ids", DType::int32);
+  const ColumnType weights = cut("weights", DType::float32);
+  for (const bool is_read_first : {true, false}) {
+    ColumnSchema schema;
+    if (is_read_first) schema.ragged("splits", DType::int64);
+    schema.add(ids).add(weights).column("label", DType::int64);
+    if (!is_read_first) schema.ragged("splits", DType::int64);
+    const ColumnBatch batch = parse_all(ColumnParser(schema), records);
+    EXPECT_THAT(batch.column("ids").values<std::int32_t>(), ElementsAre(1, 2, 3, 7));
+    EXPECT_THAT(batch.column("weights").values<float>(), ElementsAre(4, 5, 6, 8));
+    for (const char* const name : {"ids", "weights"}) {
+      EXPECT_THAT(batch.column(name).row_splits(0), ElementsAre(0, 2, 3));
+      EXPECT_THAT(batch.column(name).row_splits(1), ElementsAre(0, 1, 3, 4));
+    }
+    EXPECT_THAT(batch.column("splits").values<std::int64_t>(), ElementsAre(0, 1, 3, 0, 1));
+    EXPECT_THAT(batch.column("label").values<std::int64_t>(), ElementsAre(5, 5));
+    const std::string longer = record({1, 2}, {4, 5, 6}, {0, 1, 3});
+    EXPECT_THAT(error_of([&] { parse_all(ColumnParser(schema), {longer}); }).message(),
+                ::testing::StartsWith("feature 'splits' can't cut the 2 values of feature 'ids'"));
+  }
+}
+
 TEST(ColumnParser, defaults_stand_in_for_what_is_missing_or_empty) {
   const auto parser = ColumnParser(ColumnSchema()
                                        .column("label", DType::int64, {2})
@@ -266,8 +308,6 @@ TEST(ColumnParser, schemas_that_examples_can_not_fill) {
   EXPECT_EQ(message(ColumnSchema().add(deep)),
             "column 'x' has 2 ragged levels, but a feature of an Example has one, or two with "
             "another feature that cuts its values (row_lengths or row_splits)");
-  EXPECT_EQ(message(ColumnSchema().add(cut).column("y", DType::int8)),
-            "feature 'y' is asked for twice");
 }
 
 TEST(ColumnParser, batches_return_their_memory_to_the_next_ones) {

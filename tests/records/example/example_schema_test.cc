@@ -242,6 +242,40 @@ TEST(ExampleSchema, a_ragged_feature_is_cut_by_another) {
   EXPECT_THAT(labels.values.values(), ElementsAre(9, 9));
 }
 
+TEST(ExampleSchema, ragged_features_share_a_partition) {
+  const auto schema = ExampleSchema<Grid>()
+                          .ragged("values", RowLengths{"lengths"}, &Grid::rows)
+                          .feature("label", &Grid::label)
+                          .ragged("words", RowLengths{"lengths"}, &Grid::words);
+  EXPECT_THAT(schema.names(), ElementsAre("values", "lengths", "label", "words"));
+  const Grid in = {{{1, 2}, {3}}, {{"a", "b"}, {"c"}}, 9};
+  const std::string bytes = schema.encode(in);
+  EXPECT_EQ(bytes, ExampleBuilder()
+                       .integers("values", std::array<std::int64_t, 3>{1, 2, 3})
+                       .integers("lengths", std::array<std::int64_t, 2>{2, 1})
+                       .integers("label", 9)
+                       .bytes("words", std::array<std::string_view, 3>{"a", "b", "c"})
+                       .encode());
+  const Grid out = schema.parse(bytes);
+  EXPECT_EQ(out.rows, in.rows);
+  EXPECT_EQ(out.words, in.words);
+  EXPECT_EQ(out.label, 9);
+
+  RowColumn<std::vector<std::vector<std::int64_t>>> rows;
+  RowColumn<std::vector<std::vector<std::string>>> words;
+  RowColumn<std::int64_t> labels;
+  const std::array<void*, 3> columns = {&rows, &labels, &words};
+  for (std::size_t i = 0; i < 2; ++i) schema.append_row(Record(bytes), i, columns);
+  EXPECT_THAT(rows.inner_splits.values(), ElementsAre(0, 2, 3, 5, 6));
+  EXPECT_THAT(words.inner_splits.values(), ElementsAre(0, 2, 3, 5, 6));
+
+  EXPECT_EQ(error_of([&] {
+              schema.encode({{{1}}, {{"a", "b"}}, 9});
+            }).message(),
+            "feature 'lengths' can't cut several features into inner sequences of different "
+            "lengths; give each of them a partition of its own");
+}
+
 TEST(ExampleSchema, partitions_that_do_not_fit_say_why) {
   const auto message = [](bool has_splits, std::vector<std::int64_t> cuts) {
     ExampleSchema<Grid> schema;

@@ -37,7 +37,8 @@ struct ColumnType {
   std::optional<std::int64_t> width = std::nullopt;  ///< for padded; none: the batch's longest row
   double padding = 0;                                ///< for padded: the value that fills rows up
   std::optional<ColumnDefault> missing = std::nullopt;  ///< none: the column must be there
-  /// Feature that cuts the values of an Example's feature into two ragged levels.
+  /// Feature that cuts the values of an Example's feature into two ragged levels. It may cut several
+  /// columns, and be a column itself.
   std::optional<std::variant<RowLengths, RowSplits>> partition = std::nullopt;
   ColumnSource source = ColumnSource::features;
   /// The type was guessed from the first rows of text. A later value that it would change is an

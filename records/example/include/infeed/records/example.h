@@ -54,6 +54,9 @@ class ExampleBuilder {
   ExampleBuilder& floats(std::string_view name, std::span<const float> values);
   ExampleBuilder& integers(std::string_view name, std::int64_t value);
   ExampleBuilder& integers(std::string_view name, std::span<const std::int64_t> values);
+  /// Adds the integers that cut other features, unless they are there. Throws invalid_argument if
+  /// others are there by this name.
+  ExampleBuilder& partition(std::string_view name, std::span<const std::int64_t> cuts);
 
   /// Throws invalid_argument when a name was given twice.
   std::string encode() const;

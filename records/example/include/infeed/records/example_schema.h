@@ -82,6 +82,9 @@ class ExampleSchema {
   ///
   ///     infeed::ExampleSchema<Sample>().ragged("values", infeed::RowLengths{"lengths"},
   ///                                            &Sample::rows)
+  ///
+  /// Several members may be cut by the same feature. encode() refuses an object in which their inner
+  /// sequences have different lengths.
   template <class V, class Partition>
   ExampleSchema& ragged(std::string name, Partition partition,
                         std::vector<std::vector<V>> T::*member) & {

@@ -22,8 +22,10 @@ class FieldList {
   using Field = SchemaField<T>;
 
   void add(std::shared_ptr<const Field> field) {
-    first_views_.push_back(parser_.names().size());
-    for (const std::string& name : field->wanted()) parser_.want(name);
+    const std::vector<std::string> wanted = field->wanted();
+    FieldViews views{parser_.want(wanted[0])};
+    if (wanted.size() > 1) views.partition = want_partition(wanted[1]);
+    views_.push_back(views);
     fields_.push_back(std::move(field));
   }
 
@@ -90,18 +92,28 @@ class FieldList {
   }
 
  private:
+  /// Returns the place of a partition's view. Several fields may share it.
+  std::size_t want_partition(const std::string& name) {
+    for (const FieldViews& views : views_) {
+      if (views.partition && parser_.names()[*views.partition] == name) return *views.partition;
+    }
+    has_partitions_ = true;
+    return parser_.want(name);
+  }
+
   template <class Bytes, class Visitor>
   void with_views(const Bytes& example, Visitor&& visit) const {
-    visit_fields<T>(parser_, example, fields_, first_views_, visit);
+    visit_fields<T>(parser_, example, fields_, views_, visit);
   }
   template <class Visitor>
   bool with_lists(std::string_view example, Visitor&& visit) const {
-    return visit_usual_fields<T>(parser_, example, fields_, visit);
+    return !has_partitions_ && visit_usual_fields<T>(parser_, example, fields_, visit);
   }
 
   ExampleParser parser_;
   std::vector<std::shared_ptr<const Field>> fields_;
-  std::vector<std::size_t> first_views_;  ///< first view of each field in the parser
+  std::vector<FieldViews> views_;  ///< by field
+  bool has_partitions_ = false;    ///< the parser finds other features than the fields'
 };
 
 }  // namespace infeed::detail

@@ -201,7 +201,7 @@ struct RaggedField final : SchemaField<T> {
       cuts.push_back(static_cast<std::int64_t>(has_splits ? flat.size() : row.size()));
     }
     FeatureCodec<std::vector<V>>::encode(name, flat, builder);
-    builder.integers(partition, std::span<const std::int64_t>(cuts));
+    builder.partition(partition, cuts);
   }
   std::vector<std::string> wanted() const override { return {name, partition}; }
   std::shared_ptr<const SchemaField<T>> prefixed(const std::string& prefix) const override {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -38,27 +39,40 @@ void parse_views(const ExampleParser& parser, const auto& example, Run&& run) {
   }
 }
 
+/// The places of a field's views in the parser.
+struct FieldViews {
+  std::size_t values;
+  std::optional<std::size_t> partition = std::nullopt;
+};
+
 /// Calls visit(field, its index, kind, list) -> bool for every field of a record in the usual form.
-/// Returns false if it isn't in that form. (A field that wants several features is never read so.)
+/// Returns false if it isn't in that form. Each field must want one feature.
 template <class T, class Visitor>
 bool visit_usual_fields(const ExampleParser& parser, std::string_view example,
                         const std::vector<std::shared_ptr<const SchemaField<T>>>& fields,
                         Visitor&& visit) {
-  if (parser.size() != fields.size()) return false;
   return visit_usual_features(parser, example,
                               [&](std::size_t i, FeatureKind kind, std::string_view list) {
                                 return visit(*fields[i], i, kind, list);
                               });
 }
 
-/// Parses the example and calls visit(field, its index, its view) for every field. first_views says
-/// where in the parser each field's views begin.
+/// Parses the example and calls visit(field, its index, its view) for every field. The view of its
+/// partition stands behind its own.
 template <class T, class Visitor>
 void visit_fields(const ExampleParser& parser, const auto& example,
                   const std::vector<std::shared_ptr<const SchemaField<T>>>& fields,
-                  const std::vector<std::size_t>& first_views, Visitor&& visit) {
+                  const std::vector<FieldViews>& places, Visitor&& visit) {
   parse_views(parser, example, [&](std::span<const FeatureView> views) {
-    for (std::size_t i = 0; i < fields.size(); ++i) visit(*fields[i], i, views[first_views[i]]);
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const auto& [values, partition] = places[i];
+      if (!partition || *partition == values + 1) {
+        visit(*fields[i], i, views[values]);
+      } else {
+        const std::array<FeatureView, 2> both = {views[values], views[*partition]};
+        visit(*fields[i], i, both[0]);
+      }
+    }
   });
 }
 
