@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t kLongestRunPs = std::int64_t{1} << 62;
 /// Longest single duration, so that a few of them can be added.
 constexpr std::int64_t kLongestPartPs = 1'000'000'000'000'000'000;
+/// Largest batch: its transfer takes 19 hours.
+constexpr std::int64_t kBatchBytesMax = 1'000'000'000'000'000;
 constexpr std::int64_t kVirtualStepsMax = 1'000'000'000'000;
 /// Number of service times kept for the quantiles.
 constexpr std::int64_t kKeptMax = std::int64_t{1} << 20;
@@ -23,14 +25,15 @@ constexpr std::int64_t kKeptMax = std::int64_t{1} << 20;
 void check_run(const Slice& slice, const ServiceTimes& service, const VirtualOptions& options) {
   if (options.batches.empty()) detail::refuse("a virtual run of no batch; give at least one");
   for (const VirtualBatch& batch : options.batches) {
-    if (batch.examples < 0 || batch.bytes < 0 || batch.step.compute_ps < 0 ||
-        batch.step.all_reduce_ps < 0 || batch.step.compute_ps > kLongestPartPs ||
-        batch.step.all_reduce_ps > kLongestPartPs || batch.step.total_ps() == 0) {
+    if (batch.examples < 0 || batch.bytes < 0 || batch.bytes > kBatchBytesMax ||
+        batch.step.compute_ps < 0 || batch.step.all_reduce_ps < 0 ||
+        batch.step.compute_ps > kLongestPartPs || batch.step.all_reduce_ps > kLongestPartPs ||
+        batch.step.total_ps() == 0) {
       detail::refuse(
           "a batch of {} examples, {} bytes, {} ps compute and {} ps all-reduce; expected a step "
-          "of 1 to {} ps, and nothing negative",
+          "of 1 to {} ps, at most {} bytes, and nothing negative",
           batch.examples, batch.bytes, batch.step.compute_ps, batch.step.all_reduce_ps,
-          kLongestPartPs);
+          kLongestPartPs, kBatchBytesMax);
     }
   }
   if (options.steps < 1 || options.warmup_steps < 0 || options.queue_depth < 0 ||

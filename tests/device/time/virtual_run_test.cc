@@ -311,6 +311,9 @@ TEST(VirtualRun, SaysWhatIsWrong) {
             "a virtual run of no batch; give at least one");
   EXPECT_THAT(message(one, good, [](VirtualOptions& o) { o.batches[0].step = {}; }),
               HasSubstr("0 ps compute and 0 ps all-reduce; expected a step of 1 to"));
+  // Its transfer time, which doesn't fit into 64 bits, was none at all.
+  EXPECT_THAT(message(one, good, [](VirtualOptions& o) { o.batches[0].bytes = INT64_MAX; }),
+              HasSubstr("at most 1000000000000000 bytes"));
   EXPECT_EQ(message(one, good, [](VirtualOptions& o) { o.steps_per_execution = 0; }),
             "steps 5, warmup_steps 0, queue_depth 2, steps_per_execution 0; expected at least 1, "
             "0, 0 and 1, and at most 1000000000000 steps");
