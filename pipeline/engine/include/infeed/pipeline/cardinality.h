@@ -17,7 +17,7 @@ class Cardinality {
   constexpr bool is_finite() const { return kind_ == Kind::finite; }
   constexpr bool is_infinite() const { return kind_ == Kind::infinite; }
   constexpr bool is_unknown() const { return kind_ == Kind::unknown; }
-  /// The number; 0 unless is_finite().
+  /// Returns the number; 0 unless is_finite().
   constexpr std::uint64_t count() const { return count_; }
 
   /// Applies `function` to a finite number. Infinite and unknown stay as they are.
@@ -26,8 +26,8 @@ class Cardinality {
     return is_finite() ? finite(function(count_)) : *this;
   }
 
-  /// The cardinality after a stage that may drop elements: an empty input stays empty, any other
-  /// becomes unknown.
+  /// Returns the cardinality after a stage that may drop elements: an empty input stays empty, any
+  /// other becomes unknown.
   constexpr Cardinality unknown_unless_empty() const {
     return is_finite() && count_ == 0 ? *this : unknown();
   }

@@ -37,16 +37,18 @@ struct IterateOptions {
   /// stage to stage at once, and elements that the consumer was given. After the iterator's end
   /// nothing is held.
   ///
-  /// The memory that the C library keeps of freed elements comes on top. With elements of about 1
-  /// KB glibc's arenas took 90 to 150 MB for 77, and 84 with MALLOC_ARENA_MAX=1 in the environment.
+  /// The memory that the C library keeps of freed elements comes on top. For 77 MB in elements of
+  /// about 1 KB glibc's arenas took 90 to 150 MB, and 84 MB with MALLOC_ARENA_MAX=1 in the
+  /// environment.
   std::uint64_t memory_bytes_max = 0;
   /// The checkpoint to go on from. It is refused if it belongs to another pipeline.
   std::optional<Checkpoint> resume = std::nullopt;
-  /// The number of elements to pass over behind the checkpoint, or at the start. Other than those
-  /// before a checkpoint without errors, each is looked at, since it may be an error. They don't
-  /// count in order_hash().
+  /// The number of elements to pass over behind the checkpoint, or at the start. Each of them is
+  /// looked at, since it may be an error. (Elements before a checkpoint without errors are not.)
+  /// They don't count in order_hash().
   std::uint64_t skip = 0;
-  /// Runs the functions of parallel stages. If null, the iterator has its own threads for them.
+  /// Runs the functions of parallel stages. If null, the iterator makes one for itself, of oneTBB's
+  /// workers and one thread (executor.h).
   std::shared_ptr<Executor> executor = nullptr;
   /// The most threads that the iterator may start; 0: no limit. They are the pool that runs
   /// functions (half of them), and the threads of prefetch, parallel map, interleave and readers. A

@@ -33,7 +33,7 @@ struct ImageHeader {
   std::size_t width = 0;     ///< as in the file
   std::size_t height = 0;    ///< as in the file
   std::size_t channels = 0;  ///< decoded channels: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA
-  std::size_t bits = 8;      ///< per channel in the file; decoded images have 8
+  std::size_t bits = 8;      ///< per channel in the file, or 8 if fewer; decoded images have 8
   bool is_cmyk = false;
   bool is_progressive = false;  ///< JPEG; for PNG: interlaced. Both are decoded as a whole
   /// The Exif number: 1 is upright, 5 to 8 lie on a side.

@@ -9,8 +9,8 @@
 #include <infeed/image/image.h>
 #include <infeed/records/bfloat16.h>
 
-/// Why: the last step of an image into a batch: numbers around 0, with the axes in the order of the
-/// network, written to their final place.
+/// Why: this is the last step of an image into a batch. Its bytes become numbers around 0, with the
+/// axes in the order of the network, and are written to their final place.
 ///
 ///     std::vector<float> row(224 * 224 * 3);
 ///     const auto image = infeed::image::resize(infeed::image::decode(jpegs[0]), {224, 224});

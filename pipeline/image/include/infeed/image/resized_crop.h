@@ -52,7 +52,7 @@ struct Target {
 
 /// The ranges that random crops are drawn from.
 struct RandomCrop {
-  // The crop's share of the image's area, and its width to height, both of the upright image.
+  // The crop's share of the image's area, and its ratio of width to height, in the upright image.
   float area_min = 0.08F;
   float area_max = 1;
   float ratio_min = 3.0F / 4;
