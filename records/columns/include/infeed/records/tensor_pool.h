@@ -24,7 +24,7 @@ struct TensorPoolOptions {
   /// never exceed the most that was in use at once before. Blocks that came back first are freed
   /// first.
   std::size_t free_bytes_max = std::size_t{64} << 20;
-  /// Asked for all memory that lies free, if it isn't null.
+  /// The account that is asked before a block may lie free; null: nobody is asked.
   std::shared_ptr<FreeMemoryAccount> account = nullptr;
   /// Memory that the blocks lie in; null: the system's.
   BatchMemory memory = nullptr;

@@ -50,10 +50,10 @@ enum class DamagePolicy {
   /// Does as TensorFlow's reader does: a cut inside a record's header, a missing gzip trailer and
   /// everything after the first zlib stream are a silent end; anything else fails.
   ///
-  /// Two of TensorFlow's silent ends are none here, since they would lose or hide data: behind an
-  /// empty gzip member in the middle of a file the next member is read, as gunzip does; and a
-  /// single byte behind the last gzip member is an error, as two of them are to TensorFlow (a lone
-  /// 0x1f is the begin of a member that is cut: a silent end for both).
+  /// Two of TensorFlow's silent ends are no ends here, since they would lose or hide data. Behind an
+  /// empty gzip member in the middle of a file the next member is read, as gunzip does. A single
+  /// byte behind the last gzip member is an error, as two bytes are to TensorFlow. (A lone 0x1f
+  /// begins a member that is cut: a silent end for both.)
   stop_like_tensorflow,
 };
 
