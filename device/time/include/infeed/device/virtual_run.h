@@ -13,7 +13,8 @@
 
 /// Why: "would this pipeline keep a slice of 2048 chips busy, and how deep must its queues be?" is
 /// asked before anybody has the slice. Virtual mode replays the hosts' service times through the
-/// recursion by which a slice takes its input. No clock runs; only the seed brings chance.
+/// recursion by which a slice takes its input. No clock runs, and only the seed decides what is
+/// drawn.
 ///
 ///     infeed::VirtualResult result = infeed::run_virtual(
 ///         infeed::Slice::parse("v3-2048"),
@@ -43,7 +44,7 @@ namespace infeed {
 /// A global batch.
 struct VirtualBatch {
   std::int64_t examples = 0;  ///< divided over the hosts as over replicas
-  std::int64_t bytes = 0;     ///< bytes of the whole batch that go to the devices
+  std::int64_t bytes = 0;     ///< the whole batch's that go to the devices; at most 10^15
   StepTime step = {};         ///< must be longer than 0
 };
 
@@ -89,8 +90,8 @@ struct VirtualSpan {
   double duty_cycle = 0;  ///< 0..1
 };
 
-/// Returns only how long the run takes, in a tenth of the time: for who tries many queues. It has
-/// no account of the hosts, and never calls `on_step`.
+/// Returns only how long the run takes, in a tenth of the time, for programs that try many queues.
+/// It keeps no account of the hosts, and never calls `on_step`.
 VirtualSpan virtual_span(const Slice& slice, const ServiceTimes& service,
                          const VirtualOptions& options);
 

@@ -19,10 +19,10 @@
 ///     std::string table = infeed::aggregate_worker_logs(folder, 4).table();
 ///
 /// The logs are read as far as they are written, while the workers go on. A worker that resumes
-/// from a checkpoint, or begins anew, writes that into its log: its earlier lines for later steps
-/// no longer count.
+/// from a checkpoint, or begins anew, writes that into its log. Its earlier lines for later steps
+/// then no longer count.
 ///
-/// Thread-safety: any thread. Errors: invalid_argument for fewer workers than 1; of the files.
+/// Thread-safety: any thread. Errors: invalid_argument for no workers, and the errors of files.
 namespace infeed {
 
 /// Returns FOLDER/worker-00003.log.
