@@ -10,7 +10,7 @@ namespace infeed::detail {
 PeriodicThread::PeriodicThread(std::function<void()> begin, std::chrono::milliseconds pause,
                                std::function<bool()> step)
     : begin_(std::move(begin)),
-      pause_(std::max(pause, std::chrono::milliseconds(1))),
+      pause_(std::clamp(pause, std::chrono::milliseconds(1), kLongestWait)),
       step_(std::move(step)),
       thread_(start_thread([this] { run(); })) {}
 

@@ -8,9 +8,13 @@
 
 namespace infeed::detail {
 
-/// A thread that does something now and then. It waits for `pause` and calls `step`, until `step`
-/// returns false or the object is destroyed. The destructor waits for a running step and for the
-/// thread's end. A step that finds no memory ends there, and the next one comes in its time.
+/// The longest time that a user's limit stands for, 30 years: nanoseconds count no more than 292.
+inline constexpr std::chrono::milliseconds kLongestWait = std::chrono::seconds(1'000'000'000);
+
+/// A thread that does something now and then. It waits for `pause` (from 1 ms to kLongestWait) and
+/// calls `step`, until `step` returns false or the object is destroyed. The destructor waits for a
+/// running step and for the thread's end. A step that finds no memory ends there, and the next one
+/// comes in its time.
 class PeriodicThread {
  public:
   /// The thread calls `begin` first.

@@ -1,5 +1,6 @@
 #include "engine/threads/watchdog.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 
@@ -7,9 +8,9 @@ namespace infeed::detail {
 
 Watchdog::Watchdog(IteratorContext& run, std::chrono::milliseconds limit)
     : run_(run),
-      limit_(limit),
+      limit_(std::min(limit, kLongestWait)),
       progress_(run.counters().progress()),
-      thread_([&run] { run.begin_thread("watchdog"); }, limit / 8, [this] { return look(); }) {}
+      thread_([&run] { run.begin_thread("watchdog"); }, limit_ / 8, [this] { return look(); }) {}
 
 bool Watchdog::look() {
   const std::uint64_t progress = run_.counters().progress();

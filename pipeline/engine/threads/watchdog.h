@@ -10,7 +10,8 @@
 namespace infeed::detail {
 
 /// Checks that something moves while the consumer waits. If nothing has moved for the limit, it
-/// fails the run with an Error that says who waits for whom. That wakes the consumer.
+/// fails the run with an Error that says who waits for whom. That wakes the consumer. It looks eight
+/// times within the limit, but at most once a millisecond: a limit below 8 ms is seen up to 1 ms late.
 ///
 /// Invariants: only the watchdog's thread uses moved_ and progress_.
 class Watchdog {

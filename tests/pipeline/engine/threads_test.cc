@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <gmock/gmock.h>
 #include <mutex>
 #include <set>
@@ -14,6 +16,7 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 
+#include "engine/threads/periodic_thread.h"
 #include "engine/threads/thread_budget.h"
 #include "pipeline/suite/stream.h"
 #include "thrown_error.h"
@@ -112,6 +115,27 @@ TEST(BriefPasses, StartTheirThreadsOnceTheyAreLonger) {
                       });
   EXPECT_EQ(passes.count({.on_thread_start = started.listener()}), 5'000'010);
   EXPECT_GE(started.names().count("prefetch"), 15);
+}
+
+/// An eighth of a watchdog's limit is no whole millisecond below 8.
+TEST(PeriodicThread, StepsAtMostOnceAMillisecond) {
+  constexpr int kSteps = 20;
+  const auto begin = std::chrono::steady_clock::now();
+  std::promise<void> done;
+  int steps = 0;
+  const detail::PeriodicThread thread([] {}, std::chrono::milliseconds(0),
+                                      [&] {
+                                        if (++steps == kSteps) done.set_value();
+                                        return steps < kSteps;
+                                      });
+  done.get_future().wait();
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(kSteps));
+}
+
+/// Nanoseconds can't count it.
+TEST(Watchdog, TheLongestLimitIsNone) {
+  const auto dataset = range(10'000) | prefetch();
+  EXPECT_EQ(stream_of(dataset, {.watchdog = std::chrono::milliseconds::max()}).size(), 10'000);
 }
 
 TEST(ThreadBudget, KeepsOneForThePoolUntilItIsThere) {
