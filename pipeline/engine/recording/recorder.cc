@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <mutex>
+#include <set>
 #include <string_view>
 #include <unistd.h>
 #include <utility>
@@ -34,6 +35,36 @@ const char* text_of_environment(const char* name) {
   return text == nullptr ? "" : text;
 }
 
+/// True if another name helps, as for a folder that isn't there; false for a full disk.
+bool is_of_the_name(ErrorCode code) {
+  return code == ErrorCode::not_found || code == ErrorCode::permission_denied ||
+         code == ErrorCode::invalid_argument || code == ErrorCode::failed_precondition;
+}
+
+/// Opens the file, if one is wanted. Throws Error if nothing can be recorded to its name, which `who`
+/// gave. Says in `problem` what else is in the way: the run goes on without.
+std::optional<RecordingFile> begin_file(const RecordingOptions& wanted, std::string_view who,
+                                        std::string& problem) {
+  if (wanted.file.empty()) return std::nullopt;
+  // A folder that is removed while a process records to it ends none of its runs.
+  static std::set<std::string> begun;
+  try {
+    RecordingFile file(wanted.file, wanted.bytes_max);
+    begun.insert(wanted.file);
+    return file;
+  } catch (const Error& error) {
+    if (is_of_the_name(error.code()) && !begun.contains(wanted.file)) {
+      throw error.reworded(
+          error.code(),
+          fmt::format("{} names a file that can't be recorded to: {}", who, error.message()));
+    }
+    problem = error.what();
+  } catch (...) {
+    problem = current_error()->what();
+  }
+  return std::nullopt;
+}
+
 /// Returns the time that half of a stage's calls didn't exceed.
 std::uint64_t usual_call_ns(const StageCounters& stage) {
   std::uint64_t all = 0;
@@ -54,13 +85,14 @@ std::unique_ptr<Recorder> Recorder::of(IteratorContext& run, const RecordingOpti
   if (wanted.file.empty()) wanted.file = text_of_environment("INFEED_PROFILE");
   wanted.live = wanted.live || std::string_view(text_of_environment("INFEED_TOP")) == "1";
   if (wanted.file.empty() && !wanted.live) return nullptr;
+  // An iterator that begins beside another finds that one's file with its first line, which says
+  // that it is this process's.
+  static std::mutex beginning;
+  const std::lock_guard lock(beginning);
+  const char* const who = options.file.empty() ? "INFEED_PROFILE" : "recording.file";
+  std::optional<RecordingFile> file = begin_file(wanted, who, status.problem);
+  if (!status.problem.empty()) return nullptr;
   try {
-    // An iterator that begins beside another finds that one's file with its first line, which says
-    // that it is this process's.
-    static std::mutex beginning;
-    const std::lock_guard lock(beginning);
-    std::optional<RecordingFile> file;
-    if (!wanted.file.empty()) file.emplace(wanted.file, wanted.bytes_max);
     return std::make_unique<Recorder>(run, wanted, std::move(file));
   } catch (...) {
     status.problem = current_error()->what();

@@ -36,6 +36,7 @@ class LivePage;
 class Recorder {
  public:
   /// Returns null if nobody wants a recording, or if it can't be begun: `status` then says why.
+  /// Throws Error if nothing can be recorded to the file's name.
   static std::unique_ptr<Recorder> of(IteratorContext& run, const RecordingOptions& options,
                                       RecordingStatus& status);
   Recorder(IteratorContext& run, const RecordingOptions& options,

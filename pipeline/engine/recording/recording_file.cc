@@ -50,7 +50,7 @@ std::optional<File> open_unless_own(const std::string& name) {
   if (!file) {
     const std::string begin = recording_begin();
     if (first_bytes(File::open_own(name, O_RDONLY), begin.size()) == begin) return std::nullopt;
-    throw Error(ErrorCode::failed_precondition,
+    throw Error(ErrorCode::unavailable,
                 "another process is recording to this file; name another one")
         .at_file(name);
   }

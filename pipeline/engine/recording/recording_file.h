@@ -15,7 +15,8 @@ namespace infeed::detail {
 /// anew without the details of its older half (windows, ordinary steps, slow calls that are no
 /// outliers), and replaces the former one at once.
 ///
-/// Errors: the system's, and failed_precondition if the file is another process's or no recording.
+/// Errors: the system's, failed_precondition if the file is no recording, and unavailable if another
+/// process records to it.
 class RecordingFile {
  public:
   /// Opens FILE; if this process has written that before, FILE-2, and so on.

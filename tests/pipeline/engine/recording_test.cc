@@ -21,6 +21,7 @@
 #include <infeed/pipeline/step_timer.h>
 
 #include "records/temporary_files.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
@@ -199,18 +200,50 @@ TEST_F(Recording, TheEnvironmentAsksForIt) {
 
 TEST_F(Recording, AForeignFileStaysAsItIs) {
   std::ofstream(file_) << "precious\n";
-  auto iterator = range(3).iterate({.recording = {.file = file_}});
-  EXPECT_FALSE(iterator.recording().is_on);
-  EXPECT_NE(iterator.recording().problem.find("that is no recording, and it is not replaced"),
-            std::string::npos)
-      << iterator.recording().problem;
-  EXPECT_NE(iterator.statistics().table().find("recording failed: "), std::string::npos);
-  int elements = 0;
-  while (iterator.next()) ++elements;
-  EXPECT_EQ(elements, 3);
+  const Error error = error_of([&] { range(3).iterate({.recording = {.file = file_}}); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.file(), file_);
+  EXPECT_EQ(error.message(),
+            "recording.file names a file that can't be recorded to: there is a file of this name "
+            "that is no recording, and it is not replaced; name another one, or remove it");
   std::ostringstream content;
   content << std::ifstream(file_).rdbuf();
   EXPECT_EQ(content.str(), "precious\n");
+}
+
+/// Who set the variable was told only by a line of the statistics.
+TEST_F(Recording, ANameThatCantBeRecordedToIsAnErrorOfIterate) {
+  const std::string file = folder_.file("none/run.profile");
+  ::setenv("INFEED_PROFILE", file.c_str(), 1);
+  const Error missing = error_of([] { range(3).iterate(); });
+  EXPECT_EQ(missing.code(), ErrorCode::not_found);
+  EXPECT_EQ(missing.file(), file);
+  EXPECT_EQ(missing.message(),
+            fmt::format("INFEED_PROFILE names a file that can't be recorded to: cannot create: "
+                        "folder '{}' does not exist",
+                        folder_.file("none")));
+  ::setenv("INFEED_PROFILE", "/dev/full", 1);
+  EXPECT_EQ(error_of([] { range(3).iterate(); }).code(), ErrorCode::failed_precondition);
+  ::unsetenv("INFEED_PROFILE");
+}
+
+TEST_F(Recording, AFolderThatIsRemovedMeanwhileEndsNoRun) {
+  const std::string folder = folder_.file("removed");
+  std::filesystem::create_directory(folder);
+  const IterateOptions options{.recording = {.file = folder + "/run.profile"}};
+  auto first = range(3).iterate(options);
+  EXPECT_TRUE(first.recording().is_on);
+  std::filesystem::remove_all(folder);
+  auto second = range(3).iterate(options);
+  EXPECT_FALSE(second.recording().is_on);
+  EXPECT_NE(second.recording().problem.find("does not exist"), std::string::npos)
+      << second.recording().problem;
+  EXPECT_NE(second.statistics().table().find("recording failed: "), std::string::npos);
+  for (auto* const iterator : {&first, &second}) {
+    int elements = 0;
+    while (iterator->next()) ++elements;
+    EXPECT_EQ(elements, 3);
+  }
 }
 
 TEST_F(Recording, TwoProcessesDontShareAFile) {
@@ -236,16 +269,6 @@ TEST_F(Recording, TwoProcessesDontShareAFile) {
   EXPECT_TRUE(iterator.next());
   ASSERT_EQ(::write(end[1], &byte, 1), 1);
   ::waitpid(child, nullptr, 0);
-}
-
-TEST_F(Recording, AFullDiskEndsTheRecordingAndNotTheRun) {
-  auto iterator = range(1000).iterate({.recording = {.file = "/dev/full"}});
-  // A device is no file of ours at all.
-  EXPECT_FALSE(iterator.recording().is_on);
-  EXPECT_FALSE(iterator.recording().problem.empty());
-  int elements = 0;
-  while (iterator.next()) ++elements;
-  EXPECT_EQ(elements, 1000);
 }
 
 TEST_F(Recording, WhatEndsItIsInTheTableOfStatistics) {

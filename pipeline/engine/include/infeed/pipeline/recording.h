@@ -19,7 +19,9 @@
 /// other file is not. With INFEED_TOP=1 `infeed top PID` can look on.
 ///
 /// Recording never ends a run. Problems (a full disk, a file that another process writes) are told
-/// in RecordingStatus::problem and in the table of Iterator::statistics().
+/// in RecordingStatus::problem and in the table of Iterator::statistics(). But a name to which
+/// nothing can be recorded (its folder isn't there or may not be written, it is somebody's other
+/// file) is refused by iterate(), as any wrong option is, unless this process has recorded to it.
 ///
 /// pipeline/recording.md describes the format. Everything written stays readable even if the
 /// process crashes.
