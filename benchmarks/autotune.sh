@@ -25,10 +25,6 @@ with_peers=1
 arguments=()
 for argument in "$@"; do
   case $argument in
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     --no-peers) with_peers=0 ;;
     *) arguments+=("$argument") ;;
   esac

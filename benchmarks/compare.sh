@@ -20,10 +20,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
 for argument in "$@"; do
   case $argument in
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     device | image | python)
       "$infeed_root/tools/install_packages.sh" peers
       ;;

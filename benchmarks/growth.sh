@@ -17,8 +17,6 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
-help_if_asked "$@"
-
 build_benchmarks infeed_growth
 
 exec "$infeed_root/build/release/benchmarks/infeed_growth" "$@"

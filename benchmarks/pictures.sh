@@ -21,10 +21,6 @@ infeed=''
 report=''
 while (($#)); do
   case $1 in
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     --infeed | --report)
       (($# > 1)) || die "$1 needs a value: see --help" 2
       if [[ $1 == --infeed ]]; then infeed=$2; else report=$2; fi

@@ -14,7 +14,6 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
-help_if_asked "$@"
 lines_min=92
 again=false
 ctest_options=()

@@ -19,7 +19,6 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
-help_if_asked "$@"
 minutes=10
 seed=1
 with_each=true

@@ -43,10 +43,6 @@ while (($#)); do
       esac
       shift
       ;;
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     *) die "unknown option '$1': see --help" 2 ;;
   esac
   shift

@@ -35,10 +35,6 @@ while (($#)); do
       --disks | --clocks | --compilers) machines+=("${1#--}") ;;
     --all) machines+=(one-core no-avx512 no-avx memory locale names large many disks clocks) ;;
     --whole) whole=true ;;
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     *) die "unknown argument '$1': see --help" 2 ;;
   esac
   shift

@@ -51,10 +51,6 @@ while (($#)); do
       with_checks=false
       shift
       ;;
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     *) ctest_options+=("$1") ;;
   esac
   shift

@@ -36,10 +36,6 @@ while (($#)); do
       declare "${1#--}=$2"
       shift
       ;;
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     *) die "unknown option '$1': --help has all" 2 ;;
   esac
   shift

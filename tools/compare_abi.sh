@@ -9,7 +9,6 @@
 set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/shell_common.sh"
-help_if_asked "$@"
 (($#)) || die "which commit? see --help" 2
 command -v abidiff >/dev/null || die "abidiff is not installed; Debian's package is called abigail-tools"
 

@@ -17,10 +17,6 @@ built=''
 prefix=''
 while (($#)); do
   case $1 in
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     --built)
       (($# > 1)) || die "--built needs a folder: see --help" 2
       built=$2

@@ -62,7 +62,6 @@ group=run
 for argument in "$@"; do
   case $argument in
     --list) list_only=true ;;
-    --help | -h) print_help && exit 0 ;;
     run | test | all | peers | odd) group=$argument ;;
     *) die "unknown argument '$argument': the groups are run, test, all, peers and odd (see --help)" 2 ;;
   esac

@@ -14,13 +14,7 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/shell_common.sh"
 
-case ${1:-} in
-  --help | -h)
-    print_help
-    exit 0
-    ;;
-  --help-train) set -- --help ;;
-esac
+if [[ ${1:-} == --help-train ]]; then set -- --help; fi
 
 "$infeed_root/tools/install_packages.sh" run
 

@@ -22,7 +22,6 @@ while (($#)); do
       [[ -f $package/__init__.pyi ]] || die "there is no Python package in '$package': it has no __init__.pyi" 2
       shift
       ;;
-    --help | -h) print_help && exit 0 ;;
     *) die "unknown option '$1': see --help" 2 ;;
   esac
   shift

@@ -23,7 +23,6 @@ while (($#)); do
       output="$(realpath -m "$2")"
       shift
       ;;
-    --help | -h) print_help && exit 0 ;;
     *) die "unknown option '$1': see --help" 2 ;;
   esac
   shift

@@ -16,8 +16,14 @@ die() {
   exit "${2:-1}"
 }
 
-# What a script says of itself: its comment, from the second line up to its `set`.
-print_help() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
+# Whoever is asked for --help prints its comment, from the second line up to its `set`. A file that is
+# sourced sees the arguments of its script.
+for argument in "$@"; do
+  if [[ $argument == --help || $argument == -h ]]; then
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
+    exit 0
+  fi
+done
 
 as_minutes() { printf '%d:%02d min' $(($1 / 60)) $(($1 % 60)); }
 
@@ -87,19 +93,6 @@ build_targets() {
     set -o pipefail
     cmake --build "$infeed_root/build/$preset" --target "$@" 2>&1 | show_ninja_progress
   )
-}
-
-# help_if_asked ARGUMENT...: prints the script's help and ends it, where one of them asks for that.
-help_if_asked() {
-  local argument
-  for argument in "$@"; do
-    case $argument in
-      --help | -h)
-        print_help
-        exit 0
-        ;;
-    esac
-  done
 }
 
 # build_benchmarks TARGET...: installs what is missing, and builds them in the release preset.

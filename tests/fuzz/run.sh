@@ -31,10 +31,6 @@ while (($#)); do
       seconds=$2
       shift
       ;;
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     *)
       [[ -d $fuzz_root/corpus/$1 ]] || die "unknown target '$1': they are the folders in $fuzz_root/corpus" 2
       targets+=("$1")

@@ -21,10 +21,6 @@ while (($#)); do
       build="$(cd "$2" && pwd -P)"
       shift
       ;;
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     test_*.py) tests+=("$1") ;;
     *) die "unknown argument '$1' (see --help)" 2 ;;
   esac

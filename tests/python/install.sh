@@ -10,7 +10,6 @@
 set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/shell_common.sh"
-help_if_asked "$@"
 
 seconds_max=360
 wheel_bytes_max=4000000

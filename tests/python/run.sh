@@ -26,10 +26,6 @@ while (($#)); do
       environment=()
       export INFEED_PYTHON_LONG=1
       ;;
-    --help | -h)
-      print_help
-      exit 0
-      ;;
     test_*.py) tests+=("$1") ;;
     *) die "unknown argument '$1' (see --help)" 2 ;;
   esac

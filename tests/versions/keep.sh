@@ -19,7 +19,6 @@ while (($#)); do
       build=$2
       shift
       ;;
-    --help | -h) print_help && exit 0 ;;
     *) die "unknown option '$1': see --help" 2 ;;
   esac
   shift
