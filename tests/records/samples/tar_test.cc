@@ -185,6 +185,24 @@ TEST_F(Tar, SparseMembersAreRefusedInEachForm) {
   }
 }
 
+TEST_F(Tar, NamesAreSplitAtTheFirstDotOfTheirLastPart) {
+  const auto split = [](std::string_view name) {
+    const TarName parts = split_tar_name(name);
+    return fmt::format("{}|{}", parts.key, parts.extension);
+  };
+  EXPECT_EQ(split("a/b.c.D"), "a/b|c.d");
+  EXPECT_EQ(split("a.b/c"), "a.b/c|");
+  EXPECT_EQ(split("a.b/c."), "a.b/c|");
+  EXPECT_EQ(split("a/.b"), "a/|b");
+  EXPECT_EQ(split(""), "|");
+  EXPECT_EQ(split("x.@AZ[`az{"), "x|@az[`az{");
+}
+
+TEST_F(Tar, PartsOfAPathMayLeadUpwards) {
+  EXPECT_THAT(read_bytes(tar_of({{"a/../b.txt", "1"}, {"./c/./d.txt", "2"}, {"a/.e/f.txt", "3"}})),
+              ElementsAre("a/../b: txt=1", "c/./d: txt=2"));
+}
+
 TEST_F(Tar, FieldsKnowTheirPlaces) {
   const std::string file = folder_.write("t.tar", tar_of({{"1.a", "xy"}, {"1.b", "z"}}));
   TarSampleReader reader(file);
@@ -194,6 +212,10 @@ TEST_F(Tar, FieldsKnowTheirPlaces) {
   EXPECT_EQ(sample.find("b")->offset(), 1536);
   EXPECT_EQ(sample.find("b")->file(), file);
   EXPECT_EQ(sample.find("c"), nullptr);
+  EXPECT_EQ(sample.find("bb"), nullptr);
+  EXPECT_EQ(sample.find(""), nullptr);
+  EXPECT_EQ(sample.find("a")->number(), 0U);
+  EXPECT_FALSE(reader.skip());
 }
 
 TEST_F(Tar, LongNamesAndFolders) {
@@ -219,6 +241,13 @@ TEST_F(Tar, WhatCostsOneSample) {
       read_bytes(tar_of({{"1.a", "1234"}, {"2.a", "123"}}), {.member_bytes_max = 3}),
       ElementsAre("! the member '1.a' has 4 bytes, more than 3; member_bytes_max is the limit",
                   "2: a=123"));
+  const Error error = error_of([&] {
+    TarSample sample;
+    TarSampleReader(folder_.file("t.tar"), {.member_bytes_max = 3}).read(sample);
+  });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_EQ(error.offset(), 512U);
+  EXPECT_EQ(error.file(), folder_.file("t.tar"));
 }
 
 TEST_F(Tar, WhatCostsTheFile) {
@@ -231,6 +260,16 @@ TEST_F(Tar, WhatCostsTheFile) {
       ElementsAre("! the tar file is cut: a member of 600 bytes begins here, and 188 are left"));
   EXPECT_THAT(read_bytes(whole.substr(0, whole.size() - 1024)),
               ElementsAre(first, "2: a=y", HasSubstr("ends without its end mark")));
+  EXPECT_THAT(read_bytes(whole.substr(0, 512 + 600)),
+              ElementsAre(HasSubstr("ends without its end mark")))
+      << "the last block isn't filled up";
+  EXPECT_THAT(read_bytes(whole.substr(0, 512 + 599)),
+              ElementsAre("! the tar file is cut: a member of 600 bytes begins here, and 599 are "
+                          "left"));
+  const std::string text_cut = tar_pax({{"path", "long"}}).substr(0, 512 + 5);
+  EXPECT_THAT(
+      read_bytes(text_cut),
+      ElementsAre("! the tar file is cut: a member of 13 bytes begins here, and 5 are left"));
   std::string damaged = whole;
   damaged[512 + 1024 + 3] ^= 1;
   EXPECT_THAT(read_bytes(damaged), ElementsAre(HasSubstr("its checksum does not match")))
