@@ -51,6 +51,36 @@ TEST_F(ClassFolders, ClassesAndFilesInTheOrderOfTheirBytes) {
   EXPECT_THAT(omitted(found, LeftOut::empty_class), ElementsAre("empty"));
 }
 
+TEST_F(ClassFolders, ExtensionsAreLettersOfEitherCase) {
+  for (const char* const name :
+       {"a/1.@AZ[", "a/2.@az[", "a/3.`AZ[", "a/4.@AZ{", "a/5.@AZ", "a/6.@AZ[x", "a/@AZ[", "a/7."}) {
+    write(name);
+  }
+  const ClassFolderOptions options{.extensions = {"@aZ["}};
+  EXPECT_THAT(names(find_class_folder(folder_.path().string(), options)),
+              ElementsAre("a/1.@AZ[ 0", "a/2.@az[ 0"));
+}
+
+TEST_F(ClassFolders, FilesMustPassTheFunctionAndTheExtensions) {
+  for (const char* const name : {"a/1.jpg", "a/2.jpg", "a/2.txt", "b/1.jpg"}) write(name);
+  const ClassFolder found = find_class_folder(
+      folder_.path().string(),
+      {.extensions = {"jpg"}, .wants = [](std::string_view name) { return name[0] == '2'; }});
+  EXPECT_THAT(names(found), ElementsAre("a/2.jpg 0"));
+  EXPECT_THAT(found.classes, ElementsAre("a"));
+  EXPECT_THAT(omitted(found, LeftOut::empty_class), ElementsAre("b"));
+}
+
+TEST_F(ClassFolders, EmptyOnesTakeNoNumber) {
+  fs::create_directories(folder_.file("a/deep"));
+  write("b/1");
+  write("c/1");
+  const ClassFolder found = find_class_folder(folder_.path().string());
+  EXPECT_THAT(names(found), ElementsAre("b/1 0", "c/1 1"));
+  EXPECT_EQ(found.folder, folder_.path().string());
+  EXPECT_EQ(find_class_folder(folder_.path().string() + "///").folder, folder_.path().string());
+}
+
 TEST(LookAlikes, AreTheSameLettersInAnotherForm) {
   using Pair = std::pair<std::string, std::string>;
   const std::string e_acute = "\xc3\xa9";
@@ -68,6 +98,24 @@ TEST(LookAlikes, AreTheSameLettersInAnotherForm) {
   EXPECT_THAT(find_look_alikes({"e", e_acute, "E", "\xc3\xa8", "\xc3", "\xff\xfe", "e\xcc", "",
                                 "\xf0\x9f\x90\x88", e_acute}),
               ElementsAre());
+}
+
+TEST(LookAlikes, HaveNamesOfAtMostAKibibyte) {
+  for (const std::size_t before : {1022, 1023}) {
+    const std::string front(before, 'x');
+    EXPECT_EQ(find_look_alikes({front + "\xc3\xa9", front + "e\xcc\x81"}).size(),
+              before == 1022 ? 1U : 0U);
+  }
+}
+
+TEST_F(ClassFolders, AreReadFileByFile) {
+  write("a");
+  const Record whole = read_whole_file(folder_.file("a"));
+  EXPECT_EQ(whole.bytes(), "a");
+  EXPECT_EQ(whole.file(), folder_.file("a"));
+  EXPECT_EQ(whole.number(), 0U);
+  EXPECT_EQ(whole.offset(), 0U);
+  EXPECT_TRUE(read_whole_file(folder_.write("empty", "")).empty());
 }
 
 TEST_F(ClassFolders, NothingThatWaitsOrGoesInCircles) {
@@ -98,8 +146,35 @@ TEST_F(ClassFolders, LabelsOfAnotherFolder) {
   const Error error = error_of([&] { find_class_folder(folder_.path().string(), options); });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
   EXPECT_THAT(error.message(), HasSubstr("'d' is no class that was asked for: there are a, b, c"));
+  EXPECT_EQ(error.file(), folder_.file("d"));
   EXPECT_EQ(error_of([&] { find_class_folder(folder_.file("gone")); }).code(),
             ErrorCode::not_found);
+}
+
+TEST_F(ClassFolders, ARefusalNamesTheFirstTwentyThatWereAskedFor) {
+  write("other/1");
+  ClassFolderOptions options;
+  std::string named;
+  for (int i = 0; i < 20; ++i) {
+    options.classes.push_back("c" + std::to_string(i));
+    named += (i == 0 ? "" : ", ") + options.classes.back();
+  }
+  const auto refusal = [&] {
+    return error_of([&] { find_class_folder(folder_.path().string(), options); }).message();
+  };
+  const std::string front = "the folder 'other' is no class that was asked for: there are ";
+  EXPECT_EQ(refusal(), front + named);
+  options.classes.push_back("c20");
+  EXPECT_EQ(refusal(), front + named + ", ...");
+}
+
+TEST_F(ClassFolders, ARefusalSaysThatANameOnlyLooksAlike) {
+  write("e\xcc\x81/1");
+  const ClassFolderOptions options{.classes = {"a", "\xc3\xa9"}};
+  EXPECT_EQ(error_of([&] { find_class_folder(folder_.path().string(), options); }).message(),
+            "the folder 'e\xcc\x81' and the class '\xc3\xa9' that was asked for look alike but "
+            "differ in their Unicode form (macOS writes letters and accents apart); rename the "
+            "folder");
 }
 
 }  // namespace
