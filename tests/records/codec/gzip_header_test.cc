@@ -165,6 +165,62 @@ TEST(GzipHeader, a_file_may_not_end_inside_it) {
   }
 }
 
+TEST(GzipStream, says_where_it_is_damaged) {
+  const std::string first = header(0) + behind_header("good");
+  const std::string second = header(0) + behind_header("content");
+  const std::string cut = first + second.substr(0, second.size() - 3);
+  const auto near = [](std::size_t byte) {
+    return "gzip stream 1 is damaged near byte " + std::to_string(byte) + " of the file: ";
+  };
+  for (const auto& pieces : {std::vector{cut}, single_bytes(cut)}) {
+    EXPECT_EQ(inflated(pieces),
+              near(cut.size()) +
+                  "the file ends inside it; it was probably not written or copied to its end");
+    EXPECT_EQ(inflated(pieces, Compression::gzip, 4096, TrailingStreams::ignore_like_tensorflow),
+              "goodcontent");
+  }
+  for (const std::size_t from_end : {1, 4, 5, 8}) {  // the size and the checksum
+    std::string bad = first + second;
+    bad[bad.size() - from_end] ^= 1;
+    EXPECT_EQ(inflated({bad}), near(bad.size()) + "its checksum does not match its contents");
+  }
+  // A kind of block and a distance that don't exist, and bytes before the first.
+  EXPECT_EQ(inflated({first + header(0) + "\x07"}),
+            near(first.size() + 11) + "a deflate block is invalid");
+  for (const auto& [deflated, what] : {std::pair("\x4b\x04\x3e", "a deflate symbol is invalid"),
+                                       std::pair("\x03\x02",
+                                                 "a deflate distance points before the "
+                                                 "start")}) {
+    EXPECT_THAT(inflated({first + header(0) + deflated + std::string(8, '\0')}), HasSubstr(what));
+  }
+}
+
+TEST(GzipStream, must_be_followed_by_another_one) {
+  const std::string member = header(0) + behind_header("content");
+  const auto behind = [&](std::size_t bytes) {
+    return "what follows the end of a gzip stream is not another one (byte " +
+           std::to_string(member.size() + bytes) + " of the file)";
+  };
+  for (const std::string rest : {"x", "rubbish, and more"}) {
+    EXPECT_EQ(inflated({member + rest}), behind(0));
+    EXPECT_EQ(inflated(single_bytes(member + rest)), behind(0));
+  }
+  const std::string zeros(5, '\0');
+  EXPECT_EQ(inflated({member + zeros}), "content");
+  EXPECT_EQ(inflated({member + zeros + "x"}), behind(5));
+  EXPECT_EQ(
+      inflated({member + zeros}, Compression::gzip, 4096, TrailingStreams::ignore_like_tensorflow),
+      behind(0));
+  const std::string stream = test::zlib("content");
+  EXPECT_EQ(inflated({stream + "\x01"}, Compression::zlib),
+            "what follows the end of a zlib stream is not another one (byte " +
+                std::to_string(stream.size()) + " of the file)");
+  EXPECT_EQ(inflated({stream + stream}, Compression::zlib), "contentcontent");
+  EXPECT_EQ(
+      inflated({stream + stream}, Compression::zlib, 4096, TrailingStreams::ignore_like_tensorflow),
+      "content");
+}
+
 std::size_t count_records(const std::string& file) {
   RecordReader reader(file);
   Record record;
