@@ -198,6 +198,33 @@ TEST(Zstd, a_window_beyond_the_limit_is_refused_and_the_limit_said) {
               HasSubstr("it wants a window of more than 134217728 bytes, which is the limit"));
 }
 
+/// Frames of one segment that claim so many bytes, made by hand.
+TEST(Zstd, a_frame_has_the_bytes_that_its_header_claims) {
+  const TemporaryFolder folder;
+  const std::string front = "\x28\xb5\x2f\xfd\x20";
+  const std::string no_more = std::string("\x01\0\0", 3);  // the last block, which is empty
+  const std::string one_byte = std::string("\x08\0\0", 3) + "a";
+  const auto said = [&](const std::string& bytes) {
+    return error_of([&] { read_stream(folder.write("x", bytes)); }).message();
+  };
+  EXPECT_EQ(said(front + "\x05" + no_more),
+            "zstd frame 0 is damaged near byte 9 of the file: it has 0 bytes, and 5 by its header");
+  EXPECT_EQ(
+      said(front + "\x02" + one_byte + no_more),
+      "zstd frame 0 is damaged near byte 13 of the file: it has 1 bytes, and 2 by its header");
+  EXPECT_EQ(read_stream(folder.write("x", front + "\x01" + one_byte + no_more)), "a");
+}
+
+TEST(Zstd, what_the_library_says_is_told) {
+  const TemporaryFolder folder;
+  const auto said = [&](const std::string& bytes) {
+    return error_of([&] { read_stream(folder.write("x", bytes)); }).message();
+  };
+  EXPECT_THAT(said(std::string("\x28\xb5\x2f\xfd\x21\x07\0\x01\0\0", 10)),
+              HasSubstr("it needs a dictionary, which can't be given here"));
+  EXPECT_THAT(said(std::string("\x28\xb5\x2f\xfd\x20\x05\x07\0\0", 9)), HasSubstr("zstd says '"));
+}
+
 TEST(Zstd, a_bomb_costs_no_more_than_the_limits_of_rows_and_records) {
   const TemporaryFolder folder;
   const auto file = folder.write("x", zstd(std::string(100'000'000, '\0')));
