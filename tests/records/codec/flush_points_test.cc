@@ -75,7 +75,11 @@ TEST_F(FlushPoints, NoByteIsChangedOrMissingUnseen) {
 TEST_F(FlushPoints, WhatTheyClaimIsChecked) {
   constexpr ErrorCode kDamaged = ErrorCode::data_loss;
   expect_refused(8, little(std::uint32_t{0}), kDamaged, "its checksum does not match");
-  expect_refused(8, little(std::uint32_t{2}), ErrorCode::failed_precondition, "format version 2");
+  expect_refused(
+      8, little(std::uint32_t{2}), ErrorCode::failed_precondition,
+      "the file of flush points has format version 2, and this infeed knows versions up to "
+      "1; use the infeed that wrote it, or a newer one, or remove this file: the data file "
+      "is whole without it");
   expect_refused(24, little(std::uint64_t{1}), kDamaged, "it claims 1 segments");
   expect_refused(32 + 24, little(std::uint64_t{10}), kDamaged, "segment 0 does not lie before");
   expect_refused(32, little(std::uint64_t{9}), kDamaged, "do not fill the data file");
@@ -83,6 +87,31 @@ TEST_F(FlushPoints, WhatTheyClaimIsChecked) {
   // The end of the deflated stream, with nothing behind it.
   const std::uint64_t end = SegmentPlace::load(points_.data() + points_.size() - 28).file_offset;
   expect_refused(16, little(end + 8), kDamaged, "do not fill the data file");
+}
+
+TEST_F(FlushPoints, OfAFileWithoutRecordsAreOnePlace) {
+  RecordWriter writer(file_, {.compression = Compression::gzip,
+                              .flush_point_bytes = 1,
+                              .existing = ExistingFile::replace});
+  writer.close();
+  EXPECT_EQ(read_flush_points(file_), (std::vector<SegmentPlace>{{10, 0, 0}}));
+}
+
+TEST_F(FlushPoints, SayWhatIsDamaged) {
+  const auto damaged = [](const std::string& what) {
+    return "the file of flush points is damaged: " + what +
+           "; write the data file anew, or remove this one";
+  };
+  folder_.write("f.gz.points", points_.substr(0, 59));
+  EXPECT_EQ(refusal().message(), damaged("its 59 bytes do not begin as one"));
+  folder_.write("f.gz.points", points_.substr(0, 60));
+  EXPECT_EQ(refusal().message(), damaged("its checksum does not match"));
+  folder_.write("f.gz.points", "X" + points_.substr(1));
+  EXPECT_EQ(refusal().message(),
+            damaged("its " + std::to_string(points_.size()) + " bytes do not begin as one"));
+  write_points(points_ + "x");
+  EXPECT_THAT(refusal().message(), HasSubstr("it claims "));
+  EXPECT_EQ(refusal().file(), name_);
 }
 
 TEST_F(FlushPoints, BelongToTheirDataOnly) {
