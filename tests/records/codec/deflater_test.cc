@@ -11,6 +11,7 @@
 #include <infeed/records/byte_stream.h>
 
 #include "records/temporary_files.h"
+#include "thrown_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -83,6 +84,15 @@ TEST(Deflater, writes_both_formats_at_all_levels) {
       back.pop_back();
       EXPECT_TRUE(back == plain) << level;
     }
+  }
+}
+
+TEST(Deflater, has_levels_from_0_to_9) {
+  for (const int level : {-1, 10}) {
+    const Error error = test::error_of([&] { make_deflater(Compression::gzip, level, {}); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(error.message(), "compression_level is " + std::to_string(level) +
+                                   ", it goes from 0 (fastest) to 9 (smallest)");
   }
 }
 
