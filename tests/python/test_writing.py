@@ -69,6 +69,11 @@ class Writers(unittest.TestCase):
                               ([object()], "all must be alike|texts")]:
             with self.assertRaisesRegex(infeed.Error, f"feature 'a': .*({reason})"):
                 infeed.example({"a": value})
+        for value in (1e39, [0.0, -1e39], np.array([1e300])):  # it was infinite
+            with self.assertRaisesRegex(infeed.Error, "feature 'a' can't hold -?1e.*floats of 32 bits"):
+                infeed.example({"a": value})
+        infinite = np.array([np.inf, np.nan])
+        self.assertEqual(infeed.example({"a": infinite}), infeed.example({"a": infinite.astype(np.float32)}))
         with self.assertRaisesRegex(infeed.Error, "bytes or a mapping of names to values, but a int was given"):
             infeed.example(3)
 

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 #include <limits>
+#include <string>
 #include <vector>
+
+#include <infeed/records/detail/encoded_number.h>
 
 #include "infeed/error.h"
 
@@ -49,6 +52,17 @@ std::span<const T> values_of(nb::handle array, const char* dtype, nb::object& ke
   return {values.data(), values.size()};
 }
 
+/// Adds numbers that float32 may not hold.
+void add_doubles(ExampleBuilder& builder, std::string_view name, nb::handle array) {
+  nb::object keeper;
+  const std::string feature(name);
+  std::vector<float> narrow;
+  for (const double value : values_of<double>(array, "float64", keeper)) {
+    narrow.push_back(detail::encoded_float(feature, value));
+  }
+  builder.floats(name, std::span<const float>(narrow));
+}
+
 void add_array(ExampleBuilder& builder, std::string_view name, nb::handle array) {
   const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
   const auto dtype = nb::cast<std::string>(array.attr("dtype").attr("name"));
@@ -63,6 +77,8 @@ void add_array(ExampleBuilder& builder, std::string_view name, nb::handle array)
       fail(name, "an integer is above 2^63 - 1, the largest of an Example");
     }
     builder.integers(name, values_of<std::int64_t>(array, "int64", keeper));
+  } else if (kind == "f" && nb::cast<std::size_t>(array.attr("itemsize")) > sizeof(float)) {
+    add_doubles(builder, name, array);
   } else if (kind == "f" || dtype == "bfloat16") {
     builder.floats(name, values_of<float>(array, "float32", keeper));
   } else if (kind == "S" || kind == "U" || kind == "O") {
@@ -82,7 +98,7 @@ void add_feature(ExampleBuilder& builder, std::string_view name, nb::handle valu
     if (overflow != 0) fail(name, "an integer has more than 64 bits");
     builder.integers(name, std::int64_t{number});
   } else if (PyFloat_Check(value.ptr())) {
-    builder.floats(name, static_cast<float>(PyFloat_AsDouble(value.ptr())));
+    builder.floats(name, detail::encoded_float(std::string(name), PyFloat_AsDouble(value.ptr())));
   } else if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
     const nb::list list(value);
     if (nb::len(list) == 0) return;
