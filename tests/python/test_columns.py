@@ -263,6 +263,12 @@ class Arrow(unittest.TestCase):
             self.assertEqual(read["image.bytes"].to_pylist(), [b"x"] * count)
             self.assertEqual(read["image.path"].to_pylist(), [b"p"] * count)
 
+    def test_other_metadata_makes_no_bfloat16(self):
+        for metadata in ({"infeed.dtype": "bfloat16 or so"}, {"twelve bytes": ""}):  # the text was read past its end
+            schema = pa.schema([pa.field("x", pa.uint16(), metadata=metadata)])
+            (read,) = _batches(pa.table({"x": [1, 2]}, schema=schema))
+            self.assertEqual((read["x"].dtype, read["x"].to_pylist()), ("uint16", [1, 2]))
+
     def test_what_no_column_holds(self):
         for values, reason in [(pa.array([1, None]), "row 1 is null.*fill them first"),
                                (pa.array([[1], [None]]), "row 1 is null|row 0 is null"),

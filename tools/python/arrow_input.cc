@@ -91,19 +91,24 @@ std::optional<DType> number_type(std::string_view format) {
   return std::nullopt;
 }
 
+/// Returns true if the metadata's only pair is infeed.dtype and bfloat16, as
+/// records/columns/arrow.cc writes it: a count, then each text behind its length.
 bool is_bfloat16(const ArrowSchema& schema) {
-  // Arrow's encoding of one key and its value, as records/columns/arrow.cc writes it.
-  constexpr std::string_view kKey = "infeed.dtype";
-  constexpr std::string_view kValue = "bfloat16";
-  constexpr std::size_t kBytes = 3 * sizeof(std::int32_t) + kKey.size() + kValue.size();
   if (schema.metadata == nullptr || std::string_view(schema.format) != "S") return false;
-  std::int32_t keys = 0;
-  std::int32_t key_bytes = 0;
-  std::memcpy(&keys, schema.metadata, sizeof(keys));
-  std::memcpy(&key_bytes, schema.metadata + sizeof(keys), sizeof(key_bytes));
-  if (keys != 1 || key_bytes != static_cast<std::int32_t>(kKey.size())) return false;
-  const std::string_view all(schema.metadata, kBytes);
-  return all.find(kKey) != std::string_view::npos && all.ends_with(kValue);
+  const char* at = schema.metadata;
+  const auto number = [&at] {
+    std::int32_t value = 0;
+    std::memcpy(&value, at, sizeof(value));
+    at += sizeof(value);
+    return value;
+  };
+  const auto is_text = [&](std::string_view expected) {
+    if (number() != static_cast<std::int32_t>(expected.size())) return false;
+    const bool is_equal = std::string_view(at, expected.size()) == expected;
+    at += expected.size();
+    return is_equal;
+  };
+  return number() == 1 && is_text("infeed.dtype") && is_text("bfloat16");
 }
 
 Tensor bits_tensor(const Node& node) {
