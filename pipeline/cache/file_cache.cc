@@ -15,6 +15,13 @@
 namespace infeed::detail {
 namespace {
 
+/// True for errors that say nothing of a file's bytes: a network, memory or rights that fail for a
+/// moment mustn't cost what was stored.
+bool may_pass(ErrorCode code) {
+  return code == ErrorCode::unavailable || code == ErrorCode::resource_exhausted ||
+         code == ErrorCode::permission_denied;
+}
+
 /// Does one pass: reads the stored elements and, if it may, writes the missing ones.
 class FileCacheStage final : public Stage {
  public:
@@ -58,7 +65,10 @@ class FileCacheStage final : public Stage {
   void begin(Absent absent) {
     std::optional<StoreContent> content = readable_content();
     if (!content && absent == Absent::hand_through) return go_without();
-    if (!content) return begin_writing();
+    if (!content) {
+      if (!begin_writing()) go_without();
+      return;
+    }
     tell(StoreEvent::Kind::reading, content->slots(), "the elements are read from files");
     open_reader(std::move(*content));
   }
@@ -87,22 +97,25 @@ class FileCacheStage final : public Stage {
         .at_file(store_.folder);
   }
 
-  void begin_writing() {
+  /// Returns false if this pass goes without the store.
+  bool begin_writing() {
     try {
       lock_ = StoreLock::try_lock(store_.folder);
       if (!lock_) {
         tell(StoreEvent::Kind::busy, 0, "another iteration is writing the elements");
-        return go_without();
+        return false;
       }
       // The previous owner of the lock may have finished.
       if (std::optional<StoreContent> content = readable_content(); content) {
         lock_.reset();
-        return open_reader(std::move(*content));
+        open_reader(std::move(*content));
+        return true;
       }
-      if (holds_other_draws()) return go_without();
+      if (holds_other_draws()) return false;
       StoreContent content = content_to_go_on_from();
       writer_ = make_writer(content);
       open_reader(std::move(content));
+      return true;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::failed_precondition) throw;
       give_up(error);
@@ -158,7 +171,9 @@ class FileCacheStage final : public Stage {
            fmt::format("the stored elements can't be read from element {} on ({}); they are made "
                        "anew",
                        position, error.what()));
-      forget_damaged();
+      writer_ = nullptr;
+      if (!may_pass(error.code())) forget_damaged();
+      lock_.reset();
       go_without(position);
       return false;
     }
@@ -166,7 +181,6 @@ class FileCacheStage final : public Stage {
 
   /// Cuts off the damaged shard, so that it isn't read again. The next pass makes it anew.
   void forget_damaged() {
-    writer_ = nullptr;
     const std::string& damaged = reader_->content().shards[reader_->shard()].file;
     try {
       if (!lock_) lock_ = StoreLock::try_lock(store_.folder);
@@ -182,7 +196,6 @@ class FileCacheStage final : public Stage {
     } catch (const Error& error) {
       tell(StoreEvent::Kind::gave_up, 0, error.what());
     }
-    lock_.reset();
   }
 
   std::unique_ptr<StoreWriter> make_writer(StoreContent content) const {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <iterator>
+#include <system_error>
 
 #include <infeed/detail/escaped_field.h>
 #include <infeed/detail/format_version.h>
@@ -244,7 +245,9 @@ std::size_t StoreContent::intact_shards(const std::string& folder) const {
     std::error_code failure;
     const std::uintmax_t bytes =
         std::filesystem::file_size(std::filesystem::path(folder) / shards[i].file, failure);
-    if (failure || bytes != shards[i].bytes) return i;
+    // One that can't be looked at for another reason isn't lost: its reader says what that is.
+    const bool is_gone = failure == std::errc::no_such_file_or_directory;
+    if (is_gone || (!failure && bytes != shards[i].bytes)) return i;
   }
   return shards.size();
 }

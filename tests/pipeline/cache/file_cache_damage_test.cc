@@ -1,8 +1,12 @@
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <gmock/gmock.h>
+#include <linux/capability.h>
 #include <stdexcept>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <infeed/pipeline/cache.h>
 #include <infeed/records/line_journal.h>
@@ -56,6 +60,43 @@ TEST_F(FileCache, DamageIsRepaired) {
       EXPECT_THAT(kinds(), ElementsAre(Kind::reading));
     }
   }
+}
+
+/// Takes the right to read any file from this thread, which root has.
+class WithoutRightsOfRoot {
+ public:
+  WithoutRightsOfRoot() {
+    ::syscall(SYS_capget, &header_, before_.data());
+    auto without = before_;
+    without[0].effective &= ~((1U << CAP_DAC_OVERRIDE) | (1U << CAP_DAC_READ_SEARCH));
+    ::syscall(SYS_capset, &header_, without.data());
+  }
+  ~WithoutRightsOfRoot() { ::syscall(SYS_capset, &header_, before_.data()); }
+  WithoutRightsOfRoot(const WithoutRightsOfRoot&) = delete;
+  WithoutRightsOfRoot& operator=(const WithoutRightsOfRoot&) = delete;
+
+ private:
+  __user_cap_header_struct header_{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, 2> before_{};
+};
+
+/// A moment's trouble of a network or with rights says nothing of the bytes.
+TEST_F(FileCache, KeepsWhatCantBeReadForAMoment) {
+  const FileCacheOptions options = noting(fresh());
+  stream_of(range(200) | cache(options));
+  const auto names = shards(options.path);
+  ASSERT_GT(names.size(), 8);
+  kinds();
+  std::filesystem::permissions(names[4], std::filesystem::perms::none);
+  {
+    const WithoutRightsOfRoot without;
+    EXPECT_EQ(stream_of(range(200) | cache(options), {.executor = Executor::inline_()}),
+              stream_of(range(200)));
+  }
+  EXPECT_THAT(kinds(), ElementsAre(Kind::reading, Kind::damaged));
+  std::filesystem::permissions(names[4], std::filesystem::perms::owner_read);
+  EXPECT_EQ(stream_of(range(200) | cache(options)), stream_of(range(200)));
+  EXPECT_THAT(kinds(), ElementsAre(Kind::reading));
 }
 
 TEST_F(FileCache, AJournalThatIsCutAnywhereIsGoneOnWith) {

@@ -22,7 +22,7 @@ struct StoreEvent {
     rewriting,  ///< another pipeline's elements were there; it is written anew
     finished,   ///< it has become complete
     busy,       ///< another pass is writing it; this pass goes without
-    damaged,    ///< it can't be read from here on; this pass goes without, the next repairs it
+    damaged,    ///< it can't be read from here on; this pass goes without, the next repairs damage
     /// The stored elements come from inner datasets that drew by other seeds than those of the
     /// checkpoint that this run goes on from. The run doesn't use the cache.
     other_draws,
