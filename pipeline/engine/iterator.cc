@@ -168,7 +168,7 @@ void IteratorCore::resume(const IterateOptions& options) {
   advance(skipped);
   before_.elements = skipped;
   before_.errors = checkpoint.errors;
-  errors_taken_ = checkpoint.errors_taken;
+  before_.errors_taken = checkpoint.errors_taken;
 }
 
 bool IteratorCore::refill() {
@@ -176,7 +176,7 @@ bool IteratorCore::refill() {
     if (chunk_.has_error()) {
       const ErrorPointer error = chunk_.take_error();
       advance(1);
-      ++errors_taken_;
+      ++before_.errors_taken;
       if (hashes_order_) order_hash_.add(static_cast<std::uint64_t>(error->code()));
       throw Error(*error);
     }
@@ -343,7 +343,7 @@ Checkpoint IteratorCore::checkpoint() const {
   Checkpoint checkpoint{.position = position(),
                         .epoch = epoch_,
                         .errors = before_.errors + run_->counters().errors_seen(),
-                        .errors_taken = errors_taken_,
+                        .errors_taken = before_.errors_taken,
                         .taken = before_.taken,
                         .order_hash = order_hash_.value(),
                         .signature = signature_of(*node_, run_->seeds().for_checkpoint()),

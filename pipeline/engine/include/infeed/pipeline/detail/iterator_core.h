@@ -101,9 +101,9 @@ class IteratorCore {
   struct {
     std::uint64_t elements = 0;
     std::uint64_t errors = 0;
+    std::uint64_t errors_taken = 0;  ///< by the consumer, in this run, too
     TakenBefore taken = {};
-  } before_;                        ///< this run, says the checkpoint that it resumed from
-  std::uint64_t errors_taken_ = 0;  ///< by the consumer
+  } before_;  ///< this run, says the checkpoint that it resumed from
   bool ended_ = false;
   ErrorPointer failure_;  ///< terminal
   const bool hashes_order_;
