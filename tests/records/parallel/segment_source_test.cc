@@ -1,0 +1,140 @@
+#include "parallel/segment_source.h"
+
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+#include <vector>
+#include <zlib.h>
+
+#include <infeed/records/byte_stream.h>
+#include <infeed/records/record_writer.h>
+
+#include "records/temporary_files.h"
+
+namespace infeed::detail {
+namespace {
+
+/// A file that is split, with all its bytes decompressed.
+class SegmentSourceTest : public ::testing::TestWithParam<Compression> {
+ protected:
+  SegmentSourceTest() {
+    std::mt19937_64 random(3);
+    RecordWriterOptions options{.compression = GetParam()};
+    if (is_gzip()) options.flush_point_bytes = 1;
+    RecordWriter writer(file_, options);
+    for (int i = 0; i < 300; ++i) {
+      writer.write(test::random_bytes(random, 3000) + std::string(random() % 3000, 'x'));
+    }
+    writer.close();
+    ByteStream stream(file_);
+    stream_.resize(2'000'000);
+    stream_.resize(stream.read(stream_));
+    segments_ = plan_segments(file_, GetParam(), 1).segments;
+  }
+  static bool is_gzip() { return GetParam() == Compression::gzip; }
+
+  static std::string read(SegmentSource& source, const Segment& segment, std::size_t room_bytes) {
+    source.begin(segment);
+    std::string bytes;
+    std::string room(room_bytes, '\0');
+    const std::uint64_t size = segment.stream_end - segment.stream_begin;
+    while (bytes.size() < size) {
+      const std::size_t got = source.read(
+          std::span(room).first(std::min<std::size_t>(room_bytes, size - bytes.size())));
+      if (got == 0) break;
+      bytes.append(room, 0, got);
+    }
+    return bytes;
+  }
+  std::string bytes_of(const Segment& segment) const {
+    return stream_.substr(segment.stream_begin, segment.stream_end - segment.stream_begin);
+  }
+  static std::uint32_t zip_crc(const std::string& bytes) {
+    return static_cast<std::uint32_t>(
+        ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+  }
+
+  const test::TemporaryFolder folder_;
+  const std::string file_ = folder_.file("x");
+  std::string stream_;
+  std::vector<Segment> segments_;
+};
+
+TEST_P(SegmentSourceTest, GivesTheBytesOfAnySegmentInAnyOrder) {
+  ASSERT_GT(segments_.size(), 3U);
+  EXPECT_EQ(segments_.front().stream_begin, 0U);
+  EXPECT_EQ(segments_.back().stream_end, stream_.size());
+  for (const std::size_t block_bytes : {64, 5000, 1 << 20}) {
+    const auto source = make_segment_source(file_, GetParam(), block_bytes);
+    for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
+      for (const std::size_t room_bytes : {700, 300'000}) {
+        ASSERT_TRUE(read(*source, *segment, room_bytes) == bytes_of(*segment));
+        if (is_gzip()) {
+          ASSERT_EQ(source->crc32(), zip_crc(bytes_of(*segment)));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(SegmentSourceTest, RefusesASegmentThatIsAnotherOne) {
+  const auto source = make_segment_source(file_, GetParam(), 4096);
+  const Segment good = segments_[1];
+  const auto refuses = [&](const Segment& segment) {
+    try {
+      read(*source, segment, 300'000);
+    } catch (const StreamDamage& damage) {
+      if (is_gzip()) {
+        EXPECT_EQ(damage.message, "a segment is damaged");
+      }
+      return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refuses(good));
+  for (const int change : {-1, 1}) {
+    Segment other = good;
+    other.stream_end += static_cast<std::uint64_t>(change);
+    EXPECT_TRUE(refuses(other)) << change;
+    other = good;
+    other.file_end += static_cast<std::uint64_t>(change);
+    // LZ4's blocks say by themselves where they end.
+    EXPECT_EQ(refuses(other), is_gzip() || change < 0) << change;
+  }
+  EXPECT_TRUE(read(*source, good, 300'000) == bytes_of(good)) << "and goes on";
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SegmentSourceTest,
+                         ::testing::Values(Compression::gzip, Compression::lz4));
+
+class GzipTail : public SegmentSourceTest {};
+
+TEST_P(GzipTail, EndsTheFileWithItsChecksumAndSize) {
+  const std::uint64_t end = segments_.back().file_end;
+  const std::uint32_t crc = zip_crc(stream_);
+  const auto is_right = [&](std::uint64_t segments_end, std::uint32_t sum, std::uint64_t size) {
+    return gzip_tail_is_right(file_, segments_end, sum, size);
+  };
+  EXPECT_TRUE(is_right(end, crc, stream_.size()));
+  EXPECT_TRUE(is_right(end, crc, stream_.size() + (std::uint64_t{1} << 32))) << "it has 32 bits";
+  EXPECT_FALSE(is_right(end, crc ^ 1, stream_.size()));
+  EXPECT_FALSE(is_right(end, crc, stream_.size() + 1));
+  EXPECT_FALSE(is_right(end - 1, crc, stream_.size()));
+  EXPECT_FALSE(is_right(end + 1, crc, stream_.size()));
+  EXPECT_FALSE(is_right(end + 3, crc, stream_.size())) << "the trailer is cut";
+  EXPECT_FALSE(is_right(segments_.front().file_begin, crc, stream_.size()));
+  const std::string good = test::read_whole(file_);
+  for (const std::size_t at : {0, 1, 2, 3}) {
+    std::string other = good;
+    other[at] = static_cast<char>(other[at] ^ 8);
+    folder_.write("x", other);
+    EXPECT_FALSE(is_right(end, crc, stream_.size())) << "byte " << at;
+  }
+  folder_.write("x", good + "x");
+  EXPECT_FALSE(is_right(end, crc, stream_.size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, GzipTail, ::testing::Values(Compression::gzip));
+
+}  // namespace
+}  // namespace infeed::detail
