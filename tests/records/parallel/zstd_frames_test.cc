@@ -181,6 +181,64 @@ TEST_F(ZstdFramesTest, a_reader_may_leave_at_any_time) {
   }
 }
 
+TEST_F(ZstdFramesTest, frames_are_those_of_the_table) {
+  const std::string frames =
+      std::string(10, 'a') + std::string(20, 'b');  // which nobody looks into
+  const auto expect_frames = [&](const std::string& table) {
+    const auto file = folder_.write("x", frames + table);
+    const std::vector<Segment> found = find_zstd_frames(file);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].stream_begin, 0U);
+    EXPECT_EQ(found[0].stream_end, 67'108'864U);
+    EXPECT_EQ(found[0].file_begin, 0U);
+    EXPECT_EQ(found[0].file_end, 10U);
+    EXPECT_EQ(found[1].stream_begin, 67'108'864U);
+    EXPECT_EQ(found[1].stream_end, 67'108'864U + 7);
+    EXPECT_EQ(found[1].file_begin, 10U);
+    EXPECT_EQ(found[1].file_end, 30U);
+    EXPECT_EQ(bytes_of_thread_ahead(file), 20U + 67'108'864U);
+  };
+  const std::vector<std::pair<std::uint32_t, std::uint32_t>> sizes = {{10, 67'108'864}, {20, 7}};
+  expect_frames(seek_table(sizes));
+  expect_frames(seek_table(sizes, true));
+  std::string table = seek_table(sizes);
+  table[table.size() - 5] = '\x03';  // bits without a meaning
+  expect_frames(table);
+}
+
+TEST_F(ZstdFramesTest, a_table_that_cannot_be_has_no_frames) {
+  const std::string frames(30, 'a');
+  const auto has_none = [&](const std::string& bytes) {
+    return find_zstd_frames(folder_.write("x", bytes)).empty();
+  };
+  const std::string good = frames + seek_table({{10, 5}, {20, 7}});
+  const std::size_t table = 30;
+  EXPECT_FALSE(has_none(good));
+  for (const char reserved : {'\x04', '\x08', '\x10', '\x20', '\x40'}) {
+    std::string bytes = good;
+    bytes[bytes.size() - 5] = reserved;
+    EXPECT_TRUE(has_none(bytes)) << int{reserved};
+  }
+  // Its magic number, its size, the number of frames, the checksums it should have, its end.
+  for (const std::size_t at :
+       {table, table + 4, good.size() - 9, good.size() - 5, good.size() - 1}) {
+    std::string bytes = good;
+    bytes[at] = static_cast<char>(bytes[at] ^ (at == good.size() - 5 ? 0x80 : 1));
+    EXPECT_TRUE(has_none(bytes)) << at;
+  }
+  EXPECT_TRUE(has_none(good.substr(1)));
+  EXPECT_TRUE(has_none("x" + good));
+  EXPECT_TRUE(has_none(good.substr(table + 9))) << "less than the table that it claims";
+  EXPECT_TRUE(has_none(good.substr(good.size() - 9)));
+  EXPECT_TRUE(has_none(frames + seek_table({{10, 67'108'865}, {20, 7}})));
+  EXPECT_TRUE(has_none(frames + seek_table({{10, 5}, {20, 67'108'865}})));
+  EXPECT_TRUE(has_none(frames + seek_table({{0, 5}, {30, 7}})));
+  EXPECT_FALSE(has_none(frames + seek_table({{10, 0}, {20, 7}})));
+  EXPECT_TRUE(has_none(frames + seek_table({{30, 7}}))) << "one frame is no gain";
+  EXPECT_TRUE(has_none(frames + seek_table({{10, 5}, {19, 7}})));
+  EXPECT_TRUE(has_none(frames + seek_table({{10, 5}, {21, 7}})));
+}
+
 TEST_F(ZstdFramesTest, files_without_a_table_have_no_frames) {
   EXPECT_TRUE(find_zstd_frames(folder_.file("none")).empty());
   EXPECT_TRUE(find_zstd_frames(folder_.path()).empty());
