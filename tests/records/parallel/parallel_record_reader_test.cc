@@ -301,6 +301,41 @@ TEST_F(ParallelRecordReaderTest, may_be_left_at_any_moment_and_records_outlive_i
   }
 }
 
+TEST_F(ParallelRecordReaderTest, records_are_skipped_and_counted) {
+  Payloads payloads;
+  for (int i = 0; i < 1000; ++i) payloads.push_back("record " + std::to_string(i));
+  for (const RecordWriterOptions& options :
+       {RecordWriterOptions{},
+        RecordWriterOptions{.compression = Compression::gzip, .flush_point_bytes = 500},
+        RecordWriterOptions{.compression = Compression::gzip},
+        RecordWriterOptions{.compression = Compression::lz4}}) {
+    write_records(file_, payloads, options);
+    ParallelRecordReader reader(file_, {.segment_bytes = 1000});
+    const auto expect_next = [&](std::uint64_t number) {
+      Record record;
+      ASSERT_TRUE(reader.next(record));
+      EXPECT_EQ(record.number(), number);
+      EXPECT_EQ(record.bytes(), payloads[number]);
+      EXPECT_EQ(reader.records_passed(), number + 1);
+    };
+    EXPECT_EQ(reader.skip(0), 0U);
+    EXPECT_EQ(reader.skip(10), 10U);
+    EXPECT_EQ(reader.skip(5), 5U);
+    EXPECT_EQ(reader.records_passed(), 15U);
+    EXPECT_EQ(reader.read({}), 0U);
+    expect_next(15);
+    EXPECT_EQ(reader.skip(300), 300U);
+    expect_next(316);
+    EXPECT_EQ(reader.skip(0), 0U);
+    EXPECT_EQ(reader.skip(256), 256U);
+    expect_next(573);
+    EXPECT_EQ(reader.skip(1000), 426U);
+    EXPECT_EQ(reader.records_passed(), 1000U);
+    EXPECT_EQ(reader.skip(1), 0U);
+    std::filesystem::remove(file_ + ".points");
+  }
+}
+
 TEST_F(ParallelRecordReaderTest, pipes_are_decoded_ahead) {
   const std::string pipe = folder_.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
