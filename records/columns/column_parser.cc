@@ -28,10 +28,22 @@ std::span<FeatureView> spare_views(std::size_t count) {
   throw Error(ErrorCode::invalid_argument, fmt::format("row {} can't be parsed: {}", row, why));
 }
 
+/// Returns the feature that cuts the column's values. There must be one.
+const std::string& partition_of(const ColumnType& type) {
+  return std::visit([](const auto& by) -> const std::string& { return by.feature; },
+                    *type.partition);
+}
+
 void check_source(const ColumnType& type) {
   if (type.source == ColumnSource::feature_list) {
     detail::check_steps(type);
     return;
+  }
+  if (type.partition && partition_of(type) == type.name) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("column '{}' is to be cut by itself; name the feature that has its "
+                            "row_lengths or row_splits",
+                            type.name));
   }
   if (type.ragged_levels > 2 || (type.ragged_levels == 2 && !type.partition)) {
     throw Error(ErrorCode::invalid_argument,
@@ -62,8 +74,7 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
     } else {
       column->own_view = view_of(plan->parser, type.name);
       if (type.partition) {
-        const auto feature_of = [](const auto& by) { return by.feature; };
-        const std::size_t view = view_of(plan->parser, std::visit(feature_of, *type.partition));
+        const std::size_t view = view_of(plan->parser, partition_of(type));
         column->cut_by = static_cast<std::ptrdiff_t>(view - column->own_view);
         plan->has_partitions = true;
       }

@@ -308,6 +308,11 @@ TEST(ColumnParser, schemas_that_examples_can_not_fill) {
   EXPECT_EQ(message(ColumnSchema().add(deep)),
             "column 'x' has 2 ragged levels, but a feature of an Example has one, or two with "
             "another feature that cuts its values (row_lengths or row_splits)");
+  ColumnType self = cut;
+  self.partition = RowSplits{"x"};
+  EXPECT_EQ(message(ColumnSchema().add(self)),
+            "column 'x' is to be cut by itself; name the feature that has its row_lengths or "
+            "row_splits");
 }
 
 TEST(ColumnParser, batches_return_their_memory_to_the_next_ones) {
