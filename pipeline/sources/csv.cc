@@ -27,6 +27,7 @@ std::string csv_signature(const ColumnSchema& schema, const CsvOptions& format) 
 Dataset<ColumnBatch> csv(std::vector<std::string> files, ColumnSchema schema, Count size,
                          CsvSourceOptions options) {
   std::string signature = csv_signature(schema, options.format);
+  const bool leaves_out = options.format.bad_rows == BadRows::leave_out;
   return detail::make_text_source(
       {.name = "csv",
        .signature = std::move(signature),
@@ -36,6 +37,7 @@ Dataset<ColumnBatch> csv(std::vector<std::string> files, ColumnSchema schema, Co
        .size = size,
        .parallelism = options.parallelism,
        .drop_remainder = options.drop_remainder,
+       .drops_rows = leaves_out,
        .given_name = options.name});
 }
 

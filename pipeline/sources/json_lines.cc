@@ -25,6 +25,7 @@ Dataset<ColumnBatch> json_lines(std::vector<std::string> files, ColumnSchema sch
        .size = size,
        .parallelism = options.parallelism,
        .drop_remainder = options.drop_remainder,
+       .drops_rows = leaves_out,
        .given_name = options.name});
 }
 

@@ -52,14 +52,18 @@ void RunningFeed::take_threads(const std::string& file, ThreadsAhead& ahead) {
 
 namespace {
 
+/// The batches of a source of text.
+struct TextBatches {
+  std::size_t size = 1;
+  bool drop_remainder = false;
+  bool drops_rows = false;  ///< as in TextSourceSpec
+};
+
 class TextRowsStage final : public Stage {
  public:
   TextRowsStage(const StageContext& context, const FileNames& files, TextFeedOptions options,
-                std::size_t size, bool drop_remainder)
-      : Stage(context),
-        feed_(context, files, std::move(options)),
-        size_(size),
-        drop_remainder_(drop_remainder) {}
+                const TextBatches& batches)
+      : Stage(context), feed_(context, files, std::move(options)), batches_(batches) {}
 
  protected:
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -67,13 +71,13 @@ class TextRowsStage final : public Stage {
     while (out.size() < want) {
       TextRows rows;
       try {
-        if (!feed_.feed().read(size_, rows)) return out.empty() ? Pull::end : Pull::values;
+        if (!feed_.feed().read(batches_.size, rows)) return out.empty() ? Pull::end : Pull::values;
       } catch (...) {
         if (run().cancelled()) return Pull::cancelled;
         out.set_error(feed_.error_in_flight());
         return Pull::values;
       }
-      if (rows.rows == size_ || !drop_remainder_) {
+      if (rows.rows == batches_.size || !batches_.drop_remainder) {
         if (run().keeps_places()) note_place(rows, position() + out.slots());
         out.append(std::move(rows));
         if (hand_over.is_due()) break;
@@ -85,16 +89,28 @@ class TextRowsStage final : public Stage {
     return Pull::values;
   }
 
-  TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
+  /// Returns the range of a batch's rows, and each row's own place if rows are to be traced. Which rows
+  /// a parser leaves out isn't known here, so that the others have no number in their batch then.
+  TracedPlace do_trace(std::uint64_t position) const override {
+    TracedPlace traced = places_.find(position);
+    if (!run().traces() || batches_.drops_rows) return traced;
+    for (std::uint64_t i = 0; i < batches_.size; ++i) {
+      TracedPlace row = rows_.find(position * batches_.size + i);
+      if (!row.place) break;  // the last batch is shorter
+      traced.rows.push_back(std::move(row));
+    }
+    return traced;
+  }
 
   /// Skips rows. A row counts whether or not its cells can be read, so no cell is parsed.
   std::uint64_t do_skip(std::uint64_t count, Known) override {
     constexpr std::uint64_t kRowsSkippedAtOnce = std::uint64_t{1} << 18;
-    const std::uint64_t batches_at_once = std::max<std::uint64_t>(1, kRowsSkippedAtOnce / size_);
+    const std::uint64_t batches_at_once =
+        std::max<std::uint64_t>(1, kRowsSkippedAtOnce / batches_.size);
     const auto pass = [this](std::uint64_t batches) -> std::optional<std::uint64_t> {
-      const std::uint64_t rows = feed_.feed().skip(batches * size_);
+      const std::uint64_t rows = feed_.feed().skip(batches * batches_.size);
       if (rows == 0) return std::nullopt;
-      return batch_count(rows, size_, drop_remainder_);
+      return batch_count(rows, batches_.size, batches_.drop_remainder);
     };
     return skip_parts(run(), counters(), count, batches_at_once, pass,
                       [this] { feed_.error_in_flight(); });
@@ -103,6 +119,7 @@ class TextRowsStage final : public Stage {
  private:
   /// Notes the file of the batch. Rows of two files aren't neighbours.
   void note_place(const TextRows& rows, std::uint64_t position) {
+    if (run().traces()) note_rows(rows, position * batches_.size);
     if (rows.pieces.empty() || rows.pieces.front().text.file() != rows.pieces.back().text.file())
       return;
     const Record& first = rows.pieces.front().text;
@@ -110,10 +127,18 @@ class TextRowsStage final : public Stage {
                 {std::string(first.file()), *first.number(), rows.rows, first.offset()});
   }
 
+  void note_rows(const TextRows& rows, std::uint64_t first) {
+    for (const TextPiece& piece : rows.pieces) {
+      const Record& text = piece.text;
+      rows_.add(first, piece.rows, text.file(), *text.number(), text.offset());
+      first += piece.rows;
+    }
+  }
+
   PlaceLog places_;  ///< only if the iterator records
+  PlaceLog rows_;    ///< only if it traces rows: batch b has those from b * size on
   RunningFeed feed_;
-  const std::size_t size_;
-  const bool drop_remainder_;
+  const TextBatches batches_;
 };
 
 class TextRowsNode final : public Node {
@@ -123,12 +148,13 @@ class TextRowsNode final : public Node {
         files_(std::make_shared<const std::vector<std::string>>(spec.files)),
         identity_(spec.files, spec.parser->feed_options().url),
         parser_(spec.parser),
-        size_(static_cast<std::size_t>(spec.size.value())),
-        drop_remainder_(spec.drop_remainder) {}
+        batches_{.size = static_cast<std::size_t>(spec.size.value()),
+                 .drop_remainder = spec.drop_remainder,
+                 .drops_rows = spec.drops_rows} {}
 
   std::string signature() const override {
-    return fmt::format("text_rows({}, size={}{})", identity_.text(), size_,
-                       drop_remainder_ ? ", drop_remainder" : "");
+    return fmt::format("text_rows({}, size={}{})", identity_.text(), batches_.size,
+                       batches_.drop_remainder ? ", drop_remainder" : "");
   }
   StageTraits traits() const override {
     return {.reads_files = true, .counts = kDroppedCounts, .text = &dropped_text};
@@ -139,16 +165,14 @@ class TextRowsNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    return std::make_unique<TextRowsStage>(context, files_, parser_->feed_options(), size_,
-                                           drop_remainder_);
+    return std::make_unique<TextRowsStage>(context, files_, parser_->feed_options(), batches_);
   }
 
  private:
   const FileNames files_;
   const DataIdentity identity_;
   const std::shared_ptr<const TextParser> parser_;
-  const std::size_t size_;
-  const bool drop_remainder_;
+  const TextBatches batches_;
 };
 
 /// Parses batches, and counts the rows that they lack.

@@ -59,6 +59,7 @@ struct TextSourceSpec {
   Count size = 1;
   Count parallelism = 1;
   bool drop_remainder = false;
+  bool drops_rows = false;  ///< the parser leaves out rows that it can't read
   StageName given_name = {};
 };
 Dataset<ColumnBatch> make_text_source(TextSourceSpec spec);

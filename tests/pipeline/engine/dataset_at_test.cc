@@ -7,11 +7,13 @@
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/csv.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/interleave.h>
+#include <infeed/pipeline/json_lines.h>
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
@@ -170,6 +172,53 @@ TEST_F(DatasetAt, GivesAnyStepOfManyPipelinesAndItsRecords) {
       if (HasFailure()) return;
     }
   }
+}
+
+/// All rows of a batch had the place of the batch: its first row, and how many there were.
+TEST_F(DatasetAt, RowsOfTextHavePlacesOfTheirOwn) {
+  constexpr int kRows = 10;  // in each file
+  std::vector<std::string> tables;
+  std::vector<std::string> json;
+  for (int file = 0; file < 2; ++file) {
+    std::string table = "id,text\n";
+    std::string objects;
+    for (int i = 0; i < kRows; ++i) {
+      table += fmt::format("{},\"line\n{}\"\n", file * kRows + i, i);
+      objects += fmt::format("{{\"id\": {}}}\n\n", file * kRows + i);
+    }
+    tables.push_back(folder_.write(fmt::format("{}.csv", file), table));
+    json.push_back(folder_.write(fmt::format("{}.jsonl", file), objects));
+  }
+  const ColumnSchema ids_only = ColumnSchema().column("id", DType::int64);
+  const ColumnSchema with_text = ColumnSchema().column("id", DType::int64).bytes("text");
+  for (const auto& [dataset, files] : {std::pair{csv(tables, with_text, 8), tables},
+                                       std::pair{json_lines(json, ids_only, 8), json}}) {
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      SCOPED_TRACE(fmt::format("{} step {}", files[0], step));
+      const auto found = (dataset | prefetch()).at(step);
+      const auto ids = found.element.column("id").values<std::int64_t>();
+      ASSERT_EQ(ids.size(), step == 2 ? 4U : 8U);
+      ASSERT_EQ(found.rows.size(), ids.size());
+      for (std::size_t row = 0; row < ids.size(); ++row) {
+        ASSERT_TRUE(found.rows[row].place) << found.rows[row].why();
+        const RecordPlace& place = *found.rows[row].place;
+        EXPECT_EQ(place.file, files[static_cast<std::size_t>(ids[row]) / kRows]);
+        EXPECT_EQ(place.record, static_cast<std::uint64_t>(ids[row]) % kRows);
+        EXPECT_EQ(place.count, 1U);
+      }
+    }
+  }
+}
+
+TEST_F(DatasetAt, RowsOfTextHaveTheirBatchsPlaceWhereSomeAreLeftOut) {
+  const std::string file = folder_.write("bad.csv", "id\n0\nx\n2\n3\n");
+  const auto found = csv({file}, ColumnSchema().column("id", DType::int64), 4,
+                         {.format = {.bad_rows = BadRows::leave_out}})
+                         .at(0);
+  EXPECT_EQ(found.element.rows(), 3);
+  ASSERT_EQ(found.rows.size(), 1U);
+  EXPECT_EQ(found.rows[0].place->record, 0U);
+  EXPECT_EQ(found.rows[0].place->count, 4U);
 }
 
 TEST_F(DatasetAt, RefusesWhatItCantFind) {

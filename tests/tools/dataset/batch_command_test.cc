@@ -141,6 +141,22 @@ TEST_F(BatchCommand, PrintsATable) {
   EXPECT_THAT(batch({"--pipeline", file, "--step", "2"}).out, Not(HasSubstr(" at byte ")));
 }
 
+TEST_F(BatchCommand, NamesEachRowOfATable) {
+  std::string table = "id\n";
+  for (int i = 0; i < 20; ++i) table += fmt::format("{}\n", i);
+  const std::string csv = written("table.csv", table);
+  const std::string file =
+      written("table.json", fmt::format(R"({{"stages": [{{"stage": "csv", "files": ["{}"]}},
+                                                        {{"stage": "batch", "size": 8}}]}})",
+                                        csv));
+  const ProgramResult ended = batch({"--pipeline", file, "--step", "1", "--trace"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr(csv + " record 8 at byte 19\n"));
+  for (int row = 9; row < 16; ++row) {
+    EXPECT_THAT(ended.out, HasSubstr(fmt::format("{} record {}\n", csv, row)));
+  }
+}
+
 TEST_F(BatchCommand, TakesSeedsFromACheckpoint) {
   const std::string file = pipeline("");
   auto iterator = dataset(file).iterate({.epoch = 2});
