@@ -100,6 +100,106 @@ TEST(JsonParser, ErrorsSayWhere) {
             ErrorCode::invalid_argument);
 }
 
+/// Returns the error of the member "v", whose value begins at byte 6.
+std::string why_not(const ColumnSchema& schema, const std::string& value) {
+  return error_of([&] { parsed(JsonParser(schema), {"{\"v\":" + value + "}"}); }).message();
+}
+
+TEST(JsonParser, ErrorsOfNumbersSayWhatStandsWhere) {
+  const auto number = ColumnSchema().column("v", DType::float32);
+  const std::string expected = " stands where a number (float32) is expected (byte 6 of the text)";
+  for (const auto& [value, found] :
+       std::vector<std::pair<std::string, std::string>>{{R"("x")", R"('"x"')"},
+                                                        {"", "'}'"},
+                                                        {"true", "'true'"},
+                                                        {"[1]", "'[1'"},
+                                                        {"+1", "'+1'"},
+                                                        {"x \r", "'x'"},
+                                                        {"/", "'/'"},
+                                                        {":", "':'"}}) {
+    EXPECT_EQ(why_not(number, value), "column 'v': " + found + expected);
+  }
+  EXPECT_EQ(
+      why_not(number, "1e39"),
+      "column 'v': '1e39' is beyond the column's type; expected is a number (float32) (byte 6 of "
+      "the text)");
+  EXPECT_EQ(why_not(number, "01"),
+            "column 'v': a number begins with a zero that means nothing (byte 6 of the text)");
+  EXPECT_EQ(why_not(number, "-"),
+            "column 'v': '-' stands where a value is expected (byte 6 of the text)");
+  EXPECT_EQ(
+      why_not(number, "null"),
+      "column 'v': null is no value, but a number (float32) is expected; a default (if_missing) "
+      "would stand in for it (byte 10 of the text)");
+  const auto whole = ColumnSchema().column("v", DType::uint8);
+  for (const auto& [value, problem] :
+       std::vector<std::pair<std::string, std::string>>{{"256", "beyond the column's type"},
+                                                        {"-1", "beyond the column's type"},
+                                                        {"1.0", "no whole number"},
+                                                        {"1e2", "no whole number"}}) {
+    EXPECT_EQ(why_not(whole, value),
+              "column 'v': '" + value + "' is " + problem +
+                  "; expected is a whole number from 0 to 255 (uint8) (byte 6 of the text)");
+  }
+  const auto flag = ColumnSchema().column("v", DType::boolean);
+  EXPECT_EQ(why_not(flag, "1"),
+            "column 'v': '1' stands where true or false (bool) is expected (byte 6 of the text)");
+  EXPECT_EQ(why_not(flag, "tru"),
+            "column 'v': 't' stands where a value is expected (byte 6 of the text)");
+}
+
+TEST(JsonParser, ErrorsOfTextsAndArraysSayWhatStandsWhere) {
+  const auto text = ColumnSchema().bytes("v");
+  EXPECT_EQ(why_not(text, "5"),
+            "column 'v': '5' stands where text is expected (byte 6 of the text)");
+  EXPECT_EQ(why_not(text, "\"open"),
+            "column 'v': a string is not closed before the line ends (byte 6 of the text)");
+  const auto texts = ColumnSchema().ragged_bytes("v");
+  EXPECT_EQ(why_not(texts, R"(["x", 5])"),
+            "column 'v': '5' stands where text is expected (byte 12 of the text)");
+  const auto list = ColumnSchema().ragged("v", DType::int32);
+  EXPECT_EQ(why_not(list, "5"),
+            "column 'v': '5' stands where an array is expected (byte 6 of the text)");
+  EXPECT_EQ(why_not(list, "[1 2]"),
+            "column 'v': '2' stands where ',' or ']' is expected (byte 9 of the text)");
+  EXPECT_EQ(
+      why_not(list, R"([1, "x"])"),
+      "column 'v': '\"x\"' stands where a whole number from -2147483648 to 2147483647 (int32) is "
+      "expected (byte 10 of the text)");
+  EXPECT_EQ(
+      why_not(ColumnSchema().column("v", DType::float64, {2}), "[1, 2, 3]"),
+      "column 'v': the array has 3 values, but a row of shape [2] has 2 (byte 6 of the text)");
+  EXPECT_EQ(
+      why_not(ColumnSchema().padded("v", DType::int8, 2), "[1, 2, 3]"),
+      "column 'v': the array has 3 values, but a row has up to 2 items of 1; cut it, or make the "
+      "width larger (byte 6 of the text)");
+  EXPECT_EQ(
+      why_not(ColumnSchema().ragged("v", DType::int8, {2}), "[1, 2, 3]"),
+      "column 'v': the array has 3 values, which is no multiple of the 2 of an item (byte 6 of "
+      "the text)");
+}
+
+TEST(JsonParser, ErrorsOfObjectsSayWhatStandsWhere) {
+  const JsonParser parser(ColumnSchema().column("a", DType::int8));
+  for (const auto& [text, problem] : std::vector<std::pair<std::string, std::string>>{
+           {"", "the line ends where an object is expected (byte 1 of the text)"},
+           {" []", "'[' stands where an object is expected (byte 2 of the text)"},
+           {R"({"a":1} 7)", "'7' stands where the line's end is expected (byte 9 of the text)"},
+           {R"({"a" 1})", "'1' stands where ':' is expected (byte 6 of the text)"},
+           {R"({,"a":1})", "',' stands where a member's name is expected (byte 2 of the text)"},
+           {R"({"a":1,})", "'}' stands where a member's name is expected (byte 8 of the text)"},
+           {R"({"a":1 "b":2})", "'\"' stands where ',' or '}' is expected (byte 8 of the text)"},
+           {R"({"a":1,"b":[1)", "the line ends where ',' or ']' is expected (byte 14 of the text)"},
+           {R"({"a":1, "a":2})",
+            "column 'a': the member comes twice in the line (byte 13 of the text)"},
+           {R"({"b":1})",
+            "column 'a': the line has no such member, but a whole number from -128 to 127 (int8) "
+            "is "
+            "expected; a default (if_missing) would stand in for it (byte 8 of the text)"}}) {
+    EXPECT_EQ(error_of([&] { parsed(parser, {text}); }).message(), problem) << text;
+  }
+}
+
 /// Threads keep the names that they saw: those of one parser must not be taken for another's.
 TEST(JsonParser, ParsersAndThreadsDontMix) {
   const JsonParser ab(ColumnSchema().column("a", DType::int32).column("b", DType::int32));
