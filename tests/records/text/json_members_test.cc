@@ -86,6 +86,30 @@ TEST(JsonMembersTest, ErrorsSayWhere) {
   }
 }
 
+TEST(JsonMembersTest, ErrorsSayWhatStandsAtWhichByte) {
+  for (const auto& [line, what] : std::vector<std::pair<std::string, std::string>>{
+           {"", "1 on: the line ends where an object is expected"},
+           {R"({"a")", "5 on: the line ends where ':' is expected"},
+           {R"({"a":})", "6 on: '}' stands where a value is expected"},
+           {R"({"a":01})", "6 on: a number begins with a zero that means nothing"},
+           {R"({"a":tru})", "6 on: 't' stands where a value is expected"},
+           {R"({"a":nul})", "6 on: 'n' stands where a value is expected"},
+           {R"({"a":1,})", "8 on: '}' stands where a member's name is expected"},
+           {R"({"a":1}})", "8 on: '}' stands where the line's end is expected"},
+           {R"({"a":1 2})", "8 on: '2' stands where ',' or '}' is expected"},
+           {R"({,"a":1})", "2 on: ',' stands where a member's name is expected"},
+           {R"({"a":[})", "7 on: '}' stands where a value is expected"},
+           {R"({"a":[1,]})", "9 on: ']' stands where a value is expected"},
+           {R"({"a":[1 2]})", "9 on: '2' stands where ',' or ']' is expected"},
+           {R"({"a":[[1}]})", "9 on: '}' stands where ',' or ']' is expected"},
+           {R"({"a":{"b"}})", "10 on: '}' stands where ':' is expected"},
+           {R"({"a":NaN})", "6 on (JSON has no NaN and no Infinity)"},
+           {R"({"a":-Infinity})", "6 on (JSON has no NaN and no Infinity)"},
+           {R"({"a":Inf})", "6 on: 'I' stands where a value is expected"}}) {
+    EXPECT_EQ(error_in_line(line), "the line is no JSON object: '" + line + "', from byte " + what);
+  }
+}
+
 std::string nested_objects(std::size_t depth) {
   std::string text;
   for (std::size_t i = 0; i < depth; ++i) text += R"({"a": )";
