@@ -52,6 +52,57 @@ TEST(CsvRowTest, RefusesWhatTheParserRefuses) {
       "a row has more than 1048576 fields, which is the limit; is the delimiter another one?");
 }
 
+TEST(CsvRowTest, CountsTheFieldsOfAnyRow) {
+  const auto count = [](const std::string& row, char delimiter = ',', bool has_quotes = true) {
+    const std::string padded = row + std::string(64, '\0');
+    return detail::count_fields(padded.data(), padded.data() + row.size(), {delimiter, has_quotes});
+  };
+  EXPECT_EQ(count("\n"), 1U);
+  EXPECT_EQ(count("a\n"), 1U);
+  EXPECT_EQ(count("a,b\n"), 2U);
+  EXPECT_EQ(count("a,b\r\n"), 2U);
+  EXPECT_EQ(count(",,\n"), 3U);
+  EXPECT_EQ(count("a,b\nc,d,e\n"), 2U);
+  EXPECT_EQ(count("\"a,b\",c\n"), 2U);
+  EXPECT_EQ(count("\"a,b\",c\n", ',', false), 3U);
+  EXPECT_EQ(count("\"a\nb\",c,d\n"), 3U);
+  EXPECT_EQ(count("\"a\"b,c\n"), 2U) << "with what stands behind a closing quote";
+  EXPECT_EQ(count("a\rb,c\n"), 2U) << "with a lone carriage return";
+  EXPECT_EQ(count("a,\"b,c\n"), 2U) << "with a quote that isn't closed";
+  EXPECT_EQ(count("a;b,c\n", ';'), 2U);
+}
+
+TEST(CsvRowTest, DelimitersAreNeitherQuotesNorPartsOfNumbers) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool is_digit = c >= '0' && c <= '9';
+    const bool is_refused =
+        is_letter || is_digit || std::string_view("\n\r\0\".+-", 7).find(c) != std::string::npos;
+    const auto check = [c] { detail::check_csv_options({.delimiter = c}); };
+    if (!is_refused) {
+      EXPECT_NO_THROW(check()) << byte;
+      continue;
+    }
+    const Error error = error_of(check);
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.message(),
+                HasSubstr("; give a byte that is no line break, no quote and nothing "
+                          "that numbers are written with"));
+  }
+}
+
+TEST(CsvRowTest, NamesOfColumnsAreLimited) {
+  const std::string long_name(std::size_t{1} << 20, 'x');
+  std::vector<detail::CsvField> header(16, {long_name, false});
+  EXPECT_EQ(detail::column_names(header).size(), 16U);
+  header.push_back({"y", false});
+  EXPECT_EQ(
+      error_of([&] { detail::column_names(header); }).message(),
+      "there are 17 columns with 16777217 bytes of names, where 65536 and 16777216 are the limits; "
+      "put what the names tell apart into lists of values");
+}
+
 TEST(CsvRowTest, SpreadsheetsNameTheDelimiterInTheFirstLine) {
   const auto line = detail::find_separator_line("sep=;\r\na;b\r\n");
   ASSERT_TRUE(line);
