@@ -93,6 +93,52 @@ TEST(TextValueTest, WholeNumbersKeepAllDigits) {
   EXPECT_EQ(detail::value_of_json_number("1e400").number, std::numeric_limits<double>::infinity());
 }
 
+TEST(TextValueTest, PartsOfWhatIsWritten) {
+  EXPECT_EQ(detail::trimmed_cell(" \ta b\t "), "a b");
+  EXPECT_EQ(detail::trimmed_cell(" \t"), "");
+  EXPECT_EQ(detail::trimmed_cell("\na\r"), "\na\r");
+  for (const char* const name : {"true", "True", "TRUE"}) {
+    EXPECT_EQ(detail::parse_bool_name(name), true);
+  }
+  for (const char* const name : {"false", "False", "FALSE"}) {
+    EXPECT_EQ(detail::parse_bool_name(name), false);
+  }
+  for (const char* const other : {"", "tRUE", "1", "true ", "fALSE"}) {
+    EXPECT_EQ(detail::parse_bool_name(other), std::nullopt) << other;
+  }
+  for (const char* const whole : {"0", "09", "-5", "+5", "99999999999999999999"}) {
+    EXPECT_TRUE(detail::is_whole_number(whole)) << whole;
+  }
+  for (const char* const other : {"", "-", "+", "1.", "1e5", "/", ":", "1:", "--1", " 1"}) {
+    EXPECT_FALSE(detail::is_whole_number(other)) << other;
+  }
+  for (const char* const zeros : {"00", "01", "-007", "+00.5"}) {
+    EXPECT_TRUE(detail::has_leading_zeros(zeros)) << zeros;
+  }
+  for (const char* const other : {"", "0", "-0", "0.5", "10", "0x1", "0/", "0:"}) {
+    EXPECT_FALSE(detail::has_leading_zeros(other)) << other;
+  }
+  for (const char* const finite : {"0", "-1", "+.5", ".", "9"}) {
+    EXPECT_TRUE(detail::is_finite_number(finite)) << finite;
+  }
+  for (const char* const other : {"", "nan", "-inf", "+", "/", ":"}) {
+    EXPECT_FALSE(detail::is_finite_number(other)) << other;
+  }
+}
+
+TEST(TextValueTest, WholeNumbersThatFloat64Rounds) {
+  for (const char* const rounded :
+       {"9007199254740993", "-9007199254740993", "+9007199254740993", "18014398509481983",
+        "18446744073709551615", "99999999999999999999"}) {
+    EXPECT_TRUE(detail::float64_rounds(rounded)) << rounded;
+  }
+  for (const char* const kept : {"0", "999999999999999", "9007199254740991", "9007199254740992",
+                                 "9007199254740994", "-18014398509481984", "18446744073709549568",
+                                 "9007199254740993.5", "1e300", "0000000000000001"}) {
+    EXPECT_FALSE(detail::float64_rounds(kept)) << kept;
+  }
+}
+
 /// The middle between two float32, and a little more, rounds up; its float64 is the middle itself.
 TEST(TextValueTest, AFloatIsRoundedOnce) {
   const std::string above = "1.000000059604644775390625000000000000001";
