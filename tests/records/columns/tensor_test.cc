@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "records/on_core.h"
@@ -81,39 +83,6 @@ TEST(Float16, rounds_to_the_nearest_and_ties_to_even) {
   EXPECT_EQ(float16(-0.0F).bits, 0x8000);
   EXPECT_EQ(float16(std::numeric_limits<float>::infinity()).bits, 0x7c00);
   EXPECT_TRUE(std::isnan(static_cast<float>(float16(std::bit_cast<float>(0x7f80'0001U)))));
-}
-
-TEST(Shape, any_rank) {
-  EXPECT_EQ(Shape().items(), 1);
-  EXPECT_EQ(Shape().to_string(), "[]");
-  const Shape five = {2, 3, 4, 5, 6};
-  EXPECT_EQ(five.items(), 720);
-  EXPECT_EQ(five.rank(), 5U);
-  EXPECT_EQ(five[4], 6);
-  EXPECT_EQ(five.without_first(), Shape({3, 4, 5, 6}));
-  EXPECT_EQ(Shape(2, five.without_first()), five);
-  EXPECT_NE(five, Shape({2, 3, 4, 5}));
-  EXPECT_EQ(five.to_string(), "[2, 3, 4, 5, 6]");
-  const std::int64_t huge = std::int64_t{1} << 40;
-  EXPECT_EQ(Shape({huge, huge, 0}).items(), 0);
-  EXPECT_EQ(error_of([&] {
-              Shape({huge, huge});
-            }).message(),
-            "the shape [1099511627776, 1099511627776] has more items than 64 bits count");
-  EXPECT_EQ(error_of([] { Shape({2, -1}); }).message(), "the shape [2, -1] has a negative extent");
-  EXPECT_EQ(error_of([] { Shape(-1, {2}); }).message(), "the shape [-1, 2] has a negative extent");
-}
-
-TEST(Shape, one_that_was_moved_from_has_no_items) {
-  for (Shape shape : {Shape({2, 3}), Shape({2, 3, 4, 5, 6})}) {
-    const Shape copy = shape;
-    Shape moved = std::move(shape);
-    EXPECT_EQ(moved, copy);
-    EXPECT_EQ(shape, Shape({0}));  // NOLINT(bugprone-use-after-move): that is what is tested
-    shape = std::move(moved);
-    EXPECT_EQ(shape, copy);
-    EXPECT_EQ(shape.items(), copy.items());
-  }
 }
 
 TEST(Tensor, copies_share_and_are_not_written) {
@@ -234,6 +203,74 @@ TEST(TensorPool, memory_comes_back_with_the_last_copy) {
   EXPECT_LE(pool.free_bytes(), 5000U);
   EXPECT_EQ(Tensor(DType::float32, {1010}, pool).data(), place) << "a little larger, the same size";
   EXPECT_NE(Tensor(DType::float32, {4000}, pool).data(), place);
+}
+
+TEST(TensorPool, sizes_are_rounded_up_in_quarters) {
+  const TensorPool pool;
+  for (const auto& [bytes, rounded] :
+       std::vector<std::pair<std::size_t, std::size_t>>{{0, 64},
+                                                        {1, 64},
+                                                        {64, 64},
+                                                        {65, 128},
+                                                        {128, 128},
+                                                        {129, 192},
+                                                        {256, 256},
+                                                        {257, 320},
+                                                        {512, 512},
+                                                        {513, 640},
+                                                        {640, 640},
+                                                        {641, 768},
+                                                        {1000, 1024},
+                                                        {1024, 1024},
+                                                        {1025, 1280},
+                                                        {4097, 5120},
+                                                        {8000, 8192},
+                                                        {8192, 8192},
+                                                        {8193, 10240}}) {
+    const TensorPool::Block block = pool.take(bytes);
+    EXPECT_EQ(block.bytes, rounded) << bytes;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.memory.get()) % 64, 0U);
+  }
+}
+
+TEST(TensorPool, a_tensor_fits_in_its_block) {
+  const TensorPool pool;
+  EXPECT_EQ(Tensor::of_block(DType::int64, {8}, pool.take(64)).bytes(), 64U);
+  EXPECT_EQ(error_of([&] { Tensor::of_block(DType::int8, {65}, pool.take(64)); }).message(),
+            "a tensor of 65 bytes is to lie in a block of 64");
+}
+
+/// An account that allows some bytes, and knows how many lie free.
+struct LimitedAccount : FreeMemoryAccount {
+  explicit LimitedAccount(std::size_t allowed) : bytes_max(allowed) {}
+  bool try_keep(std::size_t size) noexcept override {
+    if (bytes + size > bytes_max) return false;
+    bytes += size;
+    return true;
+  }
+  void let_go(std::size_t size) noexcept override { bytes -= size; }
+
+  const std::size_t bytes_max;
+  std::size_t bytes = 0;
+};
+
+TEST(TensorPool, asks_the_account_for_all_that_lies_free) {
+  const auto account = std::make_shared<LimitedAccount>(128);
+  {
+    const TensorPool pool({.account = account});
+    {
+      const Tensor a(DType::uint8, {64}, pool);
+      const Tensor b(DType::uint8, {64}, pool);
+      const Tensor c(DType::uint8, {64}, pool);
+      EXPECT_EQ(account->bytes, 0U);
+    }
+    EXPECT_EQ(pool.free_bytes(), 128U) << "there is no room for a third one";
+    EXPECT_EQ(account->bytes, 128U);
+    const Tensor again(DType::uint8, {64}, pool);
+    EXPECT_EQ(pool.free_bytes(), 64U);
+    EXPECT_EQ(account->bytes, 64U);
+  }
+  EXPECT_EQ(account->bytes, 0U) << "a pool that is gone holds nothing";
 }
 
 TEST(TensorPool, a_core_gets_what_it_had_and_else_what_the_other_had) {
