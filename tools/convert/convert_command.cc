@@ -28,6 +28,7 @@
 #include "convert/convert_together.h"
 #include "convert/images/class_list.h"
 #include "convert/images/image_command_options.h"
+#include "convert/replacement.h"
 
 namespace infeed::tools {
 namespace {
@@ -139,6 +140,11 @@ class ConvertRun {
     if (!is_chief()) return;
     print_result(terminal_, set.name, input, result);
     sets_.push_back(tools::describe(set.name, input, result));
+    if (const auto replacement = unfinished_replacement(DatasetNames(options.prefix))) {
+      terminal_.line(
+          terminal_.paint(Paint::warning, fmt::format("{}: {}", set.name, *replacement)));
+      notes_.push_back(*replacement);
+    }
   }
 
   ConvertOptions convert_options(const ConvertSet& set) const {

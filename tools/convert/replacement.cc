@@ -35,11 +35,6 @@ void move_into(const std::string& folder, const std::string& file) {
   }
 }
 
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 /// Returns the names of the shards and of what lies beside them.
 std::vector<std::string> files_of(const Manifest& manifest) {
   std::vector<std::string> files;
@@ -59,13 +54,24 @@ std::vector<std::string> files_of(const std::string& manifest_file) try {
 
 }  // namespace
 
+bool is_being_moved(const DatasetNames& names) {
+  return !exists(names.manifest_file) && exists(DatasetNames(prefix_beside(names)).manifest_file);
+}
+
+std::optional<std::string> unfinished_replacement(const DatasetNames& names) {
+  const std::string folder = DatasetNames(prefix_beside(names)).folder;
+  if (!exists(folder)) return std::nullopt;
+  return fmt::format(
+      "'{}' holds an unfinished dataset that was to replace '{}': the same command with "
+      "--overwrite goes on there, unless it still runs; remove the folder if nobody wants it",
+      folder, names.name);
+}
+
 std::optional<Replacement> Replacement::find(const ExampleInput& input,
                                              const ConvertOptions& options) {
   if (options.existing == ExistingDataset::refuse) return std::nullopt;
   const DatasetNames names(options.prefix);
-  const DatasetNames beside(prefix_beside(names));
-  // A manifest beside a place without one is of a move that was interrupted.
-  if (!exists(names.manifest_file) && !exists(beside.manifest_file)) return std::nullopt;
+  if (!exists(names.manifest_file) && !is_being_moved(names)) return std::nullopt;
   const bool may_stay = options.existing == ExistingDataset::replace_unless_same;
   if (may_stay && find_plan(names) == choose_plan(input, options, names).text) return std::nullopt;
   FoundDataset there;
@@ -101,7 +107,7 @@ ConvertResult Replacement::make(const std::function<ConvertResult()>& convert) c
 /// Moves files back that an interrupted move has brought to their place already. So the conversion finds
 /// its dataset whole. The old files were all gone before the first one was moved.
 void Replacement::take_back() const {
-  if (exists(names_.manifest_file) || !exists(beside_.manifest_file)) return;
+  if (!is_being_moved(names_)) return;
   for (const std::string& name : files_of(beside_.manifest_file)) {
     const std::string file = place_in(names_.folder, name);
     if (exists(file) && !exists(place_in(beside_.folder, name))) move_into(beside_.folder, file);

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "convert/conversion_plan.h"
 #include "convert/convert.h"
@@ -11,6 +12,14 @@
 /// files are moved when all of it is whole. That needs room for both. A call that fails leaves the folder,
 /// in which the same call goes on.
 namespace infeed::tools {
+
+/// True if the old dataset is gone, and the new one, which is whole, isn't in its place yet: its move
+/// was interrupted.
+bool is_being_moved(const DatasetNames& names);
+
+/// Names the folder of a conversion that was to replace the dataset, and was stopped; nothing if
+/// there is none. Nobody but the user knows whether it is to go on, so it isn't removed.
+std::optional<std::string> unfinished_replacement(const DatasetNames& names);
 
 class Replacement {
  public:

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include <infeed/detail/folder_entries.h>
 #include <infeed/error.h>
@@ -15,6 +16,7 @@
 #include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "convert/inputs/found_dataset.h"
+#include "convert/replacement.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/verify.h"
 
@@ -26,6 +28,7 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kManifestEnd = ".manifest.json";
 constexpr std::string_view kPlanEnd = ".plan.json";
+constexpr std::string_view kNewEnd = ".new";
 
 struct VerifyCommandOptions {
   std::vector<std::string> names;
@@ -85,15 +88,19 @@ class VerifyRun {
  private:
   void check_folder(const std::string& folder) {
     const std::vector<std::string> names = names_in(folder);
-    bool found = false;
+    std::set<std::string> begun;  // a conversion may have left several files
     for (const std::string& name : names) {
-      if (name.ends_with(kManifestEnd) && !name.starts_with('.')) {
-        found = true;
-        check_manifest((fs::path(folder) / name).string());
+      for (const std::string_view end : {kPlanEnd, kNewEnd}) {
+        if (!name.starts_with('.') || !name.ends_with(end)) continue;
+        const std::string set = name.substr(1, name.size() - 1 - end.size());
+        begun.insert((fs::path(folder) / set).string());
       }
-      if (!name.starts_with('.') || !name.ends_with(kPlanEnd)) continue;
-      const std::string set = name.substr(1, name.size() - 1 - kPlanEnd.size());
-      found = note_unfinished({(fs::path(folder) / set).string()}) || found;
+    }
+    bool found = note_unfinished({begun.begin(), begun.end()});
+    for (const std::string& name : names) {
+      if (!name.ends_with(kManifestEnd) || name.starts_with('.')) continue;
+      found = true;
+      check_manifest((fs::path(folder) / name).string());
     }
     if (found) return;
     throw Error(
@@ -110,13 +117,20 @@ class VerifyRun {
     for (const std::string& prefix : prefixes) {
       if (prefix.empty() || is_url(prefix)) continue;
       const DatasetNames names(prefix);
-      if (!is_unfinished(names)) continue;
-      found = true;
-      note(names.name,
-           {.problems = {{names.plan_file,
-                          fmt::format("the conversion of '{}' isn't finished: run the same infeed "
-                                      "convert again, and it goes on",
-                                      names.name)}}});
+      if (is_being_moved(names)) {
+        found = true;
+        note(names.name,
+             {.problems = {{names.manifest_file,
+                            "the old dataset is gone, and the one that replaces it isn't in its "
+                            "place yet: run the same infeed convert --overwrite again"}}});
+      } else if (is_unfinished(names)) {
+        found = true;
+        note(names.name,
+             {.problems = {{names.plan_file,
+                            fmt::format("the conversion of '{}' isn't finished: run the same "
+                                        "infeed convert again, and it goes on",
+                                        names.name)}}});
+      }
     }
     return found;
   }
@@ -126,6 +140,11 @@ class VerifyRun {
     if (note_unfinished({prefix})) return;
     try {
       note(file, verify_manifest(file, verify_options()));
+      if (is_url(file)) return;
+      if (const auto replacement = unfinished_replacement(DatasetNames(prefix))) {
+        terminal_.line(terminal_.paint(Paint::warning, "  note: " + *replacement));
+        notes_.push_back(*replacement);
+      }
     } catch (const Error& error) {
       if (error.code() != ErrorCode::data_loss) throw;
       note(file, {.problems = {{file, error.message()}}});
@@ -181,13 +200,17 @@ class VerifyRun {
                       {"seconds", verification.seconds},
                       {"problems", problems}});
     }
-    return {{"checked", list}, {"problems", count_problems()}, {"infeed_version", INFEED_VERSION}};
+    return {{"checked", list},
+            {"problems", count_problems()},
+            {"notes", notes_},
+            {"infeed_version", INFEED_VERSION}};
   }
 
   const VerifyCommandOptions& options_;
   const std::stop_token& stop_;
   Terminal terminal_;
   std::vector<Checked> checked_;
+  std::vector<std::string> notes_;  ///< that are no problem of a dataset
 };
 
 }  // namespace

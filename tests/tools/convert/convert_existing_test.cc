@@ -11,6 +11,7 @@
 #include "convert/convert.h"
 #include "convert/inputs/open_input.h"
 #include "convert/journal.h"
+#include "convert/replacement.h"
 #include "temporary_folder.h"
 #include "thrown_error.h"
 #include "tools/convert/numbered_inputs.h"
@@ -98,10 +99,15 @@ TEST(Convert, ADatasetStaysUntilTheOneThatReplacesItIsWhole) {
   fs::rename(folder.file("out/.set.new"), folder.file("begun"));
   EXPECT_EQ(difference(old_files, folder_content(folder.file("out"))), "");
   fs::rename(folder.file("begun"), folder.file("out/.set.new"));
+  const tools::DatasetNames names(options.prefix);
+  EXPECT_THAT(tools::unfinished_replacement(names).value_or(""),
+              HasSubstr(fmt::format("'{}' holds an unfinished dataset that was to replace 'set'",
+                                    folder.file("out/.set.new"))));
 
   const auto made = tools::convert(NumberInput({}, 1000, stop), options);
   EXPECT_GT(made.shards_found, 0U) << "the same call goes on";
   EXPECT_FALSE(made.was_complete);
+  EXPECT_FALSE(tools::unfinished_replacement(names));
   EXPECT_EQ(made.files[0], folder.file("out/set-00000-of-00004.tfrecord"));
   options.prefix = folder.file("fresh/set");
   tools::convert(NumberInput({}, 1000, stop), options);

@@ -15,6 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 class WholeSets : public ::testing::Test {
  protected:
@@ -125,6 +127,42 @@ TEST_F(WholeSets, ShardsThatAreListedAreAChoiceThatIsSaid) {
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("20 records of 2 files"),
                                 HasSubstr("the listed shards are read, which aren't a whole set")));
+}
+
+/// Nobody spoke of the folder of a killed --overwrite that was never called again.
+TEST_F(WholeSets, AStoppedReplacementIsNamed) {
+  const std::string set = folder_.file("of_4");
+  const std::string beside = set + "/.data.new";
+  const std::string said =
+      fmt::format("'{}' holds an unfinished dataset that was to replace 'data'", beside);
+  std::vector<std::string> command = {"convert", folder_.file("t.csv"), "-o", set, "--shards", "4"};
+  fs::create_directory(beside);
+  const ProgramResult verified = run_infeed({"verify", set, "--json", folder_.file("json")});
+  EXPECT_EQ(verified.status, 0) << "the dataset is good";
+  EXPECT_THAT(verified.out, HasSubstr(said));
+  EXPECT_THAT(json().at("notes"), SizeIs(1));
+  EXPECT_THAT(run_infeed(command).out, HasSubstr(said));
+  EXPECT_TRUE(fs::exists(beside)) << "it may be wanted";
+  command.push_back("--overwrite");
+  EXPECT_THAT(run_infeed(command).out, Not(HasSubstr(said)));
+  EXPECT_FALSE(fs::exists(beside));
+  EXPECT_THAT(run_infeed({"verify", set}).out, Not(HasSubstr(said)));
+}
+
+TEST_F(WholeSets, AReplacementThatStoppedWhileItWasMovedIsAProblem) {
+  const std::string set = folder_.file("of_4");
+  const std::string beside = folder_.file("beside");
+  fs::rename(set, beside);
+  fs::create_directory(set);
+  fs::rename(beside, set + "/.data.new");
+  const ProgramResult verified = run_infeed({"verify", set});
+  EXPECT_EQ(verified.status, 1);
+  EXPECT_THAT(verified.out, AllOf(HasSubstr("the old dataset is gone"),
+                                  HasSubstr("run the same infeed convert --overwrite again")));
+  const ProgramResult moved =
+      run_infeed({"convert", folder_.file("t.csv"), "-o", set, "--shards", "4", "--overwrite"});
+  EXPECT_EQ(moved.status, 0) << moved.err;
+  EXPECT_EQ(run_infeed({"verify", set}).status, 0);
 }
 
 }  // namespace

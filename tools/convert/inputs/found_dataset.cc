@@ -33,11 +33,6 @@ bool is_shard_of(const std::string& name, std::string_view file) {
   return shard && shard->prefix == name && shard->extension.starts_with("tfrecord");
 }
 
-bool exists(const std::string& file) {
-  std::error_code ignored;
-  return fs::exists(file, ignored);
-}
-
 /// Returns the difference to the manifest; empty if there is none.
 std::string compare(const std::string& folder, const std::string& name, const FileSum& wanted,
                     const ConvertOptions& options) {
@@ -88,6 +83,11 @@ void remove_file(const std::string& file) {
 }
 
 }  // namespace
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
 
 std::vector<std::string> list_dataset_files(const DatasetNames& names) {
   std::vector<std::string> files;

@@ -32,6 +32,9 @@ struct FoundDataset {
 FoundDataset find_dataset(const DatasetNames& names, const ConversionPlan& plan,
                           const ConvertOptions& options);
 
+/// True if there is a file or a folder of that name. False if that can't be told.
+bool exists(const std::string& path);
+
 /// Returns the manifest beside the shards of one set; nothing for other files, or if it can't be
 /// used (infeed verify reports what is wrong with it).
 std::optional<Manifest> find_manifest(const std::vector<std::string>& shards);
