@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <optional>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "infeed/records/example.h"
 #include "records/temporary_files.h"
@@ -124,6 +128,82 @@ TEST(ColumnSchema, errors_of_json_name_the_place_and_what_is_allowed) {
             "the schema has the key 'x'; there is only columns");
 }
 
+TEST(ColumnSchema, errors_of_values_show_them) {
+  const std::string int32 = R"({"name": "x", "dtype": "int32", )";
+  for (const auto& [member, problem] : std::vector<std::pair<std::string, std::string>>{
+           {R"("shape": [9223372036854775808])",
+            "shape[0] is 9223372036854775808; it must be a whole number"},
+           {R"("shape": [1, 1.0])", "shape[1] is 1.0; it must be a whole number"},
+           {R"("ragged_levels": "2")", R"(ragged_levels is "2"; it must be a whole number)"},
+           {R"("width": 1.5)", "width is 1.5; it must be a whole number"},
+           {R"("padding": "1")", R"(padding is "1"; it must be a number, "nan", "inf" or "-inf")"},
+           {R"("default": [1, null])",
+            R"(default is null; it must be a number, "nan", "inf" or "-inf")"},
+           {R"("feature_list": 1)", "feature_list is 1; it must be true or false"},
+           {R"("guess": "yes")", R"(guess is "yes"; it must be true or false)"},
+           {R"("kind": null)", "kind is null; it must be a string"},
+           {R"("row_lengths": 5)", "row_lengths is 5; it must be a string"},
+           {R"("row_splits": [])", "row_splits is []; it must be a string"}}) {
+    EXPECT_EQ(refused(int32 + member + "}"), "columns[1]." + problem);
+  }
+  const auto name_of = [](const std::string& text) {
+    return refused(R"({"dtype": "int8", "name": [")" + text + "\"]}");
+  };
+  const std::string x36(36, 'x');
+  EXPECT_EQ(name_of(x36), "columns[1].name is [\"" + x36 + "\"]; it must be a string");
+  EXPECT_EQ(name_of(x36 + "x"),
+            "columns[1].name is [\"" + std::string(35, 'x') + "...; it must be a string");
+  EXPECT_EQ(error_of([] { ColumnSchema::from_json(R"({"columns": 5})"); }).message(),
+            "the schema is {\"columns\":5}; it must be an object with a list of columns, as "
+            "{\"columns\": [{\"name\": \"label\", \"dtype\": \"int64\"}]}");
+}
+
+TEST(ColumnSchema, each_part_goes_through_json) {
+  ColumnSchema schema = ColumnSchema()
+                            .add({.name = "w",
+                                  .dtype = DType::int32,
+                                  .kind = Column::Kind::ragged,
+                                  .ragged_levels = 2,
+                                  .partition = RowSplits{"s"}})
+                            .column("d", DType::int8, {2})
+                            .if_missing(std::vector<std::int64_t>{1, 2})
+                            .ragged("r", DType::float32)
+                            .if_missing(std::vector<double>{0.5})
+                            .bytes("b")
+                            .if_missing(std::vector<std::string>{"x"})
+                            .ragged_bytes("t")
+                            .if_missing(std::vector<std::string>{"x"})
+                            .ragged("l", DType::int64)
+                            .from_feature_list()
+                            .padded("p", DType::float64, 0, std::numeric_limits<double>::infinity())
+                            .column("g", DType::float32);
+  schema.guessed();
+  EXPECT_EQ(schema.to_json(), R"({"columns": [
+  {"name":"w","kind":"ragged","dtype":"int32","ragged_levels":2,"row_splits":"s"},
+  {"name":"d","dtype":"int8","shape":[2],"default":[1,2]},
+  {"name":"r","kind":"ragged","dtype":"float32","default":[0.5]},
+  {"name":"b","kind":"bytes","default":"x"},
+  {"name":"t","kind":"ragged_bytes","default":["x"]},
+  {"name":"l","kind":"ragged","dtype":"int64","feature_list":true},
+  {"name":"p","kind":"padded","dtype":"float64","width":0,"padding":"inf"},
+  {"name":"g","dtype":"float32","guess":true}]}
+)");
+  EXPECT_EQ(ColumnSchema::from_json(schema.to_json()), schema);
+  const auto column = [](const std::string& parts) {
+    return ColumnSchema::from_json(R"({"columns": [{"name": "x", )" + parts + "}]}").columns()[0];
+  };
+  EXPECT_EQ(column(R"("kind": "padded", "dtype": "int8", "width": null)").width, std::nullopt);
+  EXPECT_EQ(column(R"("kind": "dense", "dtype": "int8")").kind, Column::Kind::dense);
+  EXPECT_EQ(column(R"("dtype": "int8", "feature_list": false, "guess": false)"),
+            (ColumnType{.name = "x", .dtype = DType::int8}));
+  EXPECT_EQ(column(R"("dtype": "int8", "shape": [9223372036854775807])").shape[0],
+            std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(column(R"("dtype": "float32", "default": "-inf")").missing,
+            ColumnDefault(std::vector<double>{-std::numeric_limits<double>::infinity()}));
+  EXPECT_EQ(column(R"("kind": "padded", "dtype": "float32", "default": [1, 0.5])").missing,
+            ColumnDefault(std::vector<double>{1, 0.5}));
+}
+
 std::string refused(ColumnType type) {
   return error_of([&] { ColumnSchema().add(std::move(type)); }).message();
 }
@@ -179,6 +259,24 @@ TEST(ColumnSchema, refuses_what_does_not_fit_together) {
                      .kind = Column::Kind::bytes,
                      .missing = std::vector<std::string>{}}),
             "column 'x' has one value a row, but its default has 0");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = ragged, .ragged_levels = 0}),
+            "column 'x' is ragged and can't have 0 ragged levels");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = ragged, .width = 3}),
+            "column 'x' is ragged; only one that is padded has a width and a padding");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .padding = 1}),
+            "column 'x' is dense; only one that is padded has a width and a padding");
+  EXPECT_EQ(refused({.name = "x",
+                     .dtype = DType::bytes,
+                     .kind = Column::Kind::bytes,
+                     .missing = std::vector<std::string>{"a", "b"}}),
+            "column 'x' has one value a row, but its default has 2");
+  EXPECT_EQ(error_of([] { ColumnSchema().from_feature_list(); }).message(),
+            "from_feature_list() belongs to the column before it, but there is none");
+  EXPECT_EQ(error_of([] {
+              ColumnSchema schema;
+              schema.guessed();
+            }).message(),
+            "guessed() belongs to the column before it, but there is none");
   EXPECT_EQ(error_of([] { ColumnSchema().if_missing(std::vector<double>{1}); }).message(),
             "if_missing() belongs to the column before it, but there is none");
   EXPECT_EQ(error_of([] { ColumnSchema().bytes("\xff").to_json(); }).message(),
