@@ -126,6 +126,70 @@ TEST(Column, parts_must_fit) {
             "the values of a column have no axis for its rows: their shape is []");
 }
 
+TEST(Column, each_kind_has_its_parts) {
+  using enum Column::Kind;
+  const Tensor three = Tensor::copy_of<std::uint8_t>({3}, {7, 8, 9});
+  const Tensor splits = int64s({0, 1, 3});
+  const auto made = [&](Column::Kind kind, std::vector<Tensor> partitions) {
+    return Column::of_parts(kind, three, std::move(partitions));
+  };
+  const auto message = [&](Column::Kind kind, std::vector<Tensor> partitions) {
+    return error_of([&] { made(kind, std::move(partitions)); }).message();
+  };
+  EXPECT_EQ(made(dense, {}), Column::dense(three));
+  EXPECT_EQ(made(ragged, {splits}), Column::ragged(three, {splits}));
+  EXPECT_EQ(made(Column::Kind::bytes, {splits}), Column::bytes(splits, three));
+  EXPECT_EQ(made(Column::Kind::ragged_bytes, {int64s({0, 2}), splits}),
+            Column::ragged_bytes({int64s({0, 2})}, splits, three));
+  EXPECT_EQ(message(dense, {splits}), "a column that is dense has 1 partitions too many");
+  EXPECT_EQ(message(ragged, {}), "a ragged column needs row splits; there are none");
+  EXPECT_EQ(message(padded, {}), "a column that is padded lacks its lengths");
+  EXPECT_EQ(message(padded, {splits, splits}), "a column that is padded has 1 partitions too many");
+  EXPECT_EQ(message(Column::Kind::bytes, {}), "a column that is bytes lacks its offsets");
+  EXPECT_EQ(message(Column::Kind::bytes, {splits, splits}),
+            "a column that is bytes has 1 partitions too many");
+  EXPECT_EQ(message(Column::Kind::ragged_bytes, {}),
+            "a column that is ragged_bytes lacks its offsets");
+  EXPECT_EQ(message(Column::Kind::ragged_bytes, {int64s({0, 1}), splits}),
+            "row splits of a column end with 1, but they cut 2 items");
+  EXPECT_EQ(message(Column::Kind::bytes, {int64s({0, 2})}),
+            "offsets of a column end with 2, but they cut 3 items");
+  EXPECT_EQ(message(ragged, {splits.reshaped({1, 3})}),
+            "row splits of a column must be int64 of rank 1, but these are int64 of shape [1, 3]");
+  const auto padded_to_3 = [&](std::int64_t length) {
+    return Column::padded(three.reshaped({1, 3}), int64s({length}));
+  };
+  EXPECT_EQ(padded_to_3(0).lengths()[0], 0);
+  EXPECT_EQ(padded_to_3(3).lengths()[0], 3);
+  EXPECT_EQ(error_of([&] { padded_to_3(-1); }).message(),
+            "a row of a padded column has the length -1, but the width is 3");
+  EXPECT_EQ(error_of([&] {
+              Column::padded(three.reshaped({1, 3}), three);
+            }).message(),
+            "lengths of a column must be int64 of rank 1, but these are uint8 of shape [3]");
+}
+
+TEST(Column, places_that_are_not_there) {
+  const Column column = Column::of_bytes({"a", "bc", ""});
+  EXPECT_EQ(column.bytes(2), "");
+  EXPECT_EQ(column.slice(0, 3), column);
+  EXPECT_EQ(column.slice(3, 0).rows(), 0);
+  EXPECT_EQ(error_of([&] { column.bytes(-1); }).message(), "bytes -1 are wanted of a column of 3");
+  EXPECT_EQ(error_of([&] { column.slice(-1, 1); }).message(),
+            "1 rows from -1 on are wanted of a column of 3");
+  EXPECT_EQ(error_of([&] { column.slice(1, -1); }).message(),
+            "-1 rows from 1 on are wanted of a column of 3");
+  EXPECT_EQ(error_of([&] { column.slice(0, 4); }).message(),
+            "4 rows from 0 on are wanted of a column of 3");
+  EXPECT_EQ(error_of([&] { column.slice(4, 0); }).message(),
+            "0 rows from 4 on are wanted of a column of 3");
+  EXPECT_EQ(error_of([&] { column.row_splits(); }).message(),
+            "row splits of level 0 are wanted, but a column that is bytes has 0");
+  EXPECT_EQ(error_of([&] { column.width(); }).message(),
+            "widths are wanted of a column that is bytes; only one that is padded has them");
+  EXPECT_FALSE(column.is_ragged());
+}
+
 TEST(Column, what_belongs_to_another_kind) {
   const Column column = tokens();
   EXPECT_EQ(error_of([&] { column.lengths(); }).message(),
