@@ -128,6 +128,109 @@ TEST_F(Recording, PullsBeforeTheTimerAreNoSteps) {
   EXPECT_EQ(steps, timer.steps());
 }
 
+TEST_F(Recording, ATimerSaysWhereTheTimeOfItsStepsWent) {
+  auto iterator = range(6).iterate({.recording = {.file = file_}});
+  StepTimer timer(iterator);
+  EXPECT_EQ(timer.summary(), "no steps");
+  iterator.next();
+  iterator.next();
+  timer.begin("recompilation");
+  timer.end();
+  const auto idle = timer.idle();
+  iterator.next();
+  timer.end();
+  EXPECT_EQ(timer.idle(), idle) << "without a begin() all but the wait is computing";
+  timer.begin();
+  timer.end();
+  while (iterator.next()) {
+  }
+  const auto all = timer.infeed_wait() + timer.compute() + timer.idle();
+  const auto percent = [all](std::chrono::nanoseconds part) {
+    return 100.0 * static_cast<double>(part.count()) / static_cast<double>(all.count());
+  };
+  EXPECT_EQ(timer.summary(),
+            fmt::format("3 steps, {:.3g} ms each: {:.1f} % computing, {:.1f} % waiting for input, "
+                        "{:.1f} % idle",
+                        static_cast<double>(all.count()) / 1e6 / 3.0, percent(timer.compute()),
+                        percent(timer.infeed_wait()), percent(timer.idle())));
+  const std::vector<Json> lines = lines_of(file_);
+  std::vector<Json> steps;
+  for (const Json& rows : all_of(lines, "steps")) {
+    steps.insert(steps.end(), rows.begin(), rows.end());
+  }
+  ASSERT_EQ(steps.size(), 3U);
+  const std::vector<Json> names = all_of(lines, "names");
+  ASSERT_EQ(names.size(), 1U);
+  EXPECT_EQ(names[0].size(), 1U);
+  EXPECT_EQ(names[0].at("0"), "recompilation");
+  std::array<std::int64_t, 8> sums{};
+  auto last_end = steps[0][1].get<std::int64_t>();
+  for (const Json& row : steps) {
+    EXPECT_EQ(row[1], last_end) << "a step begins where the one before it ends";
+    for (std::size_t part = 0; part < sums.size(); ++part) {
+      const auto value = row[part].get<std::int64_t>();
+      sums[part] += value;
+      if (part >= 2 && part < 7) last_end += value;
+    }
+  }
+  EXPECT_EQ(sums[0], 0 + 1 + 2);
+  EXPECT_EQ(sums[2], timer.infeed_wait().count());
+  EXPECT_EQ(sums[4], timer.compute().count());
+  EXPECT_EQ(sums[6], timer.idle().count());
+  EXPECT_EQ(steps[0][7], 2);
+  EXPECT_EQ(steps[1][7], 1);
+  EXPECT_EQ(steps[2][7], 0);
+}
+
+TEST_F(Recording, WithoutATimerPullsAreRowsAndWindowsFollowEachOther) {
+  auto iterator = (range(1000) | batch(10)).iterate({.recording = {.file = file_}});
+  while (iterator.next()) {
+  }
+  const std::vector<Json> lines = lines_of(file_);
+  std::uint64_t elements = 0;
+  for (const Json& line : lines) {
+    for (const char* kind : {"steps", "late_steps"}) {
+      if (!line.contains(kind)) continue;
+      EXPECT_FALSE(line.at("measured").get<bool>());
+      for (const Json& row : line.at(kind)) elements += row[7].get<std::uint64_t>();
+    }
+  }
+  EXPECT_EQ(elements, 100U);
+  std::uint64_t last_end = 0;
+  for (const Json& window : all_of(lines, "window")) {
+    EXPECT_EQ(window.at("begin_ns"), last_end);
+    last_end += window.at("length_ns").get<std::uint64_t>();
+    EXPECT_EQ(window.at("memory_refusals"), 0);
+  }
+  EXPECT_GE(lines.back().at("end").at("at_ns"), last_end);
+  EXPECT_EQ(lines.back().at("end").at("dropped_events"), 0);
+  EXPECT_NEAR(lines.front().at("slow_after_ns").get<int>(), 1'000'000, 1);
+}
+
+TEST_F(Recording, ItsEndSaysWhyTheRunEnded) {
+  const auto options = [&](const char* name) {
+    return IterateOptions{.recording = {.file = folder_.file(name)}};
+  };
+  const auto why = [&](const char* name) {
+    return lines_of(folder_.file(name)).back().at("end").at("why").get<std::string>();
+  };
+  range(5000).iterate(options("dropped")).next();
+  EXPECT_EQ(why("dropped"), "iterator destroyed");
+  auto cancelled = range(5000).iterate(options("cancelled"));
+  cancelled.cancel();
+  EXPECT_THROW(cancelled.next(), Error);
+  EXPECT_EQ(why("cancelled"), "cancelled: the iterator was cancelled after 0 elements");
+  auto late = range(2).iterate(options("late"));
+  late.core_for_timer().expect_steps(true);
+  while (late.next()) {
+  }
+  late.record_step({.compute = 1ms});
+  late = {};
+  EXPECT_EQ(why("late"), "end of data");
+  EXPECT_EQ(all_of(lines_of(folder_.file("late")), "steps").at(0).size(), 1U)
+      << "one that ended behind the data";
+}
+
 TEST_F(Recording, IteratorsThatBeginAtOnceHaveAFileEach) {
   for (int round = 0; round < 40; ++round) {
     const std::string file = folder_.file(fmt::format("run-{}.profile", round));
