@@ -3,15 +3,23 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <fcntl.h>
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <poll.h>
 #include <string>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
+
+#include "engine/recording/recorded_lines.h"
+#include "engine/recording/watched_threads.h"
+#include "engine/statistics/pull_sample.h"
+#include "engine/threads/clock.h"
 
 namespace infeed::test {
 namespace {
@@ -96,6 +104,114 @@ TEST(WaitingThreads, SayWhatForTheyWait) {
 
 TEST(WaitingThreads, AThreadThatIsGoneWaitsForNothing) {
   EXPECT_EQ(where_thread_waits(0), std::string());
+}
+
+TEST(WatchedThreads, HaveASlotEach) {
+  detail::WatchedThreads first;
+  detail::WatchedThreads second;
+  EXPECT_EQ(second.number(), first.number() + 1);
+  const detail::WatchedThread* const own = first.this_thread();
+  EXPECT_EQ(own->thread, static_cast<int>(::syscall(SYS_gettid)));
+  EXPECT_NE(second.this_thread(), own);
+  EXPECT_EQ(first.this_thread(), own) << "it is found again";
+  const detail::WatchedThread* other = nullptr;
+  std::thread([&] { other = first.this_thread(); }).join();
+  EXPECT_NE(other, own);
+}
+
+/// Returns how long this thread could have run without a core, by the kernel.
+std::uint64_t ready_ns_of_this_thread() {
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t ready_ns = 0;
+  std::ifstream("/proc/thread-self/schedstat") >> cpu_ns >> ready_ns;
+  return ready_ns;
+}
+
+std::uint64_t switches_of_this_thread() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw);
+}
+
+TEST(WatchedThreads, HaveTheUsageThatTheKernelCounts) {
+  detail::WatchedThreads threads;
+  detail::WatchedThread& own = *threads.this_thread();
+  const std::uint64_t cpu_ns = detail::thread_cpu_ns();
+  const std::uint64_t ready_ns = ready_ns_of_this_thread();
+  const std::uint64_t switches = switches_of_this_thread();
+  EXPECT_EQ(threads.read_usage(own, 7).at_ticks, 0U) << "nothing was read before";
+  EXPECT_EQ(own.usage.at_ticks, 7U);
+  EXPECT_LE(cpu_ns, own.usage.cpu_ns);
+  EXPECT_LE(own.usage.cpu_ns, detail::thread_cpu_ns());
+  EXPECT_LE(ready_ns, own.usage.ready_ns);
+  EXPECT_LE(own.usage.ready_ns, ready_ns_of_this_thread());
+  EXPECT_LE(switches, own.usage.switches);
+  EXPECT_LE(own.usage.switches, switches_of_this_thread());
+  EXPECT_EQ(threads.read_usage(own, 8).at_ticks, 7U);
+}
+
+TEST(WatchedThreads, LookAtTheirUsageEveryTwoMillisecondsAndReadItEverySixteen) {
+  detail::WatchedThreads threads;
+  const std::uint64_t stale = detail::ticks_of_us(2000);
+  const std::uint64_t begin = 100 * stale;
+  const detail::WatchedThread& own = *threads.this_thread(begin);
+  EXPECT_EQ(own.usage.at_ticks, begin);
+  EXPECT_EQ(own.usage_due_ticks, begin + stale);
+  threads.this_thread(begin + stale - 1);
+  EXPECT_EQ(own.usage_due_ticks, begin + stale);
+  threads.this_thread(begin + stale);
+  EXPECT_EQ(own.usage_due_ticks, begin + 2 * stale);
+  const std::uint64_t later = begin + 50 * stale;
+  threads.this_thread(later);
+  EXPECT_EQ(own.usage.at_ticks, later);
+  threads.this_thread(later + 8 * stale);
+  EXPECT_EQ(own.usage.at_ticks, later + 8 * stale);
+}
+
+TEST(WatchedThreads, SayWhereASlowCallWaits) {
+  if (!system_calls_are_shown()) return;  // a kernel that hides them, where recordings name none
+  detail::WatchedThreads threads;
+  detail::StageCounters stage;
+  detail::StageCounters other_stage;
+  EmptyPipe pipe;
+  std::atomic<int> thread = 0;
+  std::jthread waiting([&] {
+    threads.this_thread()->enter(stage, detail::ticks_now());
+    thread = static_cast<int>(::syscall(SYS_gettid));
+    char byte = 0;
+    EXPECT_EQ(::read(pipe.out(), &byte, 1), 0);
+  });
+  while (thread == 0) std::this_thread::yield();
+  detail::RecordedSlowCall call;
+  call.stage = &stage;
+  call.thread = thread;
+  call.end_ticks = UINT64_MAX;
+  const auto seen = [&] { return std::string(threads.seen_waiting(call)); };
+  threads.look(UINT64_MAX / 2);
+  EXPECT_EQ(seen(), "") << "it hasn't been in the call for long";
+  const auto until = std::chrono::steady_clock::now() + kSecondsMax;
+  while (seen().empty() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+    threads.look(0);
+  }
+  threads.forget_waits_before(0);
+  EXPECT_EQ(seen(), "file");
+  call.stage = &other_stage;
+  EXPECT_EQ(seen(), "");
+  call.stage = &stage;
+  ++call.thread;
+  EXPECT_EQ(seen(), "");
+  --call.thread;
+  call.end_ticks = 0;
+  EXPECT_EQ(seen(), "") << "it waited later";
+  call.end_ticks = UINT64_MAX;
+  call.begin_ticks = detail::ticks_now();
+  EXPECT_EQ(seen(), "") << "it waited before";
+  call.begin_ticks = 0;
+  EXPECT_EQ(seen(), "file");
+  threads.forget_waits_before(detail::ticks_now());
+  EXPECT_EQ(seen(), "");
+  pipe.end();
 }
 
 }  // namespace
