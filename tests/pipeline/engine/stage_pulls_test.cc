@@ -1,0 +1,300 @@
+#include <cstdint>
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/assert_cardinality.h>
+#include <infeed/pipeline/filter.h>
+#include <infeed/pipeline/flat_map.h>
+#include <infeed/pipeline/hand_over.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/zip.h>
+
+#include "engine/iterator_context.h"
+#include "engine/stage_counters.h"
+#include "thrown_error.h"
+
+// The work of Stage itself around a stage's functions, pull by pull.
+namespace infeed::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using Ints = std::vector<int>;
+
+/// A stage that does what the test says.
+class ScriptedStage final : public Stage {
+ public:
+  using Script = std::function<Pull(Chunk&, std::size_t)>;
+  ScriptedStage(const StageContext& context, Script script)
+      : Stage(context), script_(std::move(script)) {}
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
+
+ protected:
+  Pull do_pull(Chunk& out, std::size_t want) override { return script_(out, want); }
+
+ private:
+  const Script script_;
+};
+
+/// A scripted stage that nothing pulls but the test, and its chunk.
+template <class T>
+struct StageAlone {
+  explicit StageAlone(ScriptedStage::Script script)
+      : stage({.run = run, .counters = &counters, .type = &type_info<T>()}, std::move(script)) {
+    counters.label = "scripted";
+  }
+
+  IteratorContext run{IterateOptions{}};
+  detail::StageCounters counters;
+  ScriptedStage stage;
+  Chunk chunk{type_info<T>(), 128};
+};
+
+/// Gives elements that own as much as the test says.
+class PayloadPulls : public ::testing::Test {
+ protected:
+  /// Pulls once. Returns how many elements the stage was asked for.
+  std::size_t asked_for(std::size_t want) {
+    alone_.chunk.clear();
+    EXPECT_EQ(alone_.stage.pull(alone_.chunk, want), Pull::values);
+    return asked_;
+  }
+  std::uint64_t in_use_bytes() { return alone_.run.memory().in_use_bytes(); }
+
+  std::size_t ints_ = 1;  ///< length of each element
+  std::size_t ints_of_last_ = 0;
+  std::size_t elements_max_ = 1000;
+  StageAlone<Ints> alone_{[this](Chunk& out, std::size_t want) {
+    asked_ = want;
+    const std::size_t count = std::min(want, elements_max_);
+    for (std::size_t i = 0; i + 1 < count; ++i) out.append(Ints(ints_));
+    out.append(Ints(ints_of_last_ != 0 ? ints_of_last_ : ints_));
+    return Pull::values;
+  }};
+
+ private:
+  std::size_t asked_ = 0;
+};
+
+TEST_F(PayloadPulls, AskForAsManyElementsAsOwn64KiBIfTheyAreLikeRecentOnes) {
+  ints_ = 1000;
+  EXPECT_EQ(asked_for(100), 1U) << "no element has been seen";
+  EXPECT_EQ(asked_for(100), 16U) << "65,536 / 4,001";
+  EXPECT_EQ(asked_for(10), 10U) << "never more than is wanted";
+  ints_ = 1;
+  EXPECT_EQ(asked_for(100), 16U);
+  EXPECT_EQ(asked_for(100), 17U) << "the next ones may be large again: 65,536 / 3,751";
+  EXPECT_EQ(asked_for(100), 18U) << "65,536 / 3,517";
+  ints_ = 20'000;
+  asked_for(1);
+  EXPECT_EQ(asked_for(100), 1U) << "one of them owns more than 64 KiB";
+}
+
+TEST_F(PayloadPulls, CountInTheAccountBeyond64KiB) {
+  ints_ = 16 * 1024;
+  asked_for(1);
+  EXPECT_EQ(in_use_bytes(), 0U);
+  ints_ = 16 * 1024 + 1;
+  asked_for(1);
+  EXPECT_EQ(in_use_bytes(), 4U * (16 * 1024 + 1));
+  alone_.chunk.clear();
+  EXPECT_EQ(in_use_bytes(), 0U);
+}
+
+TEST_F(PayloadPulls, SeeALargeElementBehindSmallOnes) {
+  asked_for(1);
+  elements_max_ = 2;
+  ints_of_last_ = 20'000;
+  EXPECT_EQ(asked_for(100), 100U);
+  EXPECT_EQ(in_use_bytes(), 4U * 20'001);
+  EXPECT_EQ(asked_for(100), 1U) << "65,536 / 40,003";
+}
+
+TEST_F(PayloadPulls, LookAtSmallElementsInOneOfEight) {
+  asked_for(1);
+  EXPECT_EQ(alone_.counters.payload_each, 5U);
+  elements_max_ = 10;
+  ints_ = 10;
+  for (int pull = 2; pull < 8; ++pull) asked_for(100);
+  EXPECT_EQ(alone_.counters.payload_each, 5U);
+  asked_for(100);
+  EXPECT_EQ(alone_.counters.payload_each, 41U);
+}
+
+ErrorPointer error_with(std::string message) {
+  return std::make_shared<const Error>(ErrorCode::data_loss, std::move(message));
+}
+
+TEST(StagePulls, SayWhereAnErrorAroseAndCountItThere) {
+  ErrorPointer next = error_with("own");
+  StageAlone<Ints> alone([&](Chunk& out, std::size_t) {
+    out.set_error(next);
+    return Pull::values;
+  });
+  EXPECT_EQ(alone.stage.pull(alone.chunk, 5), Pull::values);
+  EXPECT_EQ(alone.chunk.error()->message(), "own");
+  EXPECT_EQ(alone.chunk.error()->stage(), "scripted");
+  EXPECT_EQ(alone.counters.errors, 1U);
+  EXPECT_EQ(alone.counters.errors_arisen, 1U);
+  alone.chunk.clear();
+  next = std::make_shared<const Error>(Error(ErrorCode::data_loss, "input's").at_stage("before"));
+  EXPECT_EQ(alone.stage.pull(alone.chunk, 5), Pull::values);
+  EXPECT_EQ(alone.chunk.error()->stage(), "before");
+  EXPECT_EQ(alone.counters.errors, 2U);
+  EXPECT_EQ(alone.counters.errors_arisen, 1U);
+  EXPECT_EQ(alone.counters.elements, 2U);
+  EXPECT_EQ(alone.counters.pulls, 2U);
+  EXPECT_EQ(alone.counters.payload_each, 0U) << "no element has been seen";
+}
+
+TEST(StagePulls, GiveTheElementsBeforeAFailureAndThenTheFailureForEver) {
+  for (const std::string where : {"", "of another stage"}) {
+    SCOPED_TRACE(where);
+    int calls = 0;
+    StageAlone<std::int64_t> alone([&](Chunk& out, std::size_t) -> Pull {
+      ++calls;
+      out.append(std::int64_t{1});
+      out.append(std::int64_t{2});
+      Error error(ErrorCode::internal, "broke");
+      if (!where.empty()) error.at_stage(where);
+      throw error;
+    });
+    EXPECT_EQ(alone.stage.pull(alone.chunk, 5), Pull::values);
+    EXPECT_EQ(alone.chunk.size(), 2U);
+    EXPECT_EQ(alone.counters.elements, 2U);
+    for (int i = 0; i < 2; ++i) {
+      alone.chunk.clear();
+      const Error error = error_of([&] { alone.stage.pull(alone.chunk, 5); });
+      EXPECT_EQ(error.message(), "broke");
+      EXPECT_EQ(error.stage(), where.empty() ? "scripted" : where);
+    }
+    EXPECT_EQ(error_of([&] { alone.stage.skip(1); }).message(), "broke");
+    EXPECT_EQ(calls, 1);
+  }
+}
+
+TEST(StagePulls, DropWhatCameDuringACancellation) {
+  int calls = 0;
+  StageAlone<std::int64_t>* running = nullptr;
+  StageAlone<std::int64_t> alone([&](Chunk& out, std::size_t) {
+    ++calls;
+    out.append(std::int64_t{1});
+    running->run.cancel();
+    return Pull::values;
+  });
+  running = &alone;
+  EXPECT_EQ(alone.stage.pull(alone.chunk, 5), Pull::cancelled);
+  EXPECT_TRUE(alone.chunk.empty());
+  EXPECT_EQ(alone.counters.elements, 0U);
+  EXPECT_EQ(alone.stage.pull(alone.chunk, 5), Pull::cancelled);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(StagePulls, SkipByDropping) {
+  std::vector<std::size_t> wanted;
+  std::int64_t next = 0;
+  StageAlone<std::int64_t> alone([&](Chunk& out, std::size_t want) {
+    wanted.push_back(want);
+    if (next == 10) return Pull::end;
+    for (std::size_t i = 0; i < 3 && i < want && next < 10; ++i) out.append(std::int64_t{next++});
+    return Pull::values;
+  });
+  EXPECT_EQ(alone.stage.skip(0), 0U);
+  EXPECT_THAT(wanted, IsEmpty());
+  EXPECT_EQ(alone.stage.skip(4), 4U);
+  EXPECT_THAT(wanted, ElementsAre(4U, 1U));
+  EXPECT_EQ(alone.stage.pull(alone.chunk, 1), Pull::values);
+  EXPECT_EQ(alone.chunk.values<std::int64_t>()[0], 4);
+  EXPECT_EQ(alone.stage.skip(100), 5U) << "there are no more";
+  EXPECT_EQ(alone.counters.skipped, 9U);
+  EXPECT_EQ(alone.counters.elements, 10U);
+}
+
+TEST(StagePulls, AtAPositionNeedRandomAccess) {
+  StageAlone<std::int64_t> alone([](Chunk&, std::size_t) { return Pull::end; });
+  const std::vector<std::uint64_t> positions = {3};
+  const Error error = error_of([&] { alone.stage.pull_at(alone.chunk, positions); });
+  EXPECT_EQ(error.code(), ErrorCode::internal);
+  EXPECT_EQ(error.message(), "pull_at was asked of a stage that has no random access");
+}
+
+TEST(HandOver, IsDueOnceTheNewElementsOwn64KiB) {
+  Chunk out(type_info<Ints>(), 10);
+  HandOver one(out);
+  out.append(Ints(16 * 1024));
+  EXPECT_TRUE(one.is_due());
+  HandOver two(out);
+  out.append(Ints(8 * 1024));
+  two.is_due();
+  out.append(Ints(8 * 1024));
+  EXPECT_TRUE(two.is_due());
+}
+
+TEST(StageNode, ResumesItsInputsWhereABookmarkSays) {
+  const auto dataset = range(3) | filter([](std::int64_t) { return true; });
+  const Bookmark bookmark{.pass = 2, .given = 5, .inputs = {77}};
+  ResumedStage stage{.place = {.pass = 2, .position = 9, .is_read_again = true},
+                     .bookmark = &bookmark,
+                     .taken = 0,
+                     .known = Known::nothing};
+  const StreamPlace first = dataset.node()->input_resumed(0, stage);
+  EXPECT_EQ(first.position, 77U);
+  EXPECT_EQ(first.pass, 2U);
+  EXPECT_TRUE(first.is_read_again);
+  EXPECT_EQ(dataset.node()->input_resumed(1, stage).position, 0U);
+  stage.bookmark = nullptr;
+  EXPECT_EQ(dataset.node()->input_resumed(0, stage).position, 0U);
+}
+
+TEST(StageNode, RestsOnAPromiseThatAStageBeforeItMakes) {
+  const auto half = filter([](std::int64_t x) { return x % 2 == 0; });
+  const auto unchanged = map([](std::int64_t x) { return x; });
+  EXPECT_TRUE((range(4) | half | assert_cardinality(2) | unchanged).node()->rests_on_a_promise());
+  EXPECT_FALSE((range(4) | assert_cardinality(4) | unchanged).node()->rests_on_a_promise());
+}
+
+TEST(StageNode, HasANameOfPrintableCharacters) {
+  const auto named = [](const std::string& name) { range(3, {.name = name}); };
+  EXPECT_NO_THROW(named("two words"));
+  EXPECT_EQ(
+      error_of([&] { named("\x1f"); }).message(),
+      "range: its name has the byte 0x1f at 0; give 1 to 64 printable ASCII characters, or no "
+      "name");
+  EXPECT_EQ(
+      error_of([&] { named("x\x7f"); }).message(),
+      "range: its name has the byte 0x7f at 1; give 1 to 64 printable ASCII characters, or no "
+      "name");
+}
+
+/// Unseeded stages of inner datasets draw by their place, which is the same in each iteration.
+TEST(InnerDraws, DifferFromPlaceToPlaceOnly) {
+  const auto shuffled = [] { return range(20) | shuffle({.buffer = 20}); };
+  const auto dataset =
+      range(2) | flat_map([=](std::int64_t) { return zip(shuffled(), shuffled()); });
+  const auto before = dataset.iterate({.epoch = 0}).checkpoint().signature;
+  std::vector<std::vector<std::int64_t>> orders(4);
+  auto iterator = dataset.iterate({.epoch = 0});
+  for (std::size_t i = 0; i < 40; ++i) {
+    const auto [left, right] = *iterator.next();
+    orders[i / 20 * 2].push_back(left);
+    orders[i / 20 * 2 + 1].push_back(right);
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(orders[i], orders[j]) << i << " and " << j;
+  }
+  EXPECT_NE(iterator.checkpoint().signature, before) << "it has the seed from now on";
+  auto again = dataset.iterate({.epoch = 0});
+  for (std::size_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(std::get<0>(*again.next()), orders[i / 20 * 2][i % 20]);
+  }
+}
+
+}  // namespace
+}  // namespace infeed::test
