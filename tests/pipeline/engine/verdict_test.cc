@@ -51,6 +51,39 @@ TEST(Verdict, IsPutOffWhileThereIsTooLittleToSee) {
   statistics.elapsed_ns = 3'500'000;
   EXPECT_EQ(statistics.verdict(), "it is too early to tell: 3.5 ms have gone by");
   EXPECT_EQ(PipelineStatistics().verdict(), "it is too early to tell: 0.0 ms have gone by");
+  statistics.elapsed_ns = 9'999'999;
+  EXPECT_EQ(statistics.verdict(), "it is too early to tell: 10.0 ms have gone by");
+  statistics.elapsed_ns = 10'000'000;
+  EXPECT_THAT(statistics.verdict(), ::testing::Not(HasSubstr("too early")));
+  EXPECT_EQ(PipelineStatistics{.elapsed_ns = kSecond}.verdict(),
+            "it is too early to tell: 1000.0 ms have gone by");
+}
+
+/// The figures at which one sentence gives way to another.
+TEST(Verdict, TheBoundsAreWhereTheyAreSaidToBe) {
+  EXPECT_THAT(chain({prefetch_stage(), stage("map", 0.5)}, 0.05).verdict(),
+              HasSubstr("map takes 50 % of the time on one thread"));
+  EXPECT_THAT(chain({prefetch_stage(), stage("map", 0.49)}).verdict(),
+              HasSubstr("no thread of the pipeline is busy for more than 49 % of the time"));
+  EXPECT_THAT(chain({stage("map", 0.25)}, 0.5).verdict(),
+              HasSubstr("the pipeline (25 % of the time) and its consumer (50 %) take turns"));
+  EXPECT_THAT(chain({stage("map", 0.2)}, 0.5).verdict(),
+              HasSubstr("no thread of the pipeline is busy for more than 20 % of the time"));
+  EXPECT_THAT(chain({prefetch_stage(), stage("map", 0.6)}, 0.5).verdict(),
+              HasSubstr("map takes 60 % of the time on one thread"))
+      << "it has a thread of its own";
+  PipelineStatistics busy = chain({prefetch_stage(), stage("map", 0.9)});
+  busy.process_cpu_ns = 3'600'000'000;
+  EXPECT_THAT(busy.verdict(), HasSubstr("all 4 cores are busy, and map takes 25 % of that"));
+  busy.process_cpu_ns = 3'599'999'999;
+  EXPECT_THAT(busy.verdict(), HasSubstr("map takes 90 % of the time on one thread"));
+}
+
+TEST(Verdict, OfEquallyBusyOnesTheFirstIsNamed) {
+  EXPECT_THAT(chain({prefetch_stage(), stage("batch", 0.4), stage("shuffle", 0.4)}).verdict(),
+              HasSubstr("batch takes 40 % of the time on one thread"));
+  EXPECT_THAT(chain({stage("batch", 0.6), prefetch_stage(), stage("map", 0.6)}).verdict(),
+              HasSubstr("batch takes 60 % of the time on one thread"));
 }
 
 TEST(Verdict, ASlowConsumerNeedsNothing) {
@@ -123,9 +156,58 @@ TEST(Verdict, WaitingIsToldFromComputing) {
   EXPECT_THAT(chain({prefetch_stage(), asks}).verdict(),
               HasSubstr("100 % of which it waits for storage, a lock, a sleep or a core (which one "
                         "can't be told): give it .parallelism = infeed::autotune"));
+  // Half of the time is not enough to call it waiting.
+  asks.blocked_ns = asks.work_ns / 2;
+  asks.cpu_ns = asks.work_ns / 2;
+  EXPECT_EQ(chain({prefetch_stage(), asks}).verdict(),
+            "map takes 90 % of the time on one thread: give it .parallelism = infeed::autotune");
   // Nothing is said without measurements.
   asks.cpu_ns = asks.blocked_ns = std::nullopt;
   EXPECT_EQ(chain({prefetch_stage(), asks}).verdict(),
+            "map takes 90 % of the time on one thread: give it .parallelism = infeed::autotune");
+}
+
+/// Returns the stage as one that waits all the time that it takes.
+StageStatistics blocked(StageStatistics figures) {
+  figures.cpu_ns = 0;
+  figures.blocked_ns = figures.work_ns;
+  return figures;
+}
+
+TEST(Verdict, WhatHelpsAStageThatWaitsDependsOnItsKind) {
+  StageStatistics parallel = blocked(stage("map", 1.8));
+  parallel.runs_ahead = true;
+  parallel.parallelism = 2;
+  EXPECT_EQ(chain({parallel}).verdict(),
+            "map keeps 2 threads busy for 90 % of the time, 100 % of which it waits for storage, a "
+            "lock, a sleep or a core (which one can't be told): raise its .parallelism (now 2)");
+  EXPECT_THAT(chain({prefetch_stage(), blocked(stage("filter", 0.9))}).verdict(),
+              HasSubstr(": put what it waits for into a map with .parallelism"));
+  StageStatistics decoding = blocked(stage("records", 0.9));
+  decoding.parallelism = 2;
+  EXPECT_THAT(chain({prefetch_stage(), decoding}).verdict(),
+              HasSubstr("it waits for storage or the threads that decode for it (which one can't"));
+}
+
+TEST(Verdict, WhatHelpsAStageThatComputesDependsOnItsKind) {
+  StageStatistics reads = stage("lines", 0.9);
+  reads.traits.reads_files = true;
+  EXPECT_EQ(chain({prefetch_stage(), reads}).verdict(),
+            "lines takes 90 % of the time on one thread: read several files at once with "
+            "infeed::interleave and .parallelism");
+  EXPECT_EQ(chain({prefetch_stage(), stage("shuffle", 0.9), stage("range", 0.1)}).verdict(),
+            "shuffle takes 90 % of the time on one thread: make it cheaper, or cache() what it "
+            "gives");
+  StageStatistics on_all_cores = stage("map", 3.0);
+  on_all_cores.runs_ahead = true;
+  on_all_cores.parallelism = 4;
+  EXPECT_EQ(chain({on_all_cores}).verdict(),
+            "map keeps 4 threads busy for 75 % of the time: make it cheaper, or cache() what it "
+            "gives");
+  StageStatistics serial = stage("map", 0.9);
+  serial.runs_ahead = true;
+  serial.parallelism = 0;  // its consumer does the work
+  EXPECT_EQ(chain({serial}).verdict(),
             "map takes 90 % of the time on one thread: give it .parallelism = infeed::autotune");
 }
 
