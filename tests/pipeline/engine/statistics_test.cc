@@ -3,10 +3,16 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <regex>
+#include <span>
 #include <sstream>
+#include <string_view>
 
 #include <infeed/infeed.h>
 
+#include "engine/stage_counters.h"
+#include "engine/statistics/pull_sample.h"
+#include "engine/threads/clock.h"
+#include "pipeline/suite/busy.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -235,6 +241,131 @@ range                                    0      0   900.0 ns      0%       -    
 autotune chose for prefetch: a queue of 3 elements or 1.5 MiB
 autotune chose for map 'abcdefghijklmnopqrstuvwxyz': parallelism 7
 )");
+}
+
+/// Returns the part of the table between its head and the verdict, of stages whose consumer took one
+/// second.
+std::string rows_of_table(std::vector<StageStatistics> stages) {
+  PipelineStatistics statistics{.stages = std::move(stages), .elapsed_ns = 1'000'000'000};
+  const std::string table = statistics.table();
+  const std::size_t begin = table.find('\n', table.find('\n') + 1) + 1;
+  return table.substr(begin, table.find("verdict: ") - begin);
+}
+
+TEST(Statistics, TheTableChangesUnitsAtAThousand) {
+  const auto time_of = [](std::uint64_t work_ns) {
+    StageStatistics stage;
+    stage.elements = 1;
+    stage.work_ns = work_ns;
+    const std::string row = rows_of_table({stage});
+    return row.substr(50, 10);  // own/elem
+  };
+  EXPECT_EQ(time_of(999), "  999.0 ns");
+  EXPECT_EQ(time_of(1000), "    1.0 us");
+  EXPECT_EQ(time_of(999'900), "  999.9 us");
+  EXPECT_EQ(time_of(1'000'000), "    1.0 ms");
+  EXPECT_EQ(time_of(999'900'000), "  999.9 ms");
+  EXPECT_EQ(time_of(1'000'000'000), "     1.0 s");
+  const auto size_of = [](std::uint64_t bytes) {
+    StageStatistics stage;
+    stage.label = "prefetch";
+    stage.is_tuned = true;
+    stage.queue_elements_max = 1;
+    stage.queue_bytes_max = bytes;
+    const std::string rows = rows_of_table({stage});
+    return rows.substr(rows.find('\n') + 1);
+  };
+  const std::string begin = "autotune chose for prefetch: a queue of 1 elements or ";
+  EXPECT_EQ(size_of(1023), begin + "1023 bytes\n");
+  EXPECT_EQ(size_of(1024), begin + "1.0 KiB\n");
+  EXPECT_EQ(size_of(1023 * 1024), begin + "1023.0 KiB\n");
+  EXPECT_EQ(size_of(1024 * 1024), begin + "1.0 MiB\n");
+}
+
+TEST(Statistics, TheTableShowsHowDeepAStageIs) {
+  std::vector<StageStatistics> stages(3);
+  stages[0].label = "batch";
+  stages[1].label = "map";
+  stages[1].depth = 2;
+  stages[2].label = "interleave < range";
+  stages[2].depth = 70;
+  std::istringstream rows(rows_of_table(stages));
+  for (const char* const expected : {"batch", "  map", "              ..rleave < range"}) {
+    std::string row;
+    std::getline(rows, row);
+    EXPECT_EQ(row.substr(0, 31), fmt::format("{:<30} ", expected));
+  }
+}
+
+TEST(Statistics, TheTableHasWhatOnlySomeKindsCount) {
+  static constexpr std::string_view kCounts[] = {"skipped_frames", "late_frames", "more"};
+  StageStatistics stage;
+  stage.label = "camera";
+  stage.traits.counts = kCounts;
+  stage.counts = {5, 7};
+  stage.traits.text = [](std::string_view label, std::span<const std::uint64_t> counts) {
+    return fmt::format("skipped by {}: {} frames\n", label, counts[0]);
+  };
+  EXPECT_EQ(stage.count("skipped_frames"), 5U);
+  EXPECT_EQ(stage.count("late_frames"), 7U);
+  EXPECT_EQ(stage.count("more"), 0U);
+  EXPECT_EQ(stage.count("others"), 0U);
+  PipelineStatistics statistics{.stages = {stage}, .recording_problem = "the disk is full"};
+  const std::string table = statistics.table();
+  EXPECT_THAT(table, HasSubstr("\nskipped by camera: 5 frames\nrecording failed: the disk is full\n"
+                               "verdict: "));
+  EXPECT_TRUE(
+      table.starts_with("0.00 s, of which the consumer waited -; the process kept 0.0 of 1 "
+                        "cores busy\n"))
+      << table;
+}
+
+TEST(PullSample, CountsForUpTo16PullsAndForAllWithinIt) {
+  Chunk chunk(type_info<std::int64_t>(), 8);
+  for (const std::int64_t i : {1, 2, 3}) chunk.append(std::int64_t{i});
+  detail::StageCounters outer;
+  detail::StageCounters inner;
+  detail::SampleStride outer_stride{.length = 100, .left = 2};
+  detail::SampleStride inner_stride{.length = 1, .left = 1};
+  EXPECT_FALSE(detail::PullSample(outer, outer_stride).is_taken());
+  EXPECT_EQ(outer_stride.left, 1U);
+  {
+    const detail::PullSample sample(outer, outer_stride);
+    ASSERT_TRUE(sample.is_taken());
+    detail::PullSample within(inner, inner_stride);
+    EXPECT_TRUE(within.is_taken());
+    compute_for(std::chrono::milliseconds(1));
+    within.note_elements(chunk);
+  }
+  EXPECT_EQ(inner.sampled.elements, 16U * 3);
+  EXPECT_EQ(inner.sampled.bytes, 16U * 3 * sizeof(std::int64_t));
+  EXPECT_EQ(inner_stride.left, 1U) << "no pull of the thread began with it";
+  EXPECT_EQ(outer.sampled.elements, 0U);
+  EXPECT_NE(outer_stride.left, 0U);
+  EXPECT_EQ(outer_stride.left, outer_stride.length);
+  for (const detail::StageCounters* const counters : {&outer, &inner}) {
+    const std::uint64_t sampled_ticks = counters->pull_time.sampled_ticks;
+    EXPECT_EQ(sampled_ticks % 16, 0U);
+    EXPECT_GE(sampled_ticks, 16 * detail::ticks_of_us(900));
+    EXPECT_GE(counters->pull_time.sampled_cpu_ns, 16U * 900'000);
+  }
+  EXPECT_GE(outer.pull_time.sampled_ticks, inner.pull_time.sampled_ticks);
+  EXPECT_FALSE(detail::PullSample(outer, outer_stride).is_taken()) << "it was the only one";
+}
+
+/// Samples take a 400th of the time, so each long pull is one, and few short ones are.
+TEST(PullSample, IsTakenAgainWhenItsPriceIsPaid) {
+  detail::StageCounters counters;
+  counters.pulls = 10;
+  counters.pull_time.ticks = detail::ticks_of_us(1e12);
+  detail::SampleStride stride;
+  EXPECT_TRUE(detail::PullSample(counters, stride).is_taken());
+  EXPECT_EQ(stride.length, 1U);
+  EXPECT_TRUE(detail::PullSample(counters, stride).is_taken());
+  counters.pull_time.ticks = 10;
+  EXPECT_TRUE(detail::PullSample(counters, stride).is_taken());
+  EXPECT_GT(stride.length, 400U);
+  EXPECT_LT(stride.length, 2U << 20);
 }
 
 TEST(Statistics, ALongNameKeepsItsColumn) {
