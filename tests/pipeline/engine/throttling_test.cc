@@ -43,6 +43,22 @@ TEST_F(ThrottlingAccounts, TheGroupThatIsHeldBackLongestCounts) {
   EXPECT_EQ(two.read().times, 7U);
 }
 
+TEST_F(ThrottlingAccounts, OfEqualGroupsTheUpperOneCounts) {
+  write("groups", "0::/job\n");
+  write("job/cpu.stat", "nr_throttled 2\nthrottled_usec 30\n");
+  write("cpu.stat", "nr_throttled 3\nthrottled_usec 30\n");
+  EXPECT_EQ(accounts().read().times, 3U);
+}
+
+TEST_F(ThrottlingAccounts, NamesAreWholeWords) {
+  write("groups", "0::/job\n");
+  write("job/cpu.stat",
+        "nr_throttled\nnr_throttled_more 9\nmore_nr_throttled 8\nnr_throttled 4\n"
+        "throttled_usec_more 7\nthrottled_usec=6\nthrottled_usec 5");
+  EXPECT_EQ(accounts().read().times, 4U);
+  EXPECT_EQ(accounts().read().held_back_ns, 5000U);
+}
+
 TEST_F(ThrottlingAccounts, TheFirstVersionCountsNanoseconds) {
   write("groups", "3:cpu,cpuacct:/job\n0::/\n");
   write("cpu/job/cpu.stat", "nr_periods 5\nnr_throttled 4\nthrottled_time 123456\n");
