@@ -47,6 +47,32 @@ TEST_F(GroupMemory, TheGroupWithTheLeastRoomCountsAndItsPageCacheDoesNot) {
   EXPECT_EQ(seen().in_use_bytes, 2000u);
 }
 
+TEST_F(GroupMemory, TheLowerOfTwoLimitsCounts) {
+  write("groups", "0::/\n");
+  write("memory.current", "1000\n");
+  write("memory.max", "5000\n");
+  write("memory.high", "8000\n");
+  EXPECT_EQ(seen().limit_bytes, 5000u);
+  write("memory.high", "4000\n");
+  EXPECT_EQ(seen().limit_bytes, 4000u);
+  write("memory.high", "0\n");
+  EXPECT_EQ(seen().limit_bytes, 5000u);
+  EXPECT_EQ(seen().in_use_bytes, 1000u);
+  write("memory.stat", "active_file 600\ninactive_file 500\n");
+  EXPECT_EQ(seen().in_use_bytes, 0u) << "never less than nothing";
+}
+
+TEST_F(GroupMemory, OfEqualGroupsThatOfTheProcessCounts) {
+  write("groups", "0::/job\n");
+  write("memory.max", "7000\n");
+  write("memory.current", "6000\n");
+  write("job/memory.max", "3000\n");
+  write("job/memory.current", "2000\n");
+  EXPECT_EQ(seen().limit_bytes, 3000u);
+  write("memory.current", "9000\n");
+  EXPECT_EQ(seen().limit_bytes, 7000u) << "no room is less than some";
+}
+
 TEST_F(GroupMemory, TheFirstVersionCountsToo) {
   write("groups", "4:memory:/job\n0::/\n");
   write("memory/memory.limit_in_bytes", "9223372036854771712\n");
