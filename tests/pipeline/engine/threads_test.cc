@@ -4,6 +4,7 @@
 #include <future>
 #include <gmock/gmock.h>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 #include <utility>
@@ -162,11 +163,68 @@ TEST(ThreadBudget, GrowsByHalfOfWhatIsLeftAndGivesBack) {
   EXPECT_EQ(first.grow(7), 7);
 }
 
+TEST(ThreadBudget, GrowsByHalfOfWhatThePoolLeaves) {
+  detail::ThreadBudget budget(4);
+  detail::ThreadShare share(budget);
+  EXPECT_EQ(share.count(), 1);
+  EXPECT_EQ(share.grow(1), 1) << "it has that";
+  EXPECT_EQ(share.grow(16), 2) << "half of two: one is the pool's";
+  EXPECT_EQ(share.grow(16), 3);
+  EXPECT_EQ(share.grow(16), 3) << "the last one is the pool's";
+  EXPECT_EQ(budget.take_for_pool(8), 1);
+  EXPECT_EQ(share.grow(16), 3);
+  detail::ThreadBudget of_five(5);
+  EXPECT_EQ(of_five.take_for_pool(8), 3);
+  const detail::ThreadShare unwanted(of_five, false);
+  EXPECT_EQ(unwanted.count(), 0);
+}
+
+TEST(ThreadBudget, GivesAPoolAtLeastOneThread) {
+  detail::ThreadBudget budget(1);
+  EXPECT_EQ(budget.take_for_pool(8), 1);
+  EXPECT_EQ(budget.take_for_pool(8), 1) << "of a pool whose first thread didn't come";
+  detail::ThreadShare share(budget);
+  EXPECT_EQ(share.count(), 0);
+  EXPECT_EQ(share.grow(16), 0);
+}
+
 TEST(ThreadBudget, WithoutALimitGivesAll) {
   detail::ThreadBudget budget(0);
   EXPECT_EQ(budget.take_for_pool(64), 64);
   detail::ThreadShare share(budget);
   EXPECT_EQ(share.grow(100), 100);
+}
+
+TEST(PeriodicThread, BeginsOnceAndStepsUntilAStepSaysNo) {
+  std::atomic<int> begun = 0;
+  std::atomic<int> steps = 0;
+  std::promise<void> over;
+  {
+    const detail::PeriodicThread thread(
+        [&] { ++begun; }, std::chrono::milliseconds(0),
+        [&] {
+          EXPECT_EQ(begun, 1);
+          ++steps;
+          if (steps == 1) throw std::bad_alloc();  // the next one comes in its time
+          if (steps == 3) over.set_value();
+          return steps < 3;
+        });
+    over.get_future().wait();
+  }
+  EXPECT_EQ(steps, 3);
+  EXPECT_EQ(begun, 1);
+}
+
+TEST(PeriodicThread, EndsWithoutAStepWhereThePauseIsLong) {
+  int steps = 0;
+  {
+    const detail::PeriodicThread thread([] {}, std::chrono::hours(1),
+                                        [&] {
+                                          ++steps;
+                                          return true;
+                                        });
+  }
+  EXPECT_EQ(steps, 0);
 }
 
 }  // namespace
