@@ -14,6 +14,7 @@
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/take.h>
 
+#include "engine/reader_resources.h"
 #include "pipeline/suite/stream.h"
 #include "thrown_error.h"
 
@@ -114,6 +115,53 @@ TEST(MemoryAccount, BoundsTheElasticAlone) {
   account.reserve_required(5000, "shuffle");
   account.bound_best_effort(UINT64_MAX);
   EXPECT_TRUE(account.try_reserve_best_effort(5000));
+}
+
+TEST(MemoryAccount, CountsWhatItRefusesAndWhatIsHeldAnyway) {
+  MemoryAccount account(1000);
+  EXPECT_EQ(account.refusals(), 0);
+  EXPECT_FALSE(account.try_reserve_best_effort(251));
+  EXPECT_EQ(account.refusals(), 1);
+  EXPECT_EQ(account.in_use_bytes(), 0);
+  account.hold_best_effort(400);
+  EXPECT_EQ(account.best_effort_bytes(), 400);
+  EXPECT_FALSE(account.try_reserve_best_effort(1));
+  EXPECT_EQ(account.refusals(), 2);
+  account.release_best_effort(151);
+  EXPECT_TRUE(account.try_reserve_best_effort(1));
+  EXPECT_EQ(account.best_effort_bytes(), 250);
+  EXPECT_EQ(account.peak_bytes(), 400);
+  account.reserve_required(600, "shuffle");
+  account.set_limit(0);
+  EXPECT_TRUE(account.try_reserve_best_effort(5000));
+  EXPECT_EQ(account.refusals(), 2);
+}
+
+/// The spare blocks take a sixteenth of the limit, between one MiB and eight.
+TEST(ReaderResources, ShareSpareBlocksThatCountInTheAccount) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  for (const auto& [limit, expected] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {0, 8 * kMiB}, {1024 * kMiB, 8 * kMiB}, {32 * kMiB, 2 * kMiB}, {16 * kMiB, kMiB}}) {
+    SCOPED_TRACE(limit);
+    MemoryAccount account(limit);
+    detail::ReaderResources readers(account);
+    const auto blocks = readers.spare_blocks();
+    ASSERT_NE(blocks, nullptr);
+    EXPECT_EQ(blocks->bytes_max(), expected);
+    EXPECT_EQ(readers.spare_blocks(), blocks);
+    EXPECT_EQ(account.best_effort_bytes(), expected);
+    readers.drop_spare_blocks();
+    readers.drop_spare_blocks();
+    EXPECT_EQ(account.in_use_bytes(), 0);
+    EXPECT_NE(readers.spare_blocks(), blocks);
+    EXPECT_EQ(account.best_effort_bytes(), expected);
+  }
+  MemoryAccount small(16 * kMiB - 16);
+  EXPECT_EQ(detail::ReaderResources(small).spare_blocks(), nullptr);
+  MemoryAccount bound(0);
+  bound.bound_best_effort(8 * kMiB - 1);
+  EXPECT_EQ(detail::ReaderResources(bound).spare_blocks(), nullptr);
+  EXPECT_EQ(small.in_use_bytes() + bound.in_use_bytes(), 0);
 }
 
 TEST(Memory, ALimitThatShrinksInMidRunIsKept) {
