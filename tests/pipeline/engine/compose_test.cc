@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include <infeed/infeed.h>
@@ -89,6 +90,15 @@ TEST(Options, ANegativeCountSaysWhichOptionItIs) {
             "snapshot: shard_bytes is -2; give 0 or more");
   EXPECT_EQ(message([&] { range(3) | map(std::identity(), {.parallelism = wrong}); }),
             "map: parallelism is -2; give 1 or more, or infeed::autotune");
+  EXPECT_EQ(message([&] { range(3) | map(std::identity(), {.parallelism = 0}); }),
+            "map: parallelism is 0; give 1 or more, or infeed::autotune");
+}
+
+TEST(Options, ParallelismIsANumberOfThreadsOrAutotune) {
+  EXPECT_EQ(detail::checked_parallelism("map", 1), 1);
+  EXPECT_EQ(detail::checked_parallelism("map", autotune), autotune);
+  constexpr int kMost = std::numeric_limits<int>::max();
+  EXPECT_EQ(detail::checked_parallelism("map", std::int64_t{kMost} + 1), kMost);
 }
 
 }  // namespace
