@@ -37,6 +37,38 @@ TEST(Checkpoint, IsTextThatAPersonCanRead) {
             "checksum b7a8555e\n");
 }
 
+TEST(Checkpoint, HasALineForAllThatIsThere) {
+  const Checkpoint checkpoint{
+      .position = 5,
+      .epoch = 2,
+      .errors = 1,
+      .taken = {60, 4},
+      .order_hash = 0xabc,
+      .signature = {"range", "filter"},
+      .bookmarks = {{.stage = 1, .given = 9},
+                    {.stage = 0, .given = 3, .state = {4}},
+                    {.stage = 1, .pass = 3, .given = 7, .inputs = {8, 9}, .state = {1, 2}}}};
+  const std::string text = checkpoint.to_text();
+  EXPECT_EQ(text.substr(0, text.find("checksum ")),
+            "infeed-checkpoint 1\n"
+            "position 5\n"
+            "epoch 2\n"
+            "errors 1\n"
+            "taken 60 by 4\n"
+            "order 0000000000000abc\n"
+            "stage range\n"
+            "bookmark given=3 pass=0 state=4\n"
+            "stage filter\n"
+            "bookmark given=9 pass=0\n"
+            "bookmark given=7 pass=3 inputs=8,9 state=1,2\n");
+  const Checkpoint read = Checkpoint::from_text(text);
+  EXPECT_EQ(read.to_text(), text);
+  ASSERT_EQ(read.bookmarks.size(), 3U);
+  EXPECT_EQ(read.bookmarks[0], checkpoint.bookmarks[1]) << "they come by their stages";
+  EXPECT_EQ(read.bookmarks[1], checkpoint.bookmarks[0]);
+  EXPECT_EQ(read.bookmarks[2], checkpoint.bookmarks[2]);
+}
+
 TEST(Checkpoint, IsUnderAKilobyteHoweverFarItIs) {
   const auto dataset = range(1'000'000) | shard({.count = 8, .index = 7}) |
                        map([](std::int64_t x, Rng& rng) { return x + rng.below(3); }) |
@@ -91,6 +123,26 @@ TEST(Checkpoint, BadTextIsRefusedWithTheLine) {
             "checkpoint, line 4: found 'place 7', expected position, epoch, errors, "
             "errors_taken, taken, order, "
             "stage, bookmark or checksum");
+  EXPECT_EQ(message("infeed-checkpoint 1\ntaken 60\n"),
+            "checkpoint, line 2: found 'taken 60', expected 'taken ELEMENTS by SHARDS'");
+  EXPECT_EQ(message("infeed-checkpoint 1\norder 12z\n"),
+            "checkpoint, line 2: found 'order 12z', expected a whole number after the name");
+  const std::string filter = "infeed-checkpoint 1\nstage filter\n";
+  EXPECT_EQ(
+      message(filter + "bookmark given=1 pass=0 inputs=2,\n"),
+      "checkpoint, line 3: found 'bookmark given=1 pass=0 inputs=2,', expected a number at its "
+      "end");
+  EXPECT_EQ(message(filter + "bookmark given=1 pass=0 inputs=2 more\n"),
+            "checkpoint, line 3: found 'bookmark given=1 pass=0 inputs=2 more', expected 'bookmark "
+            "given=N pass=N inputs=N,... state=N,...'");
+  EXPECT_EQ(
+      message(filter + "bookmark given=1 pass=0 inputs=2,,3\n"),
+      "checkpoint, line 3: found 'bookmark given=1 pass=0 inputs=2,,3', expected a whole number "
+      "after the name");
+  EXPECT_EQ(
+      message("infeed-checkpoint 1\nstage range checksum 12345678\n"),
+      "checkpoint, line 2: found 'range checksum 12345678', expected the checksum in a line of "
+      "its own");
 }
 
 TEST(Checkpoint, EveryChangedByteIsNoticed) {
@@ -170,8 +222,12 @@ TEST(Checkpoint, OfAnotherEpochIsRefused) {
   auto iterator = dataset.iterate({.epoch = 0});
   iterator.next();
   const Checkpoint saved = iterator.checkpoint();
-  EXPECT_EQ(error_of([&] { dataset.iterate({.resume = saved, .epoch = 3}); }).code(),
-            ErrorCode::failed_precondition);
+  const Error error = error_of([&] { dataset.iterate({.resume = saved, .epoch = 3}); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(
+      error.message(),
+      "the checkpoint is of epoch 0, but epoch 3 is asked for; leave the epoch out, or begin it "
+      "without a checkpoint");
   EXPECT_TRUE(dataset.iterate({.resume = saved, .epoch = 0}).next());
 }
 
