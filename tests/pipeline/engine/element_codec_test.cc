@@ -4,7 +4,10 @@
 
 #include <infeed/pipeline/detail/erased_codec.h>
 #include <infeed/pipeline/element_codec.h>
+#include <infeed/records/record_reader.h>
+#include <infeed/records/record_writer.h>
 
+#include "records/temporary_files.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -139,6 +142,54 @@ TEST(ElementCodec, EveryCutIsNoticed) {
   const Error error = error_of([&] { decoded<Outer>(whole + "x"); });
   EXPECT_THAT(error.message(),
               HasSubstr("1 of its " + std::to_string(whole.size() + 1) + " bytes are left over"));
+}
+
+TEST(ElementReader, SaysWhatItExpectedAndWhatIsLeft) {
+  const Record record("abcde");
+  ElementReader reader(record);
+  EXPECT_EQ(reader.bytes(2), "ab");
+  const Error few = error_of([&] { reader.bytes(4); });
+  EXPECT_EQ(
+      few.message(),
+      "the record is no element of this type: 4 bytes were expected, and 3 of its 5 are left");
+  EXPECT_EQ(few.file(), "");
+  EXPECT_FALSE(few.offset());
+  EXPECT_FALSE(few.record());
+  EXPECT_EQ(error_of([&] { reader.expect_end(); }).message(),
+            "the record is no element of this type: 3 of its 5 bytes are left over");
+  EXPECT_EQ(reader.bytes(3), "cde");
+  EXPECT_NO_THROW(reader.expect_end());
+}
+
+TEST(ElementReader, CountsNoMorePartsThanFit) {
+  const auto count_in = [](std::uint64_t count, std::size_t bytes_behind, std::size_t bytes_each) {
+    const Record record(encoded(count) + std::string(bytes_behind, 'x'));
+    return ElementReader(record).count(bytes_each);
+  };
+  EXPECT_EQ(count_in(2, 16, 8), 2U);
+  EXPECT_EQ(count_in(2, 23, 8), 2U);
+  EXPECT_EQ(count_in(1'000'000, 0, 0), 1'000'000U) << "parts without bytes";
+  EXPECT_EQ(error_of([&] { count_in(3, 23, 8); }).message(),
+            "the record is no element of this type: 3 parts of at least 8 bytes were expected, and "
+            "23 of its 31 bytes are left");
+}
+
+TEST(ElementReader, SaysWhereTheRecordLies) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("a.tfrecord");
+  {
+    RecordWriter writer(file);
+    for (const char* const text : {"first", "second"}) writer.write(text);
+    writer.close();
+  }
+  RecordReader records(file);
+  Record record;
+  ASSERT_TRUE(records.next(record) && records.next(record));
+  const Error error = error_of([&] { ElementReader(record).bytes(7); });
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_EQ(error.file(), file);
+  EXPECT_EQ(error.record(), 1U);
+  EXPECT_EQ(error.offset(), record.offset());
 }
 
 TEST(ElementCodec, AnAbsurdCountAllocatesNothing) {
