@@ -1,9 +1,12 @@
 #include <atomic>
 #include <chrono>
 #include <gmock/gmock.h>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/map.h>
@@ -19,6 +22,7 @@
 #include "pipeline/suite/executors.h"
 #include "pipeline/suite/inner_sources.h"
 #include "pipeline/suite/terminal.h"
+#include "thrown_error.h"
 
 // A terminal error (cancelled, a deadline, memory refused, a stage's own failure) passes every
 // stage, queue and skip_errors unchanged; the end is only ever the end of the data.
@@ -104,6 +108,65 @@ TEST(TerminalErrors, AUsersOwnCancelledIsAnElementsError) {
     EXPECT_EQ(stream_of(range(6) | map(fails, {.parallelism = parallelism}) | skip_errors()),
               numbers({0, 1, 2, 4, 5}));
   }
+}
+
+class OwnErrorOfUser : public Error {
+ public:
+  OwnErrorOfUser() : Error(ErrorCode::not_found, "a user's own") {}
+};
+
+TEST(CurrentError, IsWhatTheFunctionThrewAsAnElementsError) {
+  const auto caught = [](const auto& thrown) {
+    try {
+      throw thrown;
+    } catch (...) {
+      return current_error();
+    }
+  };
+  Error terminal(ErrorCode::data_loss, "damaged");
+  terminal.as_terminal();
+  struct Case {
+    ErrorPointer error;
+    ErrorCode code;
+    std::string message;
+    bool has_cause;
+  };
+  for (const Case& expected :
+       {Case{caught(7), ErrorCode::user_function, "threw something that is not a std::exception",
+             true},
+        Case{caught(std::runtime_error("no")), ErrorCode::user_function, "no", true},
+        Case{caught(Error(ErrorCode::cancelled, "hung up")), ErrorCode::user_function, "hung up",
+             false},
+        Case{caught(terminal), ErrorCode::data_loss, "damaged", false},
+        Case{caught(OwnErrorOfUser()), ErrorCode::not_found, "a user's own", true}}) {
+    SCOPED_TRACE(expected.message);
+    EXPECT_EQ(expected.error->code(), expected.code);
+    EXPECT_EQ(expected.error->message(), expected.message);
+    EXPECT_FALSE(expected.error->is_terminal());
+    EXPECT_EQ(expected.error->cause() != nullptr, expected.has_cause);
+  }
+}
+
+TEST(ErrorOfOpening, IsAnElementsUnlessMemoryWasRefused) {
+  const auto opening = [](ErrorCode code) {
+    try {
+      throw Error(code, "it can't be opened");
+    } catch (...) {
+      return detail::error_of_opening();
+    }
+  };
+  EXPECT_EQ(opening(ErrorCode::not_found)->message(), "it can't be opened");
+  EXPECT_EQ(error_of([&] { opening(ErrorCode::resource_exhausted); }).code(),
+            ErrorCode::resource_exhausted);
+}
+
+TEST(TerminalErrors, ACancellationSaysHowFarItCame) {
+  auto iterator =
+      listed<std::int64_t>(plain_slots(9), {.kind = Cut::Kind::single, .seed = 1}).iterate();
+  for (int i = 0; i < 3; ++i) iterator.next();
+  iterator.cancel();
+  EXPECT_EQ(error_of([&] { iterator.next(); }).message(),
+            "the iterator was cancelled after 3 elements");
 }
 
 // --- Memory that is refused ----------------------------------------------------------------------
