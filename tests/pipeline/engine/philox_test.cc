@@ -1,10 +1,19 @@
 #include <algorithm>
+#include <cstdint>
 #include <gtest/gtest.h>
+#include <optional>
 #include <vector>
 
+#include <infeed/pipeline/detail/seeds.h>
+#include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/philox.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/zip.h>
 
 #include "engine/philox_fill.h"
+#include "engine/seeds/run_seeds.h"
+#include "engine/seeds/signature.h"
 #include "pipeline/suite/random_seed.h"
 #include "shuffle/shuffle.h"
 
@@ -57,6 +66,19 @@ TEST(Philox, ManyAtOnceAreTheSame) {
   }
 }
 
+/// Eight blocks at once must not cross a multiple of 2^32.
+TEST(Philox, ManyAtOnceAreTheSameAroundEveryOverflow) {
+  const Philox generator(123, 456);
+  for (std::uint64_t before = 0; before <= 20; ++before) {
+    const std::uint64_t begin = 4 * ((std::uint64_t{1} << 32) - before);
+    for (const std::size_t size : {4, 28, 32, 36, 64, 100}) {
+      Words words(size);
+      detail::philox_fill(generator, begin, words);
+      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(words[i], generator.at(begin + i)) << i;
+    }
+  }
+}
+
 TEST(Philox, FastModuloIsModulo) {
   RandomSource random;
   for (int round = 0; round < 2000; ++round) {
@@ -70,6 +92,101 @@ TEST(Philox, FastModuloIsModulo) {
       ASSERT_EQ(modulo(word), word % divisor) << word << " mod " << divisor;
     }
   }
+}
+
+void expect_seeds(const Seeds& found, std::uint64_t seed, std::uint64_t seed2) {
+  EXPECT_EQ(found.seed, seed);
+  EXPECT_EQ(found.seed2, seed2);
+  EXPECT_FALSE(found.drawn);
+  EXPECT_FALSE(found.inner);
+}
+
+/// The numbers are TensorFlow's.
+TEST(Seeds, OfTheOperationAndTheProgramAreCombined) {
+  constexpr std::uint64_t kModulus = 2'147'483'647;
+  constexpr std::uint64_t kDefault = 87'654'321;
+  expect_seeds(detail::choose_seeds(42, std::nullopt, 5), kDefault, 42);
+  expect_seeds(detail::choose_seeds(42, 7, 5), 7, 42);
+  expect_seeds(detail::choose_seeds(kModulus + 2, kModulus + 3, 0), 3, 2);
+  expect_seeds(detail::choose_seeds(0, 7, 0), 7, 0);
+  expect_seeds(detail::choose_seeds(7, 0, 0), 0, 7);
+  expect_seeds(detail::choose_seeds(0, 0, 0), 0, kModulus);
+  expect_seeds(detail::choose_seeds(kModulus, kModulus, 0), 0, kModulus);
+  // Stages differ by how many that draw stand before them.
+  expect_seeds(detail::choose_seeds(std::nullopt, 7, 0), 7, 0);
+  expect_seeds(detail::choose_seeds(std::nullopt, 7, 1), 7, 2'654'435'761 - kModulus);
+  expect_seeds(detail::choose_seeds(std::nullopt, 7, 2), 7, 2 * 2'654'435'761 - 2 * kModulus);
+}
+
+TEST(Seeds, ThatNobodyGivesAreDrawn) {
+  std::uint64_t seen = 0;
+  for (int i = 0; i < 8; ++i) {
+    const Seeds seeds = detail::choose_seeds(std::nullopt, std::nullopt, 0);
+    EXPECT_TRUE(seeds.drawn);
+    EXPECT_EQ(seeds.seed & 1, 1U) << "never 0";
+    seen |= seeds.seed & seeds.seed2 & random_seed();
+  }
+  EXPECT_NE(seen >> 32, 0U) << "all 64 bits are drawn";
+  EXPECT_NE(seen << 32, 0U);
+  expect_seeds(given_or_random(7), 7, 0);
+  EXPECT_TRUE(given_or_random(std::nullopt).drawn);
+  EXPECT_NE(given_or_random(std::nullopt).seed, given_or_random(std::nullopt).seed);
+}
+
+TEST(Seeds, GiveEachPassAGenerator) {
+  const Seeds seeds{.seed = 3, .seed2 = 4};
+  const Philox epochs(3, 4);
+  const auto first_of = [](Philox generator) { return generator(); };
+  EXPECT_EQ(first_of(detail::pass_generator(seeds, 5, true)),
+            first_of(Philox(epochs.at(10), epochs.at(11))));
+  EXPECT_EQ(first_of(detail::pass_generator(seeds, 5, false)), first_of(epochs));
+}
+
+TEST(Seeds, AreCountedInFrontOfAStage) {
+  const auto source = range(10);
+  const auto shuffled = source | shuffle({.buffer = 2, .seed = 1});
+  const auto inner = [](std::int64_t x) { return range(x); };
+  EXPECT_EQ(detail::count_drawing(*source.node()), 0U);
+  EXPECT_EQ(detail::count_drawing(*shuffled.node()), 1U);
+  EXPECT_EQ(detail::count_drawing(*(source | flat_map(inner)).node()), 0U)
+      << "what its inner datasets draw is another matter";
+  EXPECT_EQ(detail::count_drawing(*zip(shuffled, shuffled | shuffle({.buffer = 2})).node()), 3U);
+}
+
+TEST(Seeds, StandInFrontOfTheOptionsOfASignature) {
+  EXPECT_EQ(detail::with_seed("map(version=2)", 7), "map(seed=7, version=2)");
+  EXPECT_EQ(detail::with_seed("map", 7), "map(seed=7)");
+}
+
+TEST(RunSeeds, AreTheDatasetsUnlessOthersAreAdopted) {
+  const auto dataset = range(10) | shuffle({.buffer = 2, .seed = 5});
+  const Node& node = *dataset.node();
+  const Node& source = node.input();
+  const Seeds own = *node.seeds();
+  detail::RunSeeds seeds;
+  EXPECT_EQ(seeds.of(node).seed2, 5U);
+  EXPECT_EQ(seeds.of(source).seed, 0U);
+  EXPECT_FALSE(seeds.are_others());
+  seeds.adopt({{&node, own}});
+  EXPECT_FALSE(seeds.are_others());
+  seeds.adopt({{&node, {own.seed, 6}}});
+  EXPECT_TRUE(seeds.are_others());
+  seeds.adopt({{&node, {own.seed + 1, 5}}});
+  EXPECT_TRUE(seeds.are_others());
+  EXPECT_EQ(seeds.of(node).seed, own.seed + 1);
+  EXPECT_EQ(seeds.for_checkpoint().size(), 1U);
+  EXPECT_TRUE(seeds.inner_draws(node, {}).nodes.empty());
+  seeds.note_inner_draws(source);
+  EXPECT_EQ(seeds.for_checkpoint().size(), 2U);
+  EXPECT_EQ(seeds.inner_draws(node, {}).nodes, std::vector<const Node*>{&source});
+  EXPECT_FALSE(seeds.inner_draws(node, {}).by_outermost);
+  EXPECT_TRUE(seeds.inner_draws(node, {.outermost = &source}).by_outermost);
+  EXPECT_FALSE(seeds.inner_draws(node, {.outermost = &node}).by_outermost);
+  detail::RunSeeds reader;
+  reader.note_inner_draws({.nodes = {&source}}, {});
+  EXPECT_EQ(reader.for_checkpoint().count(&source), 1U);
+  reader.note_inner_draws({.nodes = {}, .by_outermost = true}, {.outermost = &node});
+  EXPECT_EQ(reader.for_checkpoint().count(&node), 1U);
 }
 
 TEST(Rng, IsAFunctionOfSeedEpochAndPosition) {
