@@ -1,10 +1,15 @@
 #include <cstdint>
+#include <functional>
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <infeed/pipeline/stage.h>
+
+#include "engine/iterator_context.h"
+#include "engine/recording/note_calls.h"
 #include "engine/recording/place_log.h"
 #include "pipeline/suite/random_seed.h"
 
@@ -174,6 +179,104 @@ TEST(PositionLog, FindsTheInputOfEachElement) {
       ASSERT_EQ(inputs->count, 1U);
     }
   }
+}
+
+/// A stage that gives nothing, and traces as the test says.
+class TracedStage final : public Stage {
+ public:
+  using Trace = std::function<TracedPlace(std::uint64_t)>;
+  TracedStage(const StageContext& context, Trace trace)
+      : Stage(context), trace_(std::move(trace)) {}
+  Pull do_pull(Chunk&, std::size_t) override { return Pull::end; }
+  TracedPlace do_trace(std::uint64_t position) const override { return trace_(position); }
+
+ private:
+  const Trace trace_;
+};
+
+struct TracedAlone {
+  explicit TracedAlone(TracedStage::Trace trace, bool traces = false)
+      : run(IterateOptions{.trace = traces}),
+        stage({.run = run, .counters = &counters, .type = &type_info<std::int64_t>()},
+              std::move(trace)) {}
+
+  IteratorContext run;
+  detail::StageCounters counters;
+  TracedStage stage;
+};
+
+/// Ten elements of two records each, ten of one, an unknown one, and some with gaps between them.
+TracedPlace place_of_element(std::uint64_t position) {
+  if (position == 20) return TracedPlace::unknown("nobody knows");
+  if (position < 10) return {RecordPlace{"a", 2 * position, 2, 100 * position}, {}};
+  return {RecordPlace{"b", position < 20 ? position - 10 : 3 * position}, {}};
+}
+
+TEST(TraceRange, IsOneOfNeighbouringRecords) {
+  const TracedAlone alone(place_of_element);
+  for (const auto& [count, records] : std::vector<Origin>{{0, 2}, {1, 2}, {2, 4}, {4, 8}}) {
+    const TracedPlace found = detail::trace_range(alone.stage, 3, count);
+    ASSERT_TRUE(found.place) << count;
+    EXPECT_EQ(found.place->file, "a");
+    EXPECT_EQ(found.place->record, 6U);
+    EXPECT_EQ(found.place->count, records);
+    EXPECT_EQ(found.place->offset, 300U);
+  }
+  const auto why = [&](std::uint64_t position, std::uint64_t count) {
+    const TracedPlace found = detail::trace_range(alone.stage, position, count);
+    EXPECT_FALSE(found.place);
+    return found.why();
+  };
+  EXPECT_EQ(why(8, 4),
+            "it is one of 4 elements whose records are no neighbours, from a record 16 on");
+  EXPECT_EQ(why(19, 2),
+            "it is one of 2 elements whose records are no neighbours, from b record 9 on");
+  EXPECT_EQ(why(21, 2),
+            "it is one of 2 elements whose records are no neighbours, from b record 63 on");
+  EXPECT_EQ(why(20, 3), "nobody knows");
+}
+
+TEST(TraceRange, HasTheRowsOfABatchIfTheyAreWanted) {
+  const TracedAlone alone(place_of_element, true);
+  const TracedPlace batch = detail::trace_rows(alone.run, alone.stage, 8, 3);
+  EXPECT_FALSE(batch.place);
+  ASSERT_EQ(batch.rows.size(), 3U);
+  EXPECT_EQ(batch.rows[0].place->record, 16U);
+  EXPECT_EQ(batch.rows[1].place->record, 18U);
+  EXPECT_EQ(batch.rows[2].place->file, "b");
+  const TracedAlone untraced(place_of_element);
+  const TracedPlace place = detail::trace_rows(untraced.run, untraced.stage, 3, 2);
+  EXPECT_EQ(place.place->count, 4U);
+  EXPECT_TRUE(place.rows.empty());
+}
+
+TEST(TraceRange, GoesThroughAStageThatKeepsPositions) {
+  const TracedAlone alone(place_of_element);
+  PositionLog kept;
+  kept.add(5, 1, {3, 2});
+  EXPECT_EQ(detail::traced_through(kept, 5, alone.stage).place->count, 4U);
+  EXPECT_EQ(detail::traced_through(kept, 4, alone.stage).why(), "it lies too far back");
+}
+
+TEST(NotePlaces, KeepsNeighboursTogether) {
+  const TracedAlone alone([](std::uint64_t i) {
+    return TracedPlace{RecordPlace{i < 4 ? "a" : "b", i % 4}, {}};
+  });
+  PlaceLog places;
+  detail::note_places(places, 100, 0, alone.stage, 0);
+  EXPECT_TRUE(places.is_empty());
+  detail::note_places(places, 100, 7, alone.stage, 1);
+  for (std::uint64_t i = 1; i < 8; ++i) expect_place(places, 99 + i, {i < 4 ? "a" : "b", i % 4, 1});
+}
+
+/// Tracing each of many elements would take longer than to make them.
+TEST(NotePlaces, AsksForAFewPlacesOnly) {
+  const TracedAlone alone([](std::uint64_t i) { return TracedPlace{RecordPlace{"a", 3 * i}, {}}; });
+  PlaceLog places;
+  detail::note_places(places, 0, 64, alone.stage, 0);
+  expect_place(places, 0, {"a", 0, 1});
+  expect_place(places, 14, {"a", 42, 1});
+  EXPECT_FALSE(places.find(15).place);
 }
 
 }  // namespace
