@@ -12,6 +12,7 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/skip_errors.h>
 
+#include "pipeline/suite/test_sources.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -157,6 +158,27 @@ TEST(ReadAhead, EndsNothingWhereElementsAreLeftOut) {
     }
     EXPECT_EQ(take_next(iterator, 100), expected);
   }
+}
+
+TEST(ReadAhead, ElementsThatAreKeptReadyAreCounted) {
+  Gate gate;
+  gate.release(1);
+  auto iterator = (gated<std::int64_t>(plain_slots(5), gate) | prefetch(100)).iterate();
+  const auto prefetched = [&] { return iterator.statistics().stages.front(); };
+  EXPECT_EQ(iterator.next(), 0);
+  EXPECT_EQ(prefetched().buffered_elements, 0U);
+  gate.release(3);
+  gate.wait_until_asked();  // the source has handed three over, and is asked for the last one
+  EXPECT_EQ(prefetched().buffered_elements, 3U);
+  EXPECT_EQ(prefetched().buffered_bytes, 3 * sizeof(std::int64_t));
+  EXPECT_EQ(prefetched().elements, 1U);
+  EXPECT_EQ(iterator.next(), 1);
+  EXPECT_EQ(prefetched().buffered_elements, 0U) << "the consumer has them";
+  EXPECT_EQ(prefetched().buffered_bytes, 0U);
+  EXPECT_EQ(prefetched().elements, 4U);
+  gate.release(1);
+  EXPECT_EQ(take_next(iterator, 10), numbers(2, 5));
+  EXPECT_EQ(iterator.memory().in_use_bytes(), 0U);
 }
 
 TEST(ReadAhead, LeavesErrorsInTheirPlaces) {
