@@ -22,43 +22,6 @@ inline std::vector<std::uint8_t> half_white(std::size_t side) {
   return rgb;
 }
 
-inline std::string as_png(std::size_t side) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  image.width = image.height = static_cast<png_uint_32>(side);
-  image.format = PNG_FORMAT_RGB;
-  png_alloc_size_t size = 100'000;
-  std::string bytes(size, '\0');
-  png_image_write_to_memory(&image, bytes.data(), &size, 0, half_white(side).data(), 0, nullptr);
-  bytes.resize(size);
-  return bytes;
-}
-
-inline std::string as_jpeg(std::size_t side) {
-  jpeg_compress_struct encoder{};
-  jpeg_error_mgr errors{};
-  encoder.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&encoder);
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&encoder, &bytes, &size);
-  encoder.image_width = encoder.image_height = static_cast<JDIMENSION>(side);
-  encoder.input_components = 3;
-  encoder.in_color_space = JCS_RGB;
-  jpeg_set_defaults(&encoder);
-  jpeg_start_compress(&encoder, TRUE);
-  std::vector<std::uint8_t> rgb = half_white(side);
-  while (encoder.next_scanline < encoder.image_height) {
-    JSAMPROW row = rgb.data() + encoder.next_scanline * side * 3;
-    jpeg_write_scanlines(&encoder, &row, 1);
-  }
-  jpeg_finish_compress(&encoder);
-  std::string result(reinterpret_cast<char*>(bytes), size);
-  jpeg_destroy_compress(&encoder);
-  std::free(bytes);
-  return result;
-}
-
 /// `components` bytes a pixel: 1 grey, 3 RGB, 4 CMYK with inverted ink, as Adobe's programs write it.
 struct JpegKind {
   int quality = 100;
@@ -102,6 +65,11 @@ inline std::string jpeg_of(int components, unsigned width, unsigned height,
   return result;
 }
 
+inline std::string as_jpeg(std::size_t side) {
+  const auto pixels = static_cast<unsigned>(side);
+  return jpeg_of(3, pixels, pixels, half_white(side), {.quality = 75});
+}
+
 /// Returns a picture with gradients, edges and some noise, so that every mistake of a decoder
 /// shows.
 inline image::Image drawn_image(std::size_t width, std::size_t height, std::size_t channels,
@@ -138,6 +106,12 @@ inline std::string png_of(png_uint_32 format, png_uint_32 width, png_uint_32 hei
   png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels.data(), 0, nullptr);
   bytes.resize(size);
   return bytes;
+}
+
+inline std::string as_png(std::size_t side) {
+  const std::vector<std::uint8_t> rgb = half_white(side);
+  const auto pixels = static_cast<png_uint_32>(side);
+  return png_of(PNG_FORMAT_RGB, pixels, pixels, std::string(rgb.begin(), rgb.end()));
 }
 
 /// Encodes `bits` 1 to 16 of each channel of libpng's colour type; `rows` go into the file
