@@ -44,8 +44,9 @@ class TemporaryFolder {
   std::string file(std::string_view name) const { return (path_ / name).string(); }
   const std::filesystem::path& path() const { return path_; }
 
-  /// Writes a whole file and returns its name.
+  /// Writes a whole file, in folders that are made as needed, and returns its name.
   std::string write(std::string_view name, std::string_view bytes) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
     write_whole(file(name), bytes);
     return file(name);
   }

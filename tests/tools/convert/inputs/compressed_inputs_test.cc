@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -6,10 +5,8 @@
 
 #include <infeed/records/files.h>
 
-#include "temporary_folder.h"
-#include "tools/convert/inputs/example_text.h"
+#include "tools/convert/inputs/conversion_test.h"
 #include "tools/folder_content.h"
-#include "tools/run_program.h"
 
 /// Files that the programs zstd, lz4 and gzip write and read, by the real program.
 namespace infeed::test {
@@ -26,8 +23,10 @@ struct Packer {
   const char* ending;
 };
 
-class CompressedInputs : public ::testing::TestWithParam<Packer> {
+class CompressedInputs : public ConversionTest, public ::testing::WithParamInterface<Packer> {
  protected:
+  CompressedInputs() : ConversionTest("2") {}
+
   void SetUp() override {
     std::string table = "id,text\n";
     std::string lines;
@@ -35,44 +34,26 @@ class CompressedInputs : public ::testing::TestWithParam<Packer> {
       table += fmt::format("{},word{}\n", i, i % 700);
       lines += fmt::format("{{\"id\": {}, \"text\": \"word{}\"}}\n", i, i % 700);
     }
-    folder_.write("t.csv", table);
-    folder_.write("l.jsonl", lines);
+    write("t.csv", table);
+    write("l.jsonl", lines);
     shell(
         "mkdir m && for i in 1 2 3; do echo $i >m/$i.cls; seq $i 20000 >m/$i.txt; done && "
         "tar --sort=name -cf t.tar -C m .");
   }
-  void shell(const std::string& command) const {
-    ASSERT_EQ(std::system(fmt::format("cd '{}' && {}", folder_.path().string(), command).c_str()),
-              0)
-        << command;
-  }
-  ProgramResult convert(const std::string& input, const std::string& output,
-                        std::vector<std::string> more = {}) const {
-    more.insert(more.begin(),
-                {"convert", input, "-o", folder_.file(output), "--shards", "2", "--overwrite"});
-    return run_infeed(more);
-  }
-  std::vector<std::string> texts(const std::string& input) const {
-    const ProgramResult result = convert(input, "out");
-    EXPECT_EQ(result.status, 0) << result.err;
-    return result.status != 0 ? std::vector<std::string>()
-                              : example_texts(match_files(folder_.file("out/data-*.tfrecord")));
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_P(CompressedInputs, HoldWhatThePlainFilesHold) {
   for (const std::string name : {"t.csv", "l.jsonl", "t.tar"}) {
-    const std::vector<std::string> expected = texts(folder_.file(name));
+    const std::vector<std::string> expected = converted({folder_.file(name)});
     ASSERT_GE(expected.size(), 3U);
     shell(fmt::format("{} <{} >{}{}", GetParam().command, name, name, GetParam().ending));
-    EXPECT_THAT(texts(folder_.file(name + GetParam().ending)), ElementsAreArray(expected)) << name;
+    EXPECT_THAT(converted({folder_.file(name + GetParam().ending)}), ElementsAreArray(expected))
+        << name;
   }
 }
 
 TEST_P(CompressedInputs, HoldRecords) {
-  const std::vector<std::string> expected = texts(folder_.file("t.csv"));
+  const std::vector<std::string> expected = converted({folder_.file("t.csv")});
   shell(
       fmt::format("for i in 0 1; do {} <out/data-0000$i-of-00002.tfrecord "
                   ">r-0000$i-of-00002.tfrecord{}; done",
@@ -93,7 +74,7 @@ TEST_P(CompressedInputs, HoldRecords) {
 TEST_P(CompressedInputs, AreRepairedIntoFilesWhoseNamesSayTheirCompression) {
   const std::string ending = GetParam().ending;
   const bool is_zstd = ending == ".zst";
-  ASSERT_EQ(texts(folder_.file("t.csv")).size(), 5000U);
+  ASSERT_EQ(converted({folder_.file("t.csv")}).size(), 5000U);
   shell(fmt::format("mkdir in && {} <out/data-00000-of-00002.tfrecord >in/r.tfrecord{}",
                     GetParam().command, ending));
   const std::string file = folder_.file("in/r.tfrecord") + ending;
@@ -115,11 +96,8 @@ TEST_P(CompressedInputs, AreRepairedIntoFilesWhoseNamesSayTheirCompression) {
 TEST_P(CompressedInputs, AreNotReadWhenCut) {
   const std::string name = std::string("t.csv") + GetParam().ending;
   shell(fmt::format("{} <t.csv >whole", GetParam().command));
-  const std::string whole = read_bytes(folder_.file("whole"));
-  folder_.write(name, whole.substr(0, whole.size() / 2));
-  const ProgramResult result = convert(folder_.file(name), "out");
-  EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("data_loss"), HasSubstr(name)));
+  const std::string whole = read_whole(folder_.file("whole"));
+  expect_failure({write(name, whole.substr(0, whole.size() / 2))}, {"data_loss", name});
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, CompressedInputs,
@@ -134,13 +112,12 @@ INSTANTIATE_TEST_SUITE_P(Of, CompressedInputs,
 class PackedShards : public CompressedInputs {};
 
 TEST_P(PackedShards, AreReadByTheirProgram) {
-  ASSERT_EQ(convert(folder_.file("t.csv"), "plain").status, 0);
-  const std::string name = GetParam().name;
-  ASSERT_EQ(convert(folder_.file("t.csv"), "packed", {"--compression", name}).status, 0);
-  shell(fmt::format("{} <packed/data-00001-of-00002.tfrecord{} >unpacked", GetParam().command,
+  said({folder_.file("t.csv")});
+  const std::string plain = read_whole(folder_.file("out/data-00001-of-00002.tfrecord"));
+  said({folder_.file("t.csv"), "--compression", GetParam().name});
+  shell(fmt::format("{} <out/data-00001-of-00002.tfrecord{} >unpacked", GetParam().command,
                     GetParam().ending));
-  EXPECT_EQ(read_bytes(folder_.file("unpacked")),
-            read_bytes(folder_.file("plain/data-00001-of-00002.tfrecord")));
+  EXPECT_EQ(read_whole(folder_.file("unpacked")), plain);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, PackedShards,

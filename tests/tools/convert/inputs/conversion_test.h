@@ -1,9 +1,12 @@
 #pragma once
 
 #include <algorithm>
-#include <fstream>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <infeed/records/files.h>
@@ -14,16 +17,22 @@
 
 namespace infeed::test {
 
-/// Tests of the real program that convert small files into one shard in the folder "out".
+/// Tests of the real program that convert small files into shards in the folder "out".
 class ConversionTest : public ::testing::Test {
  protected:
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_.file(name), std::ios::binary) << text;
-    return folder_.file(name);
+  explicit ConversionTest(std::string shards = "1") : shards_(std::move(shards)) {}
+
+  std::string write(const std::string& name, const std::string& bytes) const {
+    return folder_.write(name, bytes);
+  }
+  void shell(const std::string& command) const {
+    ASSERT_EQ(std::system(fmt::format("cd '{}' && {}", folder_.path().string(), command).c_str()),
+              0)
+        << command;
   }
   /// Runs any command that writes a set of shards.
   ProgramResult run(std::vector<std::string> words) const {
-    words.insert(words.end(), {"-o", folder_.file("out"), "--shards", "1", "--overwrite"});
+    words.insert(words.end(), {"-o", folder_.file("out"), "--shards", shards_, "--overwrite"});
     return run_infeed(words);
   }
   ProgramResult convert(std::vector<std::string> words) const {
@@ -50,8 +59,20 @@ class ConversionTest : public ::testing::Test {
   std::vector<std::string> examples() const {
     return example_texts(match_files(folder_.file("out/data-*.tfrecord")));
   }
+  std::vector<std::string> converted(const std::vector<std::string>& words) const {
+    said(words);
+    return examples();
+  }
+  void expect_failure(const std::vector<std::string>& words,
+                      const std::vector<std::string>& texts) const {
+    const std::string refusal = refused(words);
+    for (const std::string& text : texts) EXPECT_THAT(refusal, ::testing::HasSubstr(text));
+  }
 
   TemporaryFolder folder_;
+
+ private:
+  const std::string shards_;
 };
 
 }  // namespace infeed::test

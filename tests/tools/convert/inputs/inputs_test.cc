@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -13,11 +12,9 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 
-#include "temporary_folder.h"
-#include "tools/convert/inputs/example_text.h"
+#include "tools/convert/inputs/conversion_test.h"
 #include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
-#include "tools/run_program.h"
 
 /// Each kind of input of `infeed convert`, by the real program.
 namespace infeed::test {
@@ -30,37 +27,9 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-class Inputs : public ::testing::Test {
+class Inputs : public ConversionTest {
  protected:
-  std::string write(const std::string& name, const std::string& text) const {
-    fs::create_directories(fs::path(folder_.file(name)).parent_path());
-    std::ofstream(folder_.file(name), std::ios::binary) << text;
-    return folder_.file(name);
-  }
-  void shell(const std::string& command) const {
-    ASSERT_EQ(std::system(fmt::format("cd '{}' && {}", folder_.path().string(), command).c_str()),
-              0);
-  }
-  ProgramResult convert(std::vector<std::string> words) const {
-    words.insert(words.begin(), "convert");
-    words.insert(words.end(), {"-o", folder_.file("out"), "--shards", "2", "--overwrite"});
-    return run_infeed(words);
-  }
-  std::vector<std::string> converted(const std::vector<std::string>& words) const {
-    const ProgramResult result = convert(words);
-    EXPECT_EQ(result.status, 0) << result.err;
-    if (result.status != 0) return {};
-    return example_texts(match_files(folder_.file("out/data-*.tfrecord")));
-  }
-  void expect_failure(const std::vector<std::string>& words,
-                      const std::vector<std::string>& said) const {
-    const ProgramResult result = convert(words);
-    EXPECT_EQ(result.status, 1) << result.out;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    for (const std::string& text : said) EXPECT_THAT(result.err, HasSubstr(text));
-  }
-
-  TemporaryFolder folder_;
+  Inputs() : ConversionTest("2") {}
 };
 
 TEST_F(Inputs, CsvInfersKindsAndKeepsWhatQuotesHold) {
@@ -111,8 +80,8 @@ TEST_F(Inputs, BadRowsAreNamedAndCanBeLeftOut) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("2 bad examples were left out"),
                                 HasSubstr("t.csv line 3002 (row 3001): "),
                                 HasSubstr("column 'label' has 'one', but takes integers")));
-  EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord"))), SizeIs(3001));
-  EXPECT_THAT(read_bytes(folder_.file("out/data.manifest.json")),
+  EXPECT_THAT(examples(), SizeIs(3001));
+  EXPECT_THAT(read_whole(folder_.file("out/data.manifest.json")),
               HasSubstr("\"t.csv line 3003 (row 3002)\""));
 
   expect_failure({write("q.csv", "a,b\n1,\"open\n2,3\n")}, {"not closed", "q.csv"});
@@ -154,7 +123,7 @@ TEST_F(Inputs, JsonLinesAlsoGzipped) {
   expect_failure({write("b.jsonl", "{\"a\": 1}\n[1]\n")},
                  {"no JSON object: '[1]'", "b.jsonl line 2 (row 2)"});
   expect_failure({write("b.jsonl", "{\"a\": [{}]}\n")}, {"a list with an object"});
-  const std::string whole = read_bytes(file + ".gz");
+  const std::string whole = read_whole(file + ".gz");
   expect_failure({write("cut.jsonl.gz", whole.substr(0, whole.size() - 9))},
                  {"data_loss", "cut.jsonl.gz", "the file ends inside it"});
 }
@@ -251,7 +220,7 @@ TEST_F(Inputs, DamagedTars) {
   write("t/0.txt", "zero");
   write("t/1.cls", "one");
   shell("tar -cf t.tar -C t 0.txt 1.cls");
-  const std::string whole = read_bytes(folder_.file("t.tar"));
+  const std::string whole = read_whole(folder_.file("t.tar"));
   expect_failure({folder_.file("t.tar")}, {"'1.cls' has 'one'"});
   EXPECT_THAT(converted({folder_.file("t.tar"), "--quarantine-max", "1"}),
               ElementsAre("__key__=['0'] txt=['zero']"));
@@ -292,14 +261,14 @@ TEST_F(Inputs, RecordsPassThroughAsTheyAre) {
   EXPECT_THAT(convert({folder_.file("in-*"), "--compression", "gzip"}).status, 0);
   EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord.gz"))),
               ElementsAreArray(expected));
-  const std::string bytes = read_bytes(folder_.file("in-00000-of-00003.tfrecord"));
+  const std::string bytes = read_whole(folder_.file("in-00000-of-00003.tfrecord"));
   expect_failure({write("cut.tfrecord", bytes.substr(0, 100))},
                  {"data_loss", "cut.tfrecord", "infeed repair"});
   RecordWriter raw(folder_.file("raw.tfrecord"));
   raw.write("no example");
   raw.close();
   EXPECT_EQ(convert({folder_.file("raw.tfrecord")}).status, 0);
-  EXPECT_THAT(read_bytes(folder_.file("out/data.manifest.json")),
+  EXPECT_THAT(read_whole(folder_.file("out/data.manifest.json")),
               HasSubstr("\"opaque_records\": 1"));
 }
 
@@ -329,7 +298,7 @@ TEST_F(Inputs, MoreFilesThanMayUsuallyBeOpen) {
   std::string names;
   for (int i = 0; i < 60; ++i) names += " " + write(fmt::format("t{:02}.csv", i), "a\n1\n");
   shell(fmt::format("ulimit -Sn 40 && {} convert {} -o out --shards 2", INFEED_COMMAND, names));
-  EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord"))), SizeIs(60));
+  EXPECT_THAT(examples(), SizeIs(60));
 }
 
 TEST_F(Inputs, CtrlCWhileTheInputIsReadEndsAtOnce) {

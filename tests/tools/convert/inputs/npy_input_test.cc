@@ -1,17 +1,11 @@
-#include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include <infeed/records/files.h>
-
-#include "temporary_folder.h"
-#include "tools/convert/inputs/example_text.h"
+#include "tools/convert/inputs/conversion_test.h"
 #include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
-#include "tools/run_program.h"
 
 /// Types, shapes and headers of NumPy's .npy files.
 namespace infeed::test {
@@ -21,26 +15,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class NpyInput : public ::testing::Test {
- protected:
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder_.file(name), std::ios::binary) << bytes;
-    return folder_.file(name);
-  }
-  ProgramResult convert(std::vector<std::string> words) const {
-    words.insert(words.begin(), "convert");
-    words.insert(words.end(), {"-o", folder_.file("out"), "--overwrite"});
-    return run_infeed(words);
-  }
-  void expect_failure(const std::vector<std::string>& words,
-                      const std::vector<std::string>& said) const {
-    const ProgramResult result = convert(words);
-    EXPECT_EQ(result.status, 1) << result.out;
-    for (const std::string& text : said) EXPECT_THAT(result.err, HasSubstr(text));
-  }
-
-  TemporaryFolder folder_;
-};
+class NpyInput : public ConversionTest {};
 
 /// They became integers that no column of bools takes.
 TEST_F(NpyInput, ABoolIsNoOtherNumber) {
@@ -59,7 +34,7 @@ TEST_F(NpyInput, HalvesAndBigEndianNumbers) {
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("array 'h': float16 is widened to float32"),
                                 HasSubstr("array 'd': float64 is narrowed to float32")));
-  EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord"))),
+  EXPECT_THAT(examples(),
               ElementsAre("d=[1f] h=[1f, -2f] i=[258]", "d=[-2f] h=[5.96046e-08f, inff] i=[-2]"));
 }
 
@@ -73,24 +48,22 @@ TEST_F(NpyInput, NumbersBeyondFloat32AreRefusedAsOfText) {
   expect_failure({file}, {"array 'big': row 1 has 1e+39, which is beyond float32 (3.4e38)",
                           "big.npy", "--quarantine-max"});
   ASSERT_EQ(convert({file, "--quarantine-max", "2"}).status, 0);
-  EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord"))),
-              ElementsAre("big=[0.5f]", "big=[inff]", "big=[nanf]"));
+  EXPECT_THAT(examples(), ElementsAre("big=[0.5f]", "big=[inff]", "big=[nanf]"));
 }
 
 TEST_F(NpyInput, LabelsInAColumnOfTheirOwnAreNumbers) {
   const std::string labels = write("label.npy", npy("|u1", "(3, 1)", std::string("\3\0\377", 3)));
   const std::string pixels = write("image.npy", npy("|u1", "(3, 1, 2)", "aabbcc"));
   ASSERT_EQ(convert({labels, pixels}).status, 0);
-  EXPECT_THAT(
-      example_texts(match_files(folder_.file("out/data-*.tfrecord"))),
-      ElementsAre("image=['aa'] label=[3]", "image=['bb'] label=[0]", "image=['cc'] label=[255]"));
+  EXPECT_THAT(examples(), ElementsAre("image=['aa'] label=[3]", "image=['bb'] label=[0]",
+                                      "image=['cc'] label=[255]"));
 }
 
 TEST_F(NpyInput, ShapesAreKeptInTheManifest) {
   const std::string images = write("image.npy", npy("|u1", "(4, 3, 2, 1)", std::string(24, 'p')));
   const std::string labels = write("label.npy", npy("|u1", "(4,)", "abcd"));
   ASSERT_EQ(convert({images, labels, "--rename", "image=pixels"}).status, 0);
-  const auto manifest = nlohmann::json::parse(read_bytes(folder_.file("out/data.manifest.json")));
+  const auto manifest = nlohmann::json::parse(read_whole(folder_.file("out/data.manifest.json")));
   EXPECT_EQ(manifest.at("columns").at(1).at("name"), "pixels");
   EXPECT_EQ(manifest.at("columns").at(1).at("shape"), nlohmann::json({3, 2, 1}));
   EXPECT_FALSE(manifest.at("columns").at(0).contains("shape")) << "a single value has none";

@@ -1,17 +1,12 @@
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
 
-#include <infeed/records/files.h>
-
-#include "temporary_folder.h"
-#include "tools/convert/inputs/example_text.h"
+#include "tools/convert/inputs/conversion_test.h"
 #include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
-#include "tools/run_program.h"
 
 /// NumPy's .npz files, written by Python's zipfile as NumPy writes them.
 namespace infeed::test {
@@ -20,15 +15,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class NpzInput : public ::testing::Test {
+class NpzInput : public ConversionTest {
  protected:
   void SetUp() override {
     write("x.npy", npy("<i4", "(3,)", std::string("\1\0\0\0\2\0\0\0\3\0\0\0", 12)));
     write("image.npy", npy("|u1", "(3, 2)", "aabbcc"));
     write("test.npy", npy("<i2", "(1,)", std::string("\1\0", 2)));
-  }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_.file(name), std::ios::binary) << text;
   }
   /// Writes like numpy.savez: each member with a ZIP64 local header.
   std::string zip(const std::string& method, const std::string& members) const {
@@ -39,32 +31,22 @@ class NpzInput : public ::testing::Test {
         "    with z.open(name, 'w', force_zip64=True) as out: out.write(open(name, 'rb').read())\n",
         method, members);
     write("zip.py", script);
-    const auto command = fmt::format("cd '{}' && python3 zip.py", folder_.path().string());
-    EXPECT_EQ(std::system(command.c_str()), 0);
+    shell("python3 zip.py");
     return folder_.file("d.npz");
   }
-  ProgramResult convert(const std::vector<std::string>& more) const {
-    std::vector<std::string> words{
-        "convert", folder_.file("d.npz"), "-o", folder_.file("out"), "--shards",
-        "1",       "--overwrite"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_infeed(words);
+  /// Returns the words that convert the archive.
+  std::vector<std::string> archive(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), folder_.file("d.npz"));
+    return more;
   }
   std::vector<std::string> converted(const std::vector<std::string>& more = {}) const {
-    const ProgramResult result = convert(more);
-    EXPECT_EQ(result.status, 0) << result.err;
-    return result.status == 0 ? example_texts(match_files(folder_.file("out/data-*.tfrecord")))
-                              : std::vector<std::string>();
+    return ConversionTest::converted(archive(more));
   }
-  void expect_failure(const std::vector<std::string>& said,
+  void expect_failure(std::vector<std::string> texts,
                       const std::vector<std::string>& more = {}) const {
-    const ProgramResult result = convert(more);
-    EXPECT_EQ(result.status, 1) << result.out;
-    EXPECT_THAT(result.err, HasSubstr(folder_.file("d.npz")));
-    for (const std::string& text : said) EXPECT_THAT(result.err, HasSubstr(text));
+    texts.push_back(folder_.file("d.npz"));
+    ConversionTest::expect_failure(archive(more), texts);
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(NpzInput, StoredAndDeflatedMembersAreColumns) {
@@ -122,14 +104,14 @@ TEST_F(NpzInput, WhatIsNoNpzFile) {
   write("x.npy", "no array");
   zip("DEFLATED", "x.npy");
   expect_failure({"array 'x'", "no NPY file"});
-  const std::string whole = read_bytes(folder_.file("d.npz"));
+  const std::string whole = read_whole(folder_.file("d.npz"));
   write("d.npz", whole.substr(0, whole.size() - 1));
   expect_failure({"no zip file, or it is cut"});
 }
 
 TEST_F(NpzInput, EveryChangeOfAnArrayIsFound) {
   for (const char* const method : {"STORED", "DEFLATED"}) {
-    const std::string whole = read_bytes(zip(method, "x.npy"));
+    const std::string whole = read_whole(zip(method, "x.npy"));
     const std::size_t array_begin = 30 + 5 + 20;  // local header, name, ZIP64 field
     const std::size_t array_end = whole.rfind("PK\1\2");
     std::mt19937 random(3);
@@ -138,7 +120,7 @@ TEST_F(NpzInput, EveryChangeOfAnArrayIsFound) {
       const std::size_t at = array_begin + random() % (array_end - array_begin);
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
       write("d.npz", damaged);
-      const ProgramResult result = convert({});
+      const ProgramResult result = convert(archive());
       EXPECT_EQ(result.status, 1) << method << " " << at;
       EXPECT_THAT(result.err, HasSubstr("is damaged")) << method << " " << at;
     }
@@ -147,7 +129,7 @@ TEST_F(NpzInput, EveryChangeOfAnArrayIsFound) {
       std::string damaged = whole;
       damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);
       write("d.npz", damaged.substr(0, damaged.size() - random() % 3));
-      EXPECT_LE(convert({}).status, 1);
+      EXPECT_LE(convert(archive()).status, 1);
     }
   }
 }
@@ -155,7 +137,7 @@ TEST_F(NpzInput, EveryChangeOfAnArrayIsFound) {
 TEST_F(NpzInput, WhatTheDirectoryClaimsIsNotBelieved) {
   const std::string long_text = npy("|S1", "(100000,)", std::string(100'000, 'a'));
   write("x.npy", long_text);
-  const std::string whole = read_bytes(zip("DEFLATED", "x.npy"));
+  const std::string whole = read_whole(zip("DEFLATED", "x.npy"));
   const std::size_t entry = whole.rfind("PK\1\2");
   const auto claim = [&](std::size_t at, const std::string& bytes) {
     std::string lying = whole;
