@@ -1,0 +1,180 @@
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/tuning_policy.h>
+
+#include "engine/iterator_context.h"
+#include "engine/tuning/knobs.h"
+#include "engine/tuning/observer.h"
+#include "engine/tuning/tuner_thread.h"
+
+// The figures that a tuner is shown, and the log of its decisions. The policy is the test's.
+namespace infeed::test {
+namespace {
+
+using detail::Knob;
+using detail::KnobSpec;
+using detail::StageCounters;
+using ::testing::ElementsAre;
+
+TEST(TuningObserver, SeesWhatHasHappenedSinceTheLastLook) {
+  const auto dataset = range(100) | batch(4);
+  IteratorContext run(IterateOptions{.memory_bytes_max = 1000});
+  StageCounters& first = run.counters().of_stage(*dataset.node(), nullptr, 0);
+  StageCounters& second = run.counters().of_stage(dataset.node()->input(), &first, 0);
+  StageCounters elsewhere;
+  const KnobSpec spec{.kind = KnobKind::workers, .value = 1, .min = 0, .max = 9};
+  const Knob unseen(run.knobs(), elsewhere, spec, [](std::int64_t) {});
+  const Knob seen(run.knobs(), second, spec, [](std::int64_t) {});
+  std::atomic<std::uint64_t> taken = 7;
+  detail::TuningObserver observer(run, taken);
+  first.elements = 10;
+  first.buffered.set(2, 16);
+  first.sampled.set(4, 100);
+  run.memory().hold_best_effort(30);
+  run.memory().reserve_required(50, "batch");
+  const TuningObservation before = observer.look();
+  EXPECT_EQ(before.elements, 7U);
+  EXPECT_EQ(before.memory_bytes, 80U);
+  EXPECT_EQ(before.ready_bytes, 30U);
+  EXPECT_EQ(before.memory_limit_bytes, 1000U);
+  ASSERT_EQ(before.stages.size(), 2U);
+  EXPECT_EQ(before.stages[0].label, "batch");
+  EXPECT_EQ(before.stages[0].consumer, -1);
+  EXPECT_EQ(before.stages[0].elements, 10U);
+  EXPECT_EQ(before.stages[0].buffered_elements, 2U);
+  EXPECT_EQ(before.stages[0].pass_bytes, 0U) << "there was one pass";
+  EXPECT_EQ(before.stages[1].label, "range");
+  EXPECT_EQ(before.stages[1].consumer, 0);
+  ASSERT_EQ(before.knobs.size(), 1U);
+  EXPECT_EQ(before.knobs[0].stage, 1);
+  taken = 12;
+  first.elements = 13;
+  const TuningObservation behind = observer.look();
+  EXPECT_EQ(behind.elements, 5U);
+  EXPECT_EQ(behind.stages[0].elements, 3U);
+}
+
+TEST(TuningObserver, KnowsTheBytesOfAPassIfAllPassesAreAlike) {
+  const auto dataset = range(100);
+  IteratorContext run(IterateOptions{});
+  StageCounters& stage = run.counters().of_stage(*dataset.node(), nullptr, 0);
+  const std::atomic<std::uint64_t> taken = 0;
+  detail::TuningObserver observer(run, taken);
+  stage.elements = 10;
+  stage.sampled.set(4, 100);  // 250 bytes in all
+  const auto pass_bytes = [&] { return observer.look().stages.at(0).pass_bytes; };
+  for (const auto& [passes, expected] :
+       {std::pair(1U, 0U), std::pair(2U, 166U), std::pair(3U, 100U)}) {
+    stage.passes = passes;
+    EXPECT_EQ(pass_bytes(), expected) << "the pass under way counts as half of one: " << passes;
+  }
+  stage.passes_may_differ = true;
+  EXPECT_EQ(pass_bytes(), 0U);
+  stage.passes_may_differ = false;
+  const StageCounters outer;
+  stage.outer = &outer;
+  EXPECT_EQ(pass_bytes(), 0U) << "inner datasets differ";
+}
+
+/// Gives decisions one after the other, to a consumer that takes an element between two of them.
+class ScriptedPolicy final : public TuningPolicy {
+ public:
+  explicit ScriptedPolicy(std::vector<TuningDecision> decisions)
+      : decisions_(std::move(decisions)) {}
+  TuningDecision observe(const TuningObservation&) override {
+    const std::size_t number = taken++;
+    if (number == decisions_.size()) over_.set_value();
+    return number < decisions_.size() ? decisions_[number] : TuningDecision();
+  }
+  void wait_until_over() { over_.get_future().wait(); }
+
+  std::atomic<std::uint64_t> taken = 0;
+
+ private:
+  const std::vector<TuningDecision> decisions_;
+  std::promise<void> over_;
+};
+
+TuningReport report_of(std::vector<TuningDecision> decisions) {
+  const auto policy = std::make_shared<ScriptedPolicy>(std::move(decisions));
+  IteratorContext run(IterateOptions{});
+  detail::TunerThread tuner(run, {.look_every = std::chrono::milliseconds(1), .policy = policy},
+                            policy->taken);
+  policy->wait_until_over();
+  tuner.stop();
+  return tuner.report();
+}
+
+TEST(TunerThread, KeepsALogOfWhatWasDecided) {
+  using Outcome = TuningChange::Outcome;
+  const auto change = [](std::string why, Outcome outcome) {
+    return TuningChange{.why = std::move(why), .outcome = outcome};
+  };
+  const TuningReport report =
+      report_of({{.begun = change("first", Outcome::pending),
+                  .notes = {"a note"},
+                  .verdict = "it is fast",
+                  .profile = "a profile"},
+                 {.finished = {change("first, done", Outcome::kept)}},
+                 {.finished = {change("second", Outcome::rolled_back)}},
+                 {.begun = change("third", Outcome::pending), .notes = {"another"}}});
+  ASSERT_EQ(report.changes.size(), 3U);
+  EXPECT_EQ(report.changes[0].why, "first, done") << "what was pending has its outcome";
+  EXPECT_EQ(report.changes[1].why, "second");
+  EXPECT_EQ(report.changes[2].why, "third");
+  EXPECT_EQ(report.changes_dropped, 0U);
+  EXPECT_THAT(report.notes, ElementsAre("a note", "another"));
+  EXPECT_EQ(report.verdict, "it is fast");
+  EXPECT_EQ(report.profile, "a profile");
+}
+
+TEST(TunerThread, KeepsTheLastOfALongLog) {
+  std::vector<TuningDecision> decisions;
+  for (int i = 0; i < 300; ++i) {
+    decisions.push_back({.begun = TuningChange{.why = std::to_string(i)},
+                         .notes = {std::to_string(i)},
+                         .verdict = std::to_string(i)});
+  }
+  const TuningReport report = report_of(std::move(decisions));
+  ASSERT_EQ(report.changes.size(), 256U);
+  EXPECT_EQ(report.changes.front().why, "44");
+  EXPECT_EQ(report.changes.back().why, "299");
+  EXPECT_EQ(report.changes_dropped, 44U);
+  ASSERT_EQ(report.notes.size(), 64U);
+  EXPECT_EQ(report.notes.front(), "236");
+  EXPECT_EQ(report.notes.back(), "299");
+  EXPECT_EQ(report.verdict, "299");
+}
+
+TEST(TunerThread, SetsWhatWasDecidedUnlessItOnlyAdvises) {
+  for (const TunerMode mode : {TunerMode::on, TunerMode::advice_only}) {
+    const bool sets = mode == TunerMode::on;
+    IteratorContext run(IterateOptions{});
+    StageCounters map;
+    const Knob knob(run.knobs(), map, {.kind = KnobKind::workers, .value = 1, .max = 9},
+                    [](std::int64_t) {});
+    const auto policy = std::make_shared<ScriptedPolicy>(std::vector<TuningDecision>{
+        {.settings = {{.id = 0, .value = 5}}, .ready_bytes_max = 1234}});
+    // The first look is made at once.
+    const detail::TunerThread tuner(
+        run, {.mode = mode, .look_every = std::chrono::hours(1), .policy = policy}, policy->taken);
+    EXPECT_EQ(knob.value(), sets ? 5 : 1);
+    EXPECT_EQ(run.memory().best_effort_limit_bytes(), sets ? 1234 : UINT64_MAX);
+    EXPECT_FALSE(tuner.rests());
+  }
+}
+
+}  // namespace
+}  // namespace infeed::test
