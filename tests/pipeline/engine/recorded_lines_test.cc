@@ -19,6 +19,7 @@
 #include "engine/iterator_context.h"
 #include "engine/recording/recorded_steps.h"
 #include "engine/threads/clock.h"
+#include "pipeline/suite/test_sources.h"
 #include "records/temporary_files.h"
 
 // The lines of a recording, byte by byte; `infeed profile` reads those of older programs, too.
@@ -351,6 +352,27 @@ TEST(RecordedCalls, ThatAreTooManyAreCounted) {
   EXPECT_EQ(ends[0].at("why"), "over");
   EXPECT_EQ(ends[0].at("dropped_events"), 1);
   EXPECT_EQ(alone.recorder().status().problem, "");
+}
+
+/// One in 32 counts for 32, evenly spread over all.
+TEST(RecordedCalls, AreSampledIfTheyAreBrief) {
+  const TemporaryFolder folder;
+  const std::string name = folder.file("run.profile");
+  auto iterator = listed<std::int64_t>(plain_slots(3200), {.kind = Cut::Kind::single})
+                      .iterate({.recording = {.file = name}});
+  while (iterator.next()) {
+  }
+  std::uint64_t calls = 0;
+  std::ifstream file(name);
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (!json.contains("histogram")) continue;
+    calls = 0;  // a later one has all of the calls
+    for (const auto& count : json.at("histogram").at("calls_by_log2_ns")) {
+      calls += count.get<std::uint64_t>();
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(calls), 3201, 320);
 }
 
 }  // namespace
