@@ -81,7 +81,8 @@ class GzipSegmentSource final : public SegmentSource {
 
   std::size_t read(std::span<char> into) override {
     while (left_ != 0) {
-      if (state_.avail_in == 0) refill();
+      // The last bytes of the input may be kilobytes of output, which come in several calls.
+      if (state_.avail_in == 0 && !has_last_block_) refill();
       const auto room = static_cast<std::uint32_t>(std::min<std::uint64_t>(into.size(), left_));
       state_.next_out = reinterpret_cast<std::uint8_t*>(into.data());
       state_.avail_out = room;
@@ -108,7 +109,7 @@ class GzipSegmentSource final : public SegmentSource {
     if (got != wanted) fail();
     offset_ += got;
     if (got == 0) {
-      if (std::exchange(has_last_block_, true)) fail();
+      has_last_block_ = true;
       constexpr std::array<char, 2> kLastBlock = {3, 0};
       std::copy(kLastBlock.begin(), kLastBlock.end(), input_.begin());
       got = kLastBlock.size();
@@ -121,10 +122,12 @@ class GzipSegmentSource final : public SegmentSource {
   void require_end() {
     std::array<std::uint8_t, 1> more{};
     while (state_.block_state != ISAL_BLOCK_FINISH) {
-      if (state_.avail_in == 0) refill();
+      if (state_.avail_in == 0 && !has_last_block_) refill();
       state_.next_out = more.data();
       state_.avail_out = more.size();
       if (isal_inflate(&state_) < 0 || state_.avail_out == 0) fail();
+      const bool has_read_all = has_last_block_ && state_.avail_in == 0;
+      if (has_read_all && state_.block_state != ISAL_BLOCK_FINISH) fail();
     }
     if (offset_ != end_ || !has_last_block_ || state_.avail_in != 0) fail();
   }
