@@ -374,8 +374,8 @@ TEST(SampleFromDatasets, RefusesASchedule) {
             "sample_from_datasets: in the schedule draw 5 follows draw 5; give them in ascending "
             "order, from 1 on");
   EXPECT_EQ(with({{.draw = 5, .weights = {1}}}),
-            "sample_from_datasets: weights are [1] for 2 datasets; give one each, at least 0, not "
-            "all of them 0");
+            "sample_from_datasets: weights are [1] for 2 datasets; give one each, 0 or from 1e-100 "
+            "to 1e+100, not all of them 0");
 }
 
 TEST(SampleFromDatasets, RefusesWhatCannotBe) {
