@@ -159,10 +159,12 @@ class Figures {
     if (has_ended_well()) {
       expect(recorded.why == "end of data", "the recording ended by: " + recorded.why);
     }
-    // Threads that run ahead may still hand over when the recording ends. Inner datasets' stages
-    // have the same path where a flat_map's differ from pass to pass.
+    // Threads that run ahead may still hand over when the recording ends, and go on with it until the
+    // iterator is over: what it has is no more than is counted now. Inner datasets' stages have the same
+    // path where a flat_map's differ from pass to pass.
     std::map<std::string, std::uint64_t> handed_over;
-    for (const StageStatistics& stage : all_.stages) handed_over[stage.path] += stage.elements;
+    const PipelineStatistics now = seen_.run.statistics();
+    for (const StageStatistics& stage : now.stages) handed_over[stage.path] += stage.elements;
     for (const auto& [path, elements] : recorded.elements_by_path) {
       expect(elements <= handed_over[path],
              fmt::format("the recording has {} elements of {}, the statistics {}", elements, path,
