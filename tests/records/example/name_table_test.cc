@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -5,10 +6,12 @@
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <infeed/records/detail/name_table.h>
 
 #include "sanitizers.h"
+#include "thrown_error.h"
 
 namespace {
 /// Number of this thread's next allocation that fails, from 1; 0: none fails.
@@ -43,6 +46,50 @@ void expect_whole(const NameTable& table, std::size_t size) {
     std::size_t predicted = table.first();
     EXPECT_EQ(table.find(name_of(i), predicted), i);
   }
+}
+
+TEST(NameTable, FindsNamesOfAnyLength) {
+  NameTable table;
+  std::vector<std::string> names = {""};
+  for (std::size_t size = 1; size < 25; ++size) {
+    names.emplace_back(size, 'x');
+    for (std::size_t i = 0; i < size; ++i) {
+      names.emplace_back(size, 'x');
+      names.back()[i] = 'y';
+    }
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(table.add(names[i], "column"), i);
+  EXPECT_EQ(table.names(), names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::size_t predicted = table.first();
+    EXPECT_EQ(table.find(names[i], predicted), i);
+    const std::size_t after = predicted;
+    EXPECT_EQ(table.find(std::string(i % 30, 'z') + "z", predicted), names.size());
+    EXPECT_EQ(predicted, after) << "a name that isn't there predicts nothing";
+    EXPECT_EQ(test::error_of([&] { table.add(names[i], "feature"); }).message(),
+              "feature '" + names[i] + "' is asked for twice");
+  }
+  EXPECT_EQ(table.size(), names.size());
+}
+
+/// Records are written with their names sorted.
+TEST(NameTable, PredictsTheNextNameOfASortedRecord) {
+  NameTable table;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < 260; ++i) {
+    // The first 256 are put where they belong, the others behind them.
+    names.push_back(fmt::format("{:03}", i < 256 ? i * 77 % 256 + 10 : 260 - i));
+    table.add(names.back(), "column");
+  }
+  std::vector<std::string> sorted(names.begin(), names.begin() + 256);
+  std::sort(sorted.begin(), sorted.end());
+  sorted.insert(sorted.end(), names.begin() + 256, names.end());
+  std::size_t predicted = table.first();
+  for (const std::string& name : sorted) {
+    EXPECT_EQ(names[predicted], name);
+    EXPECT_EQ(names[table.find(name, predicted)], name);
+  }
+  EXPECT_EQ(predicted, table.first()) << "the next record begins with the first name again";
 }
 
 /// A table with a name but no place for its hash was read by the thread that summed up the next
