@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "infeed/detail/printable_text.h"
 #include "infeed/records/inferred_schema.h"
 
 namespace infeed {
@@ -32,30 +33,10 @@ std::string describe_presence(std::uint64_t examples, std::uint64_t all, std::ui
   return text;
 }
 
-/// Returns the bytes of the UTF-8 character at the front; 0 when there is none.
-std::size_t utf8_bytes(std::string_view text) {
-  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const std::size_t size = byte(0) < 0x80                      ? 1
-                           : byte(0) >= 0xc2 && byte(0) < 0xe0 ? 2
-                           : byte(0) >= 0xe0 && byte(0) < 0xf0 ? 3
-                           : byte(0) >= 0xf0 && byte(0) < 0xf5 ? 4
-                                                               : 0;
-  if (size > text.size()) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80U) return 0;
-  }
-  // Refuses overlong forms, surrogates, and codes behind the last character.
-  if ((byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xed && byte(1) > 0x9f) ||
-      (byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) > 0x8f)) {
-    return 0;
-  }
-  return size;
-}
-
 std::string json_string(std::string_view text) {
   std::string json = "\"";
   while (!text.empty()) {
-    const std::size_t size = utf8_bytes(text);
+    const std::size_t size = detail::utf8_length(text);
     const auto first = static_cast<unsigned char>(text.front());
     if (size == 0 || first < 0x20 || first == 0x7f) {
       json += fmt::format("\\u{:04x}", first);
