@@ -1,6 +1,11 @@
+#include <algorithm>
 #include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <infeed/records/inferred_schema.h>
 
@@ -54,6 +59,88 @@ TEST(InferredSchema, says_kind_counts_and_presence) {
             R"({"name":"words","examples":2,"kind":"bytes","other_kinds":0,"values":7,)"
             R"("value_count_min":0,"value_count_max":7,"value_bytes_min":7,"value_bytes_max":7,)"
             R"("is_fixed_length":false}],"feature_lists":[]})");
+}
+
+InferredFeature feature_of(std::string name, std::optional<FeatureKind> kind, ValueRange count,
+                           ValueRange bytes = {}) {
+  InferredFeature feature;
+  feature.name = std::move(name);
+  feature.kind = kind;
+  feature.examples = 8;
+  feature.values = 9;
+  feature.value_count = count;
+  feature.value_bytes = bytes;
+  return feature;
+}
+
+TEST(InferredSchema, texts_of_ranges_and_presence) {
+  InferredSchema schema;
+  schema.records = 10;
+  schema.opaque_records = 2;
+  schema.features = {feature_of("a", FeatureKind::bytes, {1, 1}, {1, 1}),
+                     feature_of("b", FeatureKind::bytes, {2, 2}, {0, 0}),
+                     feature_of("c", FeatureKind::bytes, {0, 1}, {0, 9}),
+                     feature_of("d", FeatureKind::bytes, {0, 0}),
+                     feature_of("e", FeatureKind::floats, {3, 3}),
+                     feature_of("f", FeatureKind::integers, {1, 1})};
+  schema.features[4].examples = 7;
+  schema.features[4].other_kinds = 1;
+  schema.features[5].examples = 6;
+  schema.features[5].other_kinds = 1;
+  EXPECT_EQ(schema.to_text(),
+            "8 records of 10 are Examples\n"
+            "  a  bytes     1 value of 1 byte\n"
+            "  b  bytes     2 values of 0 bytes\n"
+            "  c  bytes     0 to 1 values of 0 to 9 bytes\n"
+            "  d  bytes     0 values\n"
+            "  e  floats    3 values; of another kind in 1\n"
+            "  f  integers  1 value; in 7 records; of another kind in 1\n");
+  schema.features.clear();
+  InferredFeatureList list;
+  list.name = "empty";
+  list.examples = 8;
+  list.step_count = {0, 1};
+  list.empty_steps = 1;
+  schema.lists = {list};
+  schema.lists.push_back({});
+  schema.lists.back().name = "none";
+  EXPECT_EQ(schema.to_text(),
+            "8 records of 10 are SequenceExamples\n"
+            "  empty  none      0 to 1 steps of no values\n"
+            "  none   none      no steps of no values; in 0 records\n");
+  EXPECT_EQ(schema.to_json(),
+            R"({"records":10,"opaque_records":2,"features":[],"feature_lists":[)"
+            R"({"name":"empty","examples":8,"step_count_min":0,"step_count_max":1,"kind":null,)"
+            R"("other_kinds":0,"values":0,"is_fixed_length":false},)"
+            R"({"name":"none","examples":0,"kind":null,"other_kinds":0,"values":0,)"
+            R"("is_fixed_length":false}]})");
+}
+
+TEST(InferredSchema, lengths_are_fixed_where_each_is_the_same) {
+  const auto is_fixed = [](ValueRange count, ValueRange bytes = {}) {
+    return feature_of("x", FeatureKind::bytes, count, bytes).is_fixed_length();
+  };
+  EXPECT_TRUE(is_fixed({0, 0}));
+  EXPECT_TRUE(is_fixed({2, 2}));
+  EXPECT_TRUE(is_fixed({2, 2}, {5, 5}));
+  EXPECT_FALSE(is_fixed({2, 2}, {5, 6}));
+  EXPECT_FALSE(is_fixed({2, 3}, {5, 5}));
+  EXPECT_FALSE(InferredFeature().is_fixed_length());
+}
+
+TEST(InferredSchema, names_are_aligned_up_to_64_bytes) {
+  const auto text = [](std::size_t size) {
+    InferredSchema schema;
+    schema.records = 8;
+    schema.features = {feature_of("a", FeatureKind::floats, {1, 1}),
+                       feature_of(std::string(size, 'b'), FeatureKind::floats, {1, 1})};
+    return schema.to_text();
+  };
+  for (const std::size_t size : {2U, 64U, 65U}) {
+    const std::string blanks(std::min<std::size_t>(size, 64) - 1, ' ');
+    EXPECT_EQ(text(size), "8 records of 8 are Examples\n  a" + blanks + "  floats    1 value\n  " +
+                              std::string(size, 'b') + "  floats    1 value\n");
+  }
 }
 
 TEST(InferredSchema, knows_feature_lists) {
@@ -175,6 +262,18 @@ TEST(InferredSchema, names_of_any_bytes_make_json) {
   inference.add(ExampleBuilder().integers("a\"\\\n\xff\xc3\xa9", 1).encode());
   EXPECT_THAT(inference.schema().to_json(),
               HasSubstr("\"name\":\"a\\\"\\\\\\u000a\\u00ff\xc3\xa9\""));
+  const auto json_of = [](std::string name) {
+    InferredSchema schema;
+    schema.features = {feature_of(std::move(name), FeatureKind::floats, {1, 1})};
+    const std::string json = schema.to_json();
+    const std::size_t begin = json.find("\"name\":\"") + 8;
+    return json.substr(begin, json.find("\",\"examples\"") - begin);
+  };
+  EXPECT_EQ(json_of(" ~\xc2\x80\xe2\x82\xac\xf0\x9f\x98\x80"),
+            " ~\xc2\x80\xe2\x82\xac\xf0\x9f\x98\x80");
+  EXPECT_EQ(json_of("\x1f\x7f"), "\\u001f\\u007f");
+  EXPECT_EQ(json_of("\xc2"), "\\u00c2") << "cut";
+  EXPECT_EQ(json_of("\xed\xa0\x80"), "\\u00ed\\u00a0\\u0080") << "a surrogate";
 }
 
 TEST(InferredSchema, looks_at_the_first_records_of_files) {
