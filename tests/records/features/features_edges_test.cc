@@ -168,9 +168,9 @@ TEST(FeaturesEdges, BoundsLieWithinTheType) {
 
 TEST(FeaturesEdges, BucketsBeginAtTheirBoundary) {
   const auto buckets = [](std::vector<double> boundaries, Column column) {
-    const auto found =
-        applied(f::Bucketise{.column = "x", .boundaries = std::move(boundaries)}, std::move(column))
-            .values<std::int64_t>();
+    const Column bucketised = applied(
+        f::Bucketise{.column = "x", .boundaries = std::move(boundaries)}, std::move(column));
+    const auto found = bucketised.values<std::int64_t>();
     return std::vector<std::int64_t>(found.begin(), found.end());
   };
   EXPECT_THAT(buckets({0, 1}, column_of(std::vector<double>{-1, 0, 0.5, 1, kEndless})),
