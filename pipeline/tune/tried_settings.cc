@@ -18,7 +18,7 @@ namespace {
 
 // The tuner's time to settle, before the first try.
 constexpr double kTunerNs = 10e9;
-constexpr double kSettleNs = 300e6;
+constexpr double kSettingSettlesNs = 300e6;
 // The longest time in which elements from before a change are used up.
 constexpr double kUseUpNs = 3e9;
 constexpr double kMeasureNs = 1e9;
@@ -127,7 +127,7 @@ class TriedSettings final : public TuningPolicy {
         return false;
       }
     }
-    if (since_ns - static_cast<double>(seen.window_ns) < kSettleNs) return false;
+    if (since_ns - static_cast<double>(seen.window_ns) < kSettingSettlesNs) return false;
     return ns_ > 0 || since_ns > kUseUpNs || skipped_ >= model_.elements_on_the_way(seen);
   }
 
