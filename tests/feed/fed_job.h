@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <fmt/format.h>
 #include <functional>
@@ -16,6 +17,9 @@
 #include "world/local_world.h"
 
 namespace infeed::test {
+
+/// Keeps some of the numbers in a filter.
+inline bool is_wanted(std::int64_t x) { return x % 5 != 2 && x % 7 != 3; }
 
 using Batches = Dataset<ColumnBatch>;
 

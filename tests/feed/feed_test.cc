@@ -4,20 +4,15 @@
 
 #include <infeed/feed.h>
 #include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/bucket_by_sequence_length.h>
 #include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
-#include <infeed/pipeline/rebatch.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/sample_from_datasets.h>
-#include <infeed/pipeline/scan.h>
 #include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/slices.h>
 
 #include "feed/fed_job.h"
 #include "pipeline/suite/random_seed.h"
@@ -36,8 +31,6 @@ std::int64_t fail_sometimes(std::int64_t x) {
   if (x % 97 == 60) throw Error(ErrorCode::data_loss, fmt::format("{} is broken", x));
   return x;
 }
-
-bool is_wanted(std::int64_t x) { return x % 5 != 2 && x % 7 != 3; }
 
 constexpr int kPipelines = 8;
 
@@ -326,41 +319,6 @@ TEST(Feed, AWorkerThatIsGoneKeepsNoOtherFromBeingDismissed) {
   EXPECT_TRUE(world.at(2).receive_any(std::chrono::seconds(0)));
 }
 
-TEST(Feed, RefusesByNameWhatCantBeAskedByStep) {
-  const auto refused = [](const auto& dataset, std::uint64_t every = 1024) {
-    return error_of([&] { check_can_be_asked_by_step(*dataset.node(), every); }).message();
-  };
-  EXPECT_THAT(refused(lines({"no-such-file.txt"}) | batch(3)),
-              HasSubstr("lines can't be asked by step: how many elements it has isn't known"));
-  const auto add_up = [](const std::int64_t& sum, std::int64_t x) {
-    return std::pair(sum + x, sum + x);
-  };
-  EXPECT_THAT(refused(range(9) | scan(std::int64_t{0}, add_up)),
-              HasSubstr("scan can't be asked by step: what it gives depends on all"));
-  EXPECT_THAT(refused(range(9) | filter(is_wanted, {.name = "wanted"}), 0),
-              HasSubstr("filter 'wanted' can't be asked by step: bookmark_every is 0"));
-  const auto length = [](const std::vector<std::int64_t>& sequence) { return sequence.size(); };
-  const auto buckets =
-      slices(std::vector<std::vector<std::int64_t>>{{1}, {2, 3}}) |
-      bucket_by_sequence_length(length, {.boundaries = {2}, .batch_sizes = {1, 1}});
-  EXPECT_THAT(refused(buckets, 0), HasSubstr("bucket_by_sequence_length can't be asked by step"));
-  EXPECT_THAT(refused(range(9) | batch(2) | rebatch(3), 0),
-              HasSubstr("rebatch can't be asked by step"));
-  const FedJob job{.workers = 2, .pipeline = [] {
-                     return range(9) | filter(is_wanted) | batch(2) | in_columns();
-                   }};
-  EXPECT_THAT(job.run([](Feeder& feeder) { EXPECT_EQ(take_rest(feeder).size(), 3U); }),
-              Each(IsEmpty()));
-  FedJob without = job;
-  without.iterate.bookmark_every = 0;
-  EXPECT_THAT(without.run([](Feeder& feeder) {
-    const Error error = error_of([&] { feeder.next(); });
-    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
-    EXPECT_THAT(error.message(), HasSubstr("filter can't be asked by step"));
-  }),
-              Each(IsEmpty()));
-}
-
 TEST(Feed, SeveralTrainersHaveTheirShares) {
   const auto share_of = [](const World& share, const std::string& text) -> Batches {
     EXPECT_EQ(text, "the numbers");
@@ -414,20 +372,6 @@ TEST(Feed, AWorkerNamesASilentTrainer) {
                 {.trainers = {0}});
   });
   EXPECT_THAT(errors[1], HasSubstr("rank 0 has not answered"));
-}
-
-TEST(Feed, RefusesOptionsThatCantBe) {
-  LocalWorld world(1);
-  const auto refused = [&](FeedOptions options) {
-    return error_of([&] { Feeder(world.at(0), std::move(options)); }).message();
-  };
-  EXPECT_THAT(refused({}), HasSubstr("workers is empty"));
-  EXPECT_THAT(refused({.workers = {3, 3}}), HasSubstr("twice"));
-  EXPECT_THAT(refused({.workers = {3}, .range_steps = 0}), HasSubstr("range_steps"));
-  EXPECT_THAT(refused({.workers = {3}, .silent_after = std::chrono::milliseconds(0)}),
-              HasSubstr("silent_after"));
-  EXPECT_THAT(error_of([&] { serve_steps(world.at(0), {}, {}); }).message(),
-              HasSubstr("trainers is empty"));
 }
 
 }  // namespace

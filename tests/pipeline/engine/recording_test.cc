@@ -9,10 +9,8 @@
 #include <latch>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <string>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -21,7 +19,6 @@
 #include <infeed/pipeline/step_timer.h>
 
 #include "records/temporary_files.h"
-#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
@@ -299,79 +296,6 @@ TEST_F(Recording, TheEnvironmentAsksForIt) {
   EXPECT_EQ(first.recording().file, file_);
   EXPECT_EQ(second.recording().file, file_ + "-2");
   EXPECT_EQ(lines_of(file_ + "-2").back().at("end").at("why"), "end of data");
-}
-
-TEST_F(Recording, AForeignFileStaysAsItIs) {
-  std::ofstream(file_) << "precious\n";
-  const Error error = error_of([&] { range(3).iterate({.recording = {.file = file_}}); });
-  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
-  EXPECT_EQ(error.file(), file_);
-  EXPECT_EQ(error.message(),
-            "recording.file names a file that can't be recorded to: there is a file of this name "
-            "that is no recording, and it is not replaced; name another one, or remove it");
-  std::ostringstream content;
-  content << std::ifstream(file_).rdbuf();
-  EXPECT_EQ(content.str(), "precious\n");
-}
-
-/// Who set the variable was told only by a line of the statistics.
-TEST_F(Recording, ANameThatCantBeRecordedToIsAnErrorOfIterate) {
-  const std::string file = folder_.file("none/run.profile");
-  ::setenv("INFEED_PROFILE", file.c_str(), 1);
-  const Error missing = error_of([] { range(3).iterate(); });
-  EXPECT_EQ(missing.code(), ErrorCode::not_found);
-  EXPECT_EQ(missing.file(), file);
-  EXPECT_EQ(missing.message(),
-            fmt::format("INFEED_PROFILE names a file that can't be recorded to: cannot create: "
-                        "folder '{}' does not exist",
-                        folder_.file("none")));
-  ::setenv("INFEED_PROFILE", "/dev/full", 1);
-  EXPECT_EQ(error_of([] { range(3).iterate(); }).code(), ErrorCode::failed_precondition);
-  ::unsetenv("INFEED_PROFILE");
-}
-
-TEST_F(Recording, AFolderThatIsRemovedMeanwhileEndsNoRun) {
-  const std::string folder = folder_.file("removed");
-  std::filesystem::create_directory(folder);
-  const IterateOptions options{.recording = {.file = folder + "/run.profile"}};
-  auto first = range(3).iterate(options);
-  EXPECT_TRUE(first.recording().is_on);
-  std::filesystem::remove_all(folder);
-  auto second = range(3).iterate(options);
-  EXPECT_FALSE(second.recording().is_on);
-  EXPECT_NE(second.recording().problem.find("does not exist"), std::string::npos)
-      << second.recording().problem;
-  EXPECT_NE(second.statistics().table().find("recording failed: "), std::string::npos);
-  for (auto* const iterator : {&first, &second}) {
-    int elements = 0;
-    while (iterator->next()) ++elements;
-    EXPECT_EQ(elements, 3);
-  }
-}
-
-TEST_F(Recording, TwoProcessesDontShareAFile) {
-  int ready[2];
-  int end[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  ASSERT_EQ(::pipe(end), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    auto iterator = range(3).iterate({.recording = {.file = file_}});
-    char byte = iterator.recording().is_on ? 'y' : 'n';
-    (void)!::write(ready[1], &byte, 1);
-    (void)!::read(end[0], &byte, 1);
-    ::_exit(0);
-  }
-  char byte = 0;
-  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_EQ(byte, 'y');
-  auto iterator = range(3).iterate({.recording = {.file = file_}});
-  EXPECT_NE(iterator.recording().problem.find("another process is recording to this file"),
-            std::string::npos)
-      << iterator.recording().problem;
-  EXPECT_TRUE(iterator.next());
-  ASSERT_EQ(::write(end[1], &byte, 1), 1);
-  ::waitpid(child, nullptr, 0);
 }
 
 TEST_F(Recording, WhatEndsItIsInTheTableOfStatistics) {

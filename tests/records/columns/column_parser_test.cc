@@ -13,6 +13,7 @@
 #include "infeed/records/record_reader.h"
 #include "infeed/records/record_writer.h"
 #include "records/columns/drawn_columns.h"
+#include "records/columns/parse_all.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
@@ -20,15 +21,9 @@ namespace infeed {
 namespace {
 
 using test::error_of;
+using test::parse_all;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-/// One batch of all the records.
-ColumnBatch parse_all(const ColumnParser& parser, const std::vector<std::string>& records) {
-  ColumnRows rows = parser.begin(records.size());
-  for (std::size_t i = 0; i < records.size(); ++i) parser.parse_row(records[i], nullptr, i, rows);
-  return parser.finish(std::move(rows), records.size());
-}
 
 std::string example(const std::vector<std::int64_t>& tokens, const std::vector<std::string>& words,
                     std::int64_t label) {
@@ -109,85 +104,6 @@ TEST(ColumnParser, items_with_a_shape) {
               parse_all(parser, {example({1, 2, 3}, {}, 0)});
             }).message(),
             "feature 'tokens' holds 3 values, which is no multiple of the 2 of a row");
-}
-
-TEST(ColumnParser, two_levels_cut_by_another_feature) {
-  const ColumnType words{.name = "words",
-                         .dtype = DType::bytes,
-                         .kind = Column::Kind::ragged_bytes,
-                         .ragged_levels = 2,
-                         .missing = std::vector<std::string>{"none"},
-                         .partition = RowLengths{"lengths"}};
-  const ColumnType values{.name = "values",
-                          .dtype = DType::float64,
-                          .kind = Column::Kind::ragged,
-                          .ragged_levels = 2,
-                          .missing = std::vector<double>{7, 8},
-                          .partition = RowSplits{"splits"}};
-  const ColumnParser parser(ColumnSchema().add(words).add(values));
-  const auto record = [](std::vector<std::string> texts, std::vector<std::int64_t> lengths,
-                         std::vector<float> floats, std::vector<std::int64_t> splits) {
-    return ExampleBuilder()
-        .bytes("words", std::span<const std::string>(texts))
-        .integers("lengths", std::span<const std::int64_t>(lengths))
-        .floats("values", std::span<const float>(floats))
-        .integers("splits", std::span<const std::int64_t>(splits))
-        .encode();
-  };
-  const ColumnBatch batch = parse_all(
-      parser,
-      {record({"a", "b", "c"}, {1, 0, 2}, {1, 2, 3}, {0, 3}), "", record({}, {}, {4}, {0, 0, 1})});
-  EXPECT_THAT(batch.column("words").row_splits(0), ElementsAre(0, 3, 4, 4));
-  EXPECT_THAT(batch.column("words").row_splits(1), ElementsAre(0, 1, 1, 3, 4));
-  EXPECT_EQ(batch.column("words").bytes(3), "none");
-  EXPECT_THAT(batch.column("values").row_splits(0), ElementsAre(0, 1, 2, 4));
-  EXPECT_THAT(batch.column("values").row_splits(1), ElementsAre(0, 3, 5, 5, 6));
-  EXPECT_THAT(batch.column("values").values<double>(), ElementsAre(1, 2, 3, 7, 8, 4));
-  EXPECT_EQ(error_of([&] { parse_all(parser, {record({"a"}, {2}, {}, {})}); }).message(),
-            "feature 'lengths' can't cut the 1 values of feature 'words': sequence 0 would end "
-            "behind them");
-}
-
-/// As two tf.io.RaggedFeatures with the same partition. A partition may also be read for itself.
-TEST(ColumnParser, columns_share_a_partition) {
-  const auto cut = [](std::string name, DType dtype) {
-    return ColumnType{.name = std::move(name),
-                      .dtype = dtype,
-                      .kind = Column::Kind::ragged,
-                      .ragged_levels = 2,
-                      .partition = RowSplits{"splits"}};
-  };
-  const auto record = [](std::vector<std::int64_t> ids, std::vector<float> weights,
-                         std::vector<std::int64_t> splits) {
-    return ExampleBuilder()
-        .integers("ids", std::span<const std::int64_t>(ids))
-        .floats("weights", std::span<const float>(weights))
-        .integers("splits", std::span<const std::int64_t>(splits))
-        .integers("label", 5)
-        .encode();
-  };
-  const std::vector<std::string> records = {record({1, 2, 3}, {4, 5, 6}, {0, 1, 3}),
-                                            record({7}, {8}, {0, 1})};
-  const ColumnType ids = cut("ids", DType::int32);
-  const ColumnType weights = cut("weights", DType::float32);
-  for (const bool is_read_first : {true, false}) {
-    ColumnSchema schema;
-    if (is_read_first) schema.ragged("splits", DType::int64);
-    schema.add(ids).add(weights).column("label", DType::int64);
-    if (!is_read_first) schema.ragged("splits", DType::int64);
-    const ColumnBatch batch = parse_all(ColumnParser(schema), records);
-    EXPECT_THAT(batch.column("ids").values<std::int32_t>(), ElementsAre(1, 2, 3, 7));
-    EXPECT_THAT(batch.column("weights").values<float>(), ElementsAre(4, 5, 6, 8));
-    for (const char* const name : {"ids", "weights"}) {
-      EXPECT_THAT(batch.column(name).row_splits(0), ElementsAre(0, 2, 3));
-      EXPECT_THAT(batch.column(name).row_splits(1), ElementsAre(0, 1, 3, 4));
-    }
-    EXPECT_THAT(batch.column("splits").values<std::int64_t>(), ElementsAre(0, 1, 3, 0, 1));
-    EXPECT_THAT(batch.column("label").values<std::int64_t>(), ElementsAre(5, 5));
-    const std::string longer = record({1, 2}, {4, 5, 6}, {0, 1, 3});
-    EXPECT_THAT(error_of([&] { parse_all(ColumnParser(schema), {longer}); }).message(),
-                ::testing::StartsWith("feature 'splits' can't cut the 2 values of feature 'ids'"));
-  }
 }
 
 TEST(ColumnParser, defaults_stand_in_for_what_is_missing_or_empty) {

@@ -1,0 +1,99 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <infeed/infeed.h>
+
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+/// Names to which an iterator can't record, and those that others use.
+class RecordingNames : public ::testing::Test {
+ protected:
+  const test::TemporaryFolder folder_;
+  const std::string file_ = folder_.file("run.profile");
+};
+
+TEST_F(RecordingNames, AForeignFileStaysAsItIs) {
+  std::ofstream(file_) << "precious\n";
+  const Error error = error_of([&] { range(3).iterate({.recording = {.file = file_}}); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.file(), file_);
+  EXPECT_EQ(error.message(),
+            "recording.file names a file that can't be recorded to: there is a file of this name "
+            "that is no recording, and it is not replaced; name another one, or remove it");
+  std::ostringstream content;
+  content << std::ifstream(file_).rdbuf();
+  EXPECT_EQ(content.str(), "precious\n");
+}
+
+/// Who set the variable was told only by a line of the statistics.
+TEST_F(RecordingNames, ANameThatCantBeRecordedToIsAnErrorOfIterate) {
+  const std::string file = folder_.file("none/run.profile");
+  ::setenv("INFEED_PROFILE", file.c_str(), 1);
+  const Error missing = error_of([] { range(3).iterate(); });
+  EXPECT_EQ(missing.code(), ErrorCode::not_found);
+  EXPECT_EQ(missing.file(), file);
+  EXPECT_EQ(missing.message(),
+            fmt::format("INFEED_PROFILE names a file that can't be recorded to: cannot create: "
+                        "folder '{}' does not exist",
+                        folder_.file("none")));
+  ::setenv("INFEED_PROFILE", "/dev/full", 1);
+  EXPECT_EQ(error_of([] { range(3).iterate(); }).code(), ErrorCode::failed_precondition);
+  ::unsetenv("INFEED_PROFILE");
+}
+
+TEST_F(RecordingNames, AFolderThatIsRemovedMeanwhileEndsNoRun) {
+  const std::string folder = folder_.file("removed");
+  std::filesystem::create_directory(folder);
+  const IterateOptions options{.recording = {.file = folder + "/run.profile"}};
+  auto first = range(3).iterate(options);
+  EXPECT_TRUE(first.recording().is_on);
+  std::filesystem::remove_all(folder);
+  auto second = range(3).iterate(options);
+  EXPECT_FALSE(second.recording().is_on);
+  EXPECT_NE(second.recording().problem.find("does not exist"), std::string::npos)
+      << second.recording().problem;
+  EXPECT_NE(second.statistics().table().find("recording failed: "), std::string::npos);
+  for (auto* const iterator : {&first, &second}) {
+    int elements = 0;
+    while (iterator->next()) ++elements;
+    EXPECT_EQ(elements, 3);
+  }
+}
+
+TEST_F(RecordingNames, TwoProcessesDontShareAFile) {
+  int ready[2];
+  int end[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(end), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto iterator = range(3).iterate({.recording = {.file = file_}});
+    char byte = iterator.recording().is_on ? 'y' : 'n';
+    (void)!::write(ready[1], &byte, 1);
+    (void)!::read(end[0], &byte, 1);
+    ::_exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  auto iterator = range(3).iterate({.recording = {.file = file_}});
+  EXPECT_NE(iterator.recording().problem.find("another process is recording to this file"),
+            std::string::npos)
+      << iterator.recording().problem;
+  EXPECT_TRUE(iterator.next());
+  ASSERT_EQ(::write(end[1], &byte, 1), 1);
+  ::waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace infeed::test
