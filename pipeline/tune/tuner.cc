@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tune/cache_tuning.h"
+#include "tune/kept_savings.h"
 #include "tune/pipeline_model.h"
 #include "tune/ready_memory.h"
 #include "tune/tuning_profile.h"
