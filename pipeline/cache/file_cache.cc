@@ -64,9 +64,9 @@ class FileCacheStage final : public Stage {
 
   void begin(Absent absent) {
     std::optional<StoreContent> content = readable_content();
-    if (!content && absent == Absent::hand_through) return go_without();
     if (!content) {
-      if (!begin_writing()) go_without();
+      const bool has_begun = absent == Absent::write && begin_writing();
+      if (!has_begun) go_without();
       return;
     }
     tell(StoreEvent::Kind::reading, content->slots(), "the elements are read from files");
