@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string prefix_beside(const DatasetNames& names) {
-  return (fs::path(names.folder) / fmt::format(".{}.new", names.name) / names.name).string();
+  return (fs::path(names.folder) / fmt::format(".{}{}", names.name, kReplacementEnd) / names.name)
+      .string();
 }
 
 std::string place_in(const std::string& folder, const std::string& file) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "convert/conversion_plan.h"
 #include "convert/convert.h"
@@ -12,6 +13,9 @@
 /// files are moved when all of it is whole. That needs room for both. A call that fails leaves the folder,
 /// in which the same call goes on.
 namespace infeed::tools {
+
+/// The end of the folder's name, behind a dot and the dataset's name.
+inline constexpr std::string_view kReplacementEnd = ".new";
 
 /// True if the old dataset is gone, and the new one, which is whole, isn't in its place yet: its move
 /// was interrupted.

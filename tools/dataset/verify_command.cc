@@ -28,7 +28,6 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kManifestEnd = ".manifest.json";
 constexpr std::string_view kPlanEnd = ".plan.json";
-constexpr std::string_view kNewEnd = ".new";
 
 struct VerifyCommandOptions {
   std::vector<std::string> names;
@@ -90,7 +89,7 @@ class VerifyRun {
     const std::vector<std::string> names = names_in(folder);
     std::set<std::string> begun;  // a conversion may have left several files
     for (const std::string& name : names) {
-      for (const std::string_view end : {kPlanEnd, kNewEnd}) {
+      for (const std::string_view end : {kPlanEnd, kReplacementEnd}) {
         if (!name.starts_with('.') || !name.ends_with(end)) continue;
         const std::string set = name.substr(1, name.size() - 1 - end.size());
         begun.insert((fs::path(folder) / set).string());
