@@ -349,23 +349,29 @@ class Iterators(unittest.TestCase):
             self.assertGreater(os.path.getsize(os.path.join(folder, "run")), 0)
 
     def test_statistics_have_the_waits_for_the_interpreters_lock(self):
-        def busy(seconds):
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
-                pass  # holds the lock, but for each switch interval of 5 ms
+        def hold_the_lock():  # but for a switch, which another thread gets after 5 ms of waiting
+            while not is_enough.is_set():
+                pass
 
-        # More than a queue holds: then each step's batch is made while this thread is busy.
         datasets = {"map_batches": infeed.range(1_000_000).batch(10).map_batches(same, where="thread"),
                     "from_generator": infeed.from_generator(lambda: ({"x": [i]} for i in range(100_000))).prefetch()}
         for name, dataset in datasets.items():
+            is_enough = threading.Event()
+            holder = threading.Thread(target=hold_the_lock)
             iterator = iter(dataset)
-            for _ in range(1000):
-                busy(0.003)
-                next(iterator)
-                stages = {stage["stage"]: stage for stage in iterator.statistics().stages}
-                if stages[name]["gil_wait_ns"] > 2_000_000:
-                    break
-            self.assertGreater(stages[name]["gil_wait_ns"], 2_000_000, name)
+            holder.start()
+            try:
+                waited_ns = 0
+                for _ in range(1000):  # more than a queue holds: batches are made while the lock is held
+                    next(iterator)
+                    stages = {stage["stage"]: stage for stage in iterator.statistics().stages}
+                    waited_ns = stages[name]["gil_wait_ns"]
+                    if waited_ns > 2_000_000:
+                        break
+            finally:
+                is_enough.set()
+                holder.join()
+            self.assertGreater(waited_ns, 2_000_000, name)
             self.assertIn(f"{name} waited 0.", str(iterator.statistics()))
             self.assertNotIn("gil_wait_ns", stages.get("range", {}))
             iterator.close()
