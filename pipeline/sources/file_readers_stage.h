@@ -55,7 +55,7 @@ class FileReadersStage final : public Stage {
         files_(std::move(files)),
         readers_{std::move(url), context.run.readers().spare_blocks(),
                  [this](std::size_t own, std::uint64_t amount) { note_count(own, amount); }},
-        stop_(context, *files_, readers_.url),
+        stop_(context, readers_.url),
         open_(std::move(open)) {}
 
  protected:

@@ -37,7 +37,7 @@ class ArraysStage final : public Stage {
       : Stage(context),
         spec_(spec),
         url_(spec.files->options().url),
-        stop_(context, spec.files->names(), url_),
+        stop_(context, url_),
         feed_(spec.files, url_) {}
 
  protected:

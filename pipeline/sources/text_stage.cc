@@ -24,7 +24,7 @@ RunningFeed::RunningFeed(const StageContext& context, const FileNames& files,
                          TextFeedOptions options)
     : run_(context.run) {
   options.spare_blocks = run_.readers().spare_blocks();
-  stop_.emplace(context, *files, options.url);
+  stop_.emplace(context, options.url);
   if (!files->empty()) take_threads(files->front(), options.ahead);
   feed_.emplace(files, std::move(options));
 }

@@ -1,22 +1,17 @@
 #include "sources/url_stop.h"
 
-#include <algorithm>
 #include <new>
 
 #include <infeed/pipeline/errors_in_flight.h>
-#include <infeed/records/files.h>
 
 #include "engine/iterator_context.h"
 
 namespace infeed::detail {
 
-UrlStop::UrlStop(const StageContext& context, const std::vector<std::string>& files,
-                 UrlOptions& url) {
+UrlStop::UrlStop(const StageContext& context, UrlOptions& url) {
   IteratorContext& run = context.run;
   if (url.credentials == nullptr) url.credentials = run.readers().shared_credentials();
-  if (std::none_of(files.begin(), files.end(), &is_url)) return;
   users_stop_token_ = url.stop;
-  stop_ = std::stop_source();
   url.stop = stop_.get_token();
   end_waiting_.emplace(run, [this] { stop_.request_stop(); });
   if (users_stop_token_.stop_possible()) {

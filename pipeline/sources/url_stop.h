@@ -3,8 +3,6 @@
 #include <functional>
 #include <optional>
 #include <stop_token>
-#include <string>
-#include <vector>
 
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/stage.h>
@@ -12,11 +10,11 @@
 
 namespace infeed::detail {
 
-/// Ends a wait for a server together with the run. (A file is read at once, but an answer may take
-/// long.) It knows whether the user's own token stopped the reader.
+/// Ends a wait for a server or for a pipe's writer together with the run. (A file is read at once,
+/// but these may take long.) It knows whether the user's own token stopped the reader.
 class UrlStop {
  public:
-  UrlStop(const StageContext& context, const std::vector<std::string>& files, UrlOptions& url);
+  UrlStop(const StageContext& context, UrlOptions& url);
 
   /// Returns true if the user's own token stopped a reader. That isn't an element's error.
   bool stopped_by_user() const { return users_stop_token_.stop_requested(); }
@@ -25,7 +23,7 @@ class UrlStop {
   ErrorPointer error_in_flight() const;
 
  private:
-  std::stop_source stop_{std::nostopstate};
+  std::stop_source stop_;
   std::stop_token users_stop_token_;
   std::optional<std::stop_callback<std::function<void()>>> users_stop_;
   std::optional<CancellationWaker> end_waiting_;  ///< last: destroyed before the other members

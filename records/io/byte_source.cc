@@ -65,9 +65,10 @@ class RegularFileSource final : public ByteSource {
 
 class PipeSource final : public ByteSource {
  public:
-  PipeSource(File file, std::string prefix) : file_(std::move(file)), prefix_(std::move(prefix)) {}
+  PipeSource(File file, std::string prefix, std::stop_token stop)
+      : file_(std::move(file)), prefix_(std::move(prefix)), stop_(std::move(stop)) {}
   std::size_t read(std::span<char> into) override {
-    if (prefix_used_ == prefix_.size()) return file_.read_some(into);
+    if (prefix_used_ == prefix_.size()) return file_.read_some(into, stop_);
     const std::size_t count = std::min(into.size(), prefix_.size() - prefix_used_);
     std::memcpy(into.data(), prefix_.data() + prefix_used_, count);
     prefix_used_ += count;
@@ -77,14 +78,15 @@ class PipeSource final : public ByteSource {
  private:
   File file_;
   std::string prefix_;
+  std::stop_token stop_;
   std::size_t prefix_used_ = 0;
 };
 
-std::string read_prefix_of_pipe(const File& file) {
+std::string read_prefix_of_pipe(const File& file, const std::stop_token& stop) {
   std::string prefix(kCompressionPrefixBytes, '\0');
   std::size_t size = 0;
   while (size < prefix.size()) {
-    const std::size_t got = file.read_some(std::span(prefix).subspan(size));
+    const std::size_t got = file.read_some(std::span(prefix).subspan(size), stop);
     if (got == 0) break;
     size += got;
   }
@@ -104,11 +106,11 @@ OpenedSource open_local(const std::string& name, const SourceOptions& options) {
   OpenedSource opened{nullptr, options.compression, file.size_bytes()};
   std::string prefix;
   if (options.compression == Compression::automatic) {
-    prefix = opened.file_bytes ? read_prefix(file) : read_prefix_of_pipe(file);
+    prefix = opened.file_bytes ? read_prefix(file) : read_prefix_of_pipe(file, options.url.stop);
     opened.compression = recognise_compression(prefix);
     opened.front = prefix;
   }
-  opened.source = make_plain_source(std::move(file), std::move(prefix));
+  opened.source = make_plain_source(std::move(file), std::move(prefix), options.url.stop);
   return opened;
 }
 
@@ -137,9 +139,11 @@ void require_end(std::uint64_t found_bytes, std::uint64_t wanted_bytes) {
                   found_bytes, wanted_bytes)};
 }
 
-std::unique_ptr<ByteSource> make_plain_source(File file, std::string prefix) {
+std::unique_ptr<ByteSource> make_plain_source(File file, std::string prefix, std::stop_token stop) {
   const auto size = file.size_bytes();
-  if (!size) return std::make_unique<PipeSource>(std::move(file), std::move(prefix));
+  if (!size) {
+    return std::make_unique<PipeSource>(std::move(file), std::move(prefix), std::move(stop));
+  }
   return std::make_unique<RegularFileSource>(std::move(file), *size);
 }
 

@@ -43,8 +43,10 @@ class ByteSource {
 /// `found_bytes`. That place may be the border of a record, and so pass for a good end.
 void require_end(std::uint64_t found_bytes, std::uint64_t wanted_bytes);
 
-/// Gives a file's bytes as they are. `prefix` was already read from a pipe.
-std::unique_ptr<ByteSource> make_plain_source(File file, std::string prefix);
+/// Gives a file's bytes as they are. `prefix` was already read from a pipe, for which `stop` ends
+/// waiting.
+std::unique_ptr<ByteSource> make_plain_source(File file, std::string prefix,
+                                              std::stop_token stop = {});
 
 enum class TrailingStreams { read, ignore_like_tensorflow };
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -153,6 +154,19 @@ bool is_device(const File& file) {
   return S_ISCHR(mode) || S_ISBLK(mode);
 }
 
+/// Waits until there are bytes, or no more writers. A pipe that is opened without waiting has no bytes
+/// until its first writer has come. Throws Error cancelled after a stop request.
+void wait_until_readable(const File& file, const std::stop_token& stop) {
+  constexpr int kLookEveryMs = 50;
+  pollfd waited{file.descriptor(), POLLIN, 0};
+  while (!stop.stop_requested()) {
+    const int ready = ::poll(&waited, 1, stop.stop_possible() ? kLookEveryMs : -1);
+    if (ready > 0) return;
+    if (ready < 0 && errno != EINTR) throw system_error("read", file.name(), errno);
+  }
+  throw Error(ErrorCode::cancelled, "stopped before the file was read").at_file(file.name());
+}
+
 /// True if another user's file may lie in the folder and look like ours: anybody may write there,
 /// and nobody may remove what another owns (/tmp, /dev/shm).
 bool is_sticky(const std::string& folder) {
@@ -232,7 +246,8 @@ File File::open_to_read(const std::string& name) {
 }
 
 File File::open_stream(const std::string& name) {
-  File file = open(name, O_RDONLY);
+  // The open of a pipe would wait for a writer, and nothing could end that.
+  File file = open(name, O_RDONLY | O_NONBLOCK);
   if (S_ISDIR(examine(file).st_mode)) throw system_error("read", name, EISDIR);
   return file;
 }
@@ -266,11 +281,12 @@ std::size_t File::read_before_error(std::uint64_t offset, std::span<char> into) 
   return done;
 }
 
-std::size_t File::read_some(std::span<char> into) const {
+std::size_t File::read_some(std::span<char> into, const std::stop_token& stop) const {
   while (true) {
+    wait_until_readable(*this, stop);
     const ssize_t got = ::read(descriptor_, into.data(), into.size());
     if (got >= 0) return static_cast<std::size_t>(got);
-    if (errno != EINTR) throw system_error("read", name_, errno);
+    if (errno != EINTR && errno != EAGAIN) throw system_error("read", name_, errno);
   }
 }
 
@@ -322,11 +338,11 @@ std::string read_file(const std::string& file) {
   return read_file(File::open_to_read(file));
 }
 
-std::string read_stream(const std::string& file) {
-  return is_url(file) ? read_file(file) : read_file(File::open_stream(file));
+std::string read_stream(const std::string& file, const std::stop_token& stop) {
+  return is_url(file) ? read_file(file) : read_file(File::open_stream(file), stop);
 }
 
-std::string read_file(const File& in) {
+std::string read_file(const File& in, const std::stop_token& stop) {
   std::string bytes;
   if (const auto size = in.size_bytes()) {
     require_not_sparse(in, *size);
@@ -335,7 +351,7 @@ std::string read_file(const File& in) {
     return bytes;
   }
   std::array<char, 4096> step{};
-  while (const std::size_t got = in.read_some(step)) {
+  while (const std::size_t got = in.read_some(step, stop)) {
     bytes.append(step.data(), got);
     if (bytes.size() > kDeviceBytesMax && is_device(in)) {
       throw Error(ErrorCode::invalid_argument,

@@ -183,7 +183,7 @@ IterateOptions iterate_options(const BatchOptions& options, const std::stop_toke
   };
   if (options.resume_file.empty()) return iterate;
   try {
-    iterate.resume = Checkpoint::from_text(read_stream(options.resume_file));
+    iterate.resume = Checkpoint::from_text(read_stream(options.resume_file, stop));
   } catch (Error& error) {
     if (!error.file().empty()) throw;
     throw error.at_file(options.resume_file);
@@ -196,7 +196,7 @@ template <class Use>
 void find_batches(const BatchOptions& options, const std::stop_token& stop, Terminal& terminal,
                   const Use& use) {
   const auto pipeline =
-      DescribedPipeline::parse(read_stream(options.pipeline_file), options.pipeline_file);
+      DescribedPipeline::parse(read_stream(options.pipeline_file, stop), options.pipeline_file);
   const Dataset<ColumnBatch>& dataset = pipeline.dataset();
   IterateOptions iterate = iterate_options(options, stop, terminal);
   const bool is_resumed = iterate.resume.has_value();

@@ -194,7 +194,7 @@ void run_pace(PaceOptions options, const std::stop_token& stop) {
     source = made_up_source(options.batch, options.source_us);
   } else {
     const DescribedPipeline pipeline =
-        DescribedPipeline::parse(read_stream(options.pipeline_file), options.pipeline_file);
+        DescribedPipeline::parse(read_stream(options.pipeline_file, stop), options.pipeline_file);
     if (options.step_option->count() == 0 && pipeline.step_us > 0) {
       options.step_us = static_cast<double>(pipeline.step_us);
     }

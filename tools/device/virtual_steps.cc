@@ -47,7 +47,7 @@ struct NamedTimes {
 };
 
 NamedTimes service_times(const StepsOfSlice& steps, const VirtualStepsOptions& options,
-                         std::int64_t examples_of_host) {
+                         std::int64_t examples_of_host, const std::stop_token& stop) {
   if (options.samples_file.empty()) {
     const double median_ps = options.service_us > 0
                                  ? options.service_us * 1e6
@@ -61,7 +61,7 @@ NamedTimes service_times(const StepsOfSlice& steps, const VirtualStepsOptions& o
             fmt::format("made up: {} at the median, log-normal with sigma {:g}", ms_text(median_ps),
                         options.service_spread)};
   }
-  const std::string text = read_stream(options.samples_file);
+  const std::string text = read_stream(options.samples_file, stop);
   if (!text.starts_with(kRecordingBegin)) {
     std::vector<std::int64_t> ps = parse_service_samples(text, options.samples_file);
     std::string name = fmt::format("{} of {}", with_commas(ps.size()), options.samples_file);
@@ -150,7 +150,7 @@ VirtualSteps run_virtual_steps(const StepsOfSlice& steps, const VirtualStepsOpti
       .hosts = steps.slice.num_hosts(),
       .examples_of_host = examples_of_replica(steps.batch, steps.slice.num_hosts(), 0),
       .queue_depth = options.queue_depth};
-  NamedTimes service = service_times(steps, options, virtual_steps.examples_of_host);
+  NamedTimes service = service_times(steps, options, virtual_steps.examples_of_host, stop);
   virtual_steps.service = std::move(service.name);
   VirtualOptions run{.batches = {{.examples = steps.batch,
                                   .bytes = steps.batch * options.example_bytes,

@@ -130,8 +130,8 @@ void run_feed(const FeedArguments& arguments, const std::stop_token& stop) {
   const bool is_worker = arguments.take == 0;
   std::optional<DescribedPipeline> pipeline;
   if (!is_worker) {
-    pipeline =
-        DescribedPipeline::parse(read_stream(arguments.pipeline_file), arguments.pipeline_file);
+    pipeline = DescribedPipeline::parse(read_stream(arguments.pipeline_file, stop),
+                                        arguments.pipeline_file);
   }
   record_by_rank(detect_world().world, is_worker ? "feed" : "rank");
   const std::unique_ptr<Communicator> ranks = mpi_communicator();

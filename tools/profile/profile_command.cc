@@ -151,7 +151,8 @@ void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
   }
   std::optional<DescribedPipeline> pipeline;
   if (!options.pipeline_file.empty()) {
-    pipeline = DescribedPipeline::parse(read_stream(options.pipeline_file), options.pipeline_file);
+    pipeline =
+        DescribedPipeline::parse(read_stream(options.pipeline_file, stop), options.pipeline_file);
     run_described(*pipeline, options.seconds, options.recording, stop);
   }
   Terminal terminal(stdout, {.colours = !options.no_color});

@@ -73,7 +73,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       : Stage(context),
         sources_(std::move(sources)),
         options_(sources_->options),
-        stop_(context, sources_->files, options_.url) {
+        stop_(context, options_.url) {
     if (options_.on_damage || options_.damage == DamagePolicy::skip_and_resynchronise) {
       options_.on_damage = [this](const auto& range) { pass_over(range); };
     }

@@ -1,9 +1,14 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/records.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
@@ -48,6 +53,27 @@ TEST(Lines, PassTheSuite) {
                });
       },
       numbers(numbers_expected));
+}
+
+/// The open of a pipe waited for a writer, and its read for bytes, whoever cancelled.
+TEST(Lines, ACancelledIteratorWaitsForNoPipe) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const Dataset<Record>& dataset : {lines({pipe}), records({pipe})}) {
+    auto iterator = dataset.iterate();
+    int writer = -1;
+    std::thread canceller([&] {
+      while (writer < 0) {
+        std::this_thread::yield();
+        writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK);
+      }
+      iterator.cancel();
+    });
+    EXPECT_EQ(error_of([&] { (void)iterator.next(); }).code(), ErrorCode::cancelled);
+    canceller.join();
+    ::close(writer);
+  }
 }
 
 TEST(Lines, KnowTheirPlaces) {

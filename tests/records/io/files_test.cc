@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stop_token>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <thread>
@@ -258,6 +259,28 @@ TEST(ReadFile, AStreamIsReadToItsEnd) {
   EXPECT_EQ(read_stream(pipe), "some text");
   EXPECT_EQ(read_stream(folder.write("file", "more")), "more");
   EXPECT_EQ(read_stream("/dev/null"), "");
+}
+
+TEST(ReadFile, AStopEndsWaitingForAPipe) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::stop_source stop;
+  int writer = -1;  // which says nothing
+  std::thread stopper([&] {
+    while (writer < 0) {
+      std::this_thread::yield();
+      writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK);
+    }
+    stop.request_stop();
+  });
+  const Error silent = error_of([&] { read_stream(pipe, stop.get_token()); });
+  EXPECT_EQ(silent.code(), ErrorCode::cancelled);
+  EXPECT_EQ(silent.file(), pipe);
+  stopper.join();
+  ::close(writer);
+  // Nobody opens it for writing, for which the open would wait.
+  EXPECT_EQ(error_of([&] { read_stream(pipe, stop.get_token()); }).code(), ErrorCode::cancelled);
 }
 
 }  // namespace

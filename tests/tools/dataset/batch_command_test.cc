@@ -1,3 +1,5 @@
+#include <csignal>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -5,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 #include <infeed/infeed.h>
@@ -185,6 +189,34 @@ TEST_F(BatchCommand, EpochsHaveOrdersOfTheirOwn) {
   const Json found = json({"--pipeline", file, "--step", "5", "--epoch", "1"});
   expect_step(found.at("steps").at(0), of_second.element);
   EXPECT_NE(found.at("steps"), json({"--pipeline", file, "--step", "5"}).at("steps"));
+}
+
+/// The first Ctrl-C did nothing while a pipe was waited for.
+TEST_F(BatchCommand, CtrlCEndsWaitingForAPipe) {
+  const std::string pipe = folder_.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string lines = written("lines.json", fmt::format(R"({{"stages": [
+      {{"stage": "json_lines", "files": ["{}"], "columns": [{{"name": "id", "dtype": "int64"}}]}},
+      {{"stage": "batch", "size": 4}}]}})",
+                                                              pipe));
+  const std::string recording = folder_.file("run.profile");
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"batch", "--pipeline", pipe, "--step", "0"},
+        std::vector<std::string>{"batch", "--pipeline", lines, "--step", "0"},
+        std::vector<std::string>{"profile", recording, "--pipeline", pipe},
+        std::vector<std::string>{"profile", recording, "--pipeline", lines}}) {
+    SCOPED_TRACE(arguments[0] + " " + arguments.back());
+    int writer = -1;
+    const auto is_waiting = [&] {
+      writer = writer < 0 ? ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK) : writer;
+      return writer >= 0;
+    };
+    const ProgramResult ended =
+        run_infeed(arguments, {.send_signal_when = is_waiting, .signal = SIGINT});
+    ::close(writer);
+    EXPECT_EQ(ended.status, 130) << ended.err;
+    EXPECT_LT(ended.seconds_after_signal, 5.0);
+  }
 }
 
 TEST_F(BatchCommand, SaysWhatIsWrong) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,7 +50,7 @@ class File {
   /// ourselves (manifests, journals, indexes, checkpoints) and files that are read at any place.
   static File open_to_read(const std::string& name);
   /// Opens what a user names to be read from its front: a file, a device, or a pipe, whose writer
-  /// is waited for.
+  /// read_some() waits for.
   static File open_stream(const std::string& name);
 
   int descriptor() const { return descriptor_; }
@@ -62,8 +63,9 @@ class File {
   /// Does the same, but gives the bytes before an error, which the next call throws if it is still
   /// there. For readers that hand out what lies before a bad sector; fewer bytes are no end.
   std::size_t read_before_error(std::uint64_t offset, std::span<char> into) const;
-  /// Reads the bytes at hand, at least one, from a pipe. Returns 0 at the end.
-  std::size_t read_some(std::span<char> into) const;
+  /// Reads the bytes at hand, at least one, from a pipe. Returns 0 at the end. Throws Error cancelled
+  /// within a twentieth of a second of a stop request.
+  std::size_t read_some(std::span<char> into, const std::stop_token& stop = {}) const;
   /// Writes all bytes. A file that grows beyond `ulimit -f` is an Error, also in a program that
   /// would be ended by SIGXFSZ otherwise: the calling thread doesn't get the signal meanwhile.
   void write(std::string_view bytes);
@@ -80,10 +82,10 @@ class File {
 /// Reads a whole regular file, by path or URL. Throws data_loss for a large file with holes
 /// (limits.h).
 std::string read_file(const std::string& file);
-std::string read_file(const File& file);
+std::string read_file(const File& file, const std::stop_token& stop = {});
 /// Reads a file that a user names in the same way. It may also be a pipe or a device, as
-/// /dev/stdin; a device gives 64 MiB at most.
-std::string read_stream(const std::string& file);
+/// /dev/stdin; a device gives 64 MiB at most. A stop request ends waiting for a pipe (cancelled).
+std::string read_stream(const std::string& file, const std::stop_token& stop = {});
 
 /// Returns the folder of `file`; "." for a bare name.
 std::string folder_of(const std::string& file);

@@ -75,8 +75,8 @@ struct UrlOptions {
   /// don't ask a thousand times. Null: each reader asks for its own. (The readers of a pipeline
   /// always share theirs.)
   std::shared_ptr<SharedCredentials> credentials = {};
-  /// On a stop request, a waiting reading call ends with an Error cancelled. (Destroying a reader
-  /// doesn't need this.)
+  /// On a stop request, a reading call that waits for a server or a pipe ends with an Error
+  /// cancelled. (Destroying a reader of a URL doesn't need this.)
   std::stop_token stop = {};
 };
 
