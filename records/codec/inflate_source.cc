@@ -40,7 +40,9 @@ class InflateSource final : public ByteSource {
       : input_(std::move(input)),
         compression_(compression),
         trailing_(trailing),
-        buffer_(kHeadroomBytes + std::clamp(input_block_bytes, kInputBytesMin, kInputBytesMax)) {}
+        buffer_(kHeadroomBytes +
+                block_bytes_for(*input_,
+                                std::clamp(input_block_bytes, kInputBytesMin, kInputBytesMax))) {}
 
   std::size_t read(std::span<char> into) override {
     while (true) {

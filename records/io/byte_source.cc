@@ -131,6 +131,12 @@ bool begins_a_zlib_stream(std::string_view prefix) {
 
 }  // namespace
 
+std::size_t block_bytes_for(const ByteSource& source, std::size_t bytes_max) {
+  constexpr std::uint64_t kBytesMin = 4096;
+  return static_cast<std::size_t>(std::min<std::uint64_t>(
+      bytes_max, std::max(kBytesMin, source.size_bytes().value_or(bytes_max))));
+}
+
 void require_end(std::uint64_t found_bytes, std::uint64_t wanted_bytes) {
   if (found_bytes >= wanted_bytes) return;
   throw StreamDamage{

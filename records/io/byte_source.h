@@ -39,6 +39,10 @@ class ByteSource {
   virtual void seek(std::uint64_t) {}
 };
 
+/// Returns how large a block of at most `bytes_max` must be for what `source` gives: many open files
+/// that are small hold little.
+std::size_t block_bytes_for(const ByteSource& source, std::size_t bytes_max);
+
 /// Throws StreamDamage where a file that had `wanted_bytes` when it was opened ends at
 /// `found_bytes`. That place may be the border of a record, and so pass for a good end.
 void require_end(std::uint64_t found_bytes, std::uint64_t wanted_bytes);

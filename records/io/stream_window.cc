@@ -9,7 +9,9 @@ namespace infeed::detail {
 
 StreamWindow::StreamWindow(std::unique_ptr<ByteSource> source, std::shared_ptr<BlockPool> pool,
                            std::size_t block_bytes)
-    : source_(std::move(source)), pool_(std::move(pool)), block_bytes_(block_bytes) {}
+    : source_(std::move(source)),
+      pool_(std::move(pool)),
+      block_bytes_(block_bytes_for(*source_, block_bytes)) {}
 
 std::optional<std::uint64_t> StreamWindow::remaining_bytes() const {
   const auto size = source_->size_bytes();

@@ -1,6 +1,7 @@
 #include "parallel/compressed_blocks.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -20,8 +21,15 @@ namespace {
 // Limit of a segment, since each becomes a block and a file beside the data may claim any size.
 // With larger segments a file is decompressed from the front.
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{16} << 20;
-// Segments differ in length, but the pool finds memory again by its exact size: so it comes in steps.
-constexpr std::size_t kRoomStepBytes = std::size_t{128} << 10;
+
+/// Returns the memory for a segment of `bytes`. Segments differ in length, but the pool finds memory
+/// again by its size: so it comes in steps, which for short segments are short, since a read-ahead
+/// has hundreds of them.
+std::size_t room_for(std::size_t bytes) {
+  constexpr std::size_t kStepBytes = std::size_t{128} << 10;
+  if (bytes < kStepBytes) return std::bit_ceil(bytes + 1);
+  return (bytes / kStepBytes + 1) * kStepBytes;
+}
 
 bool are_small(const std::vector<Segment>& segments) {
   return std::all_of(segments.begin(), segments.end(), [](const Segment& segment) {
@@ -60,7 +68,7 @@ class SegmentBlocks final : public BlockFile {
   void read(RecordBlock& block) override {
     const Segment& segment = segments_[block.segment_];
     const auto size = static_cast<std::size_t>(segment.stream_end - segment.stream_begin);
-    make_room(block, (size / kRoomStepBytes + 1) * kRoomStepBytes);
+    make_room(block, room_for(size));
     block.block_->stream_offset = segment.stream_begin;
     block.held_bytes_ = 0;
     try {

@@ -12,9 +12,11 @@ namespace {
 constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{1} << 20;
 
-RecordReaderOptions reader_options(const RecordsOptions& options) {
+constexpr std::uint64_t kBlockBytesMin = std::uint64_t{64} << 10;
+
+RecordReaderOptions reader_options(const RecordsOptions& options, std::size_t block_bytes) {
   return {options.compression, options.verify,           options.damage, options.on_damage,
-          options.block_bytes, options.record_bytes_max, options.url};
+          block_bytes,         options.record_bytes_max, options.url};
 }
 
 }  // namespace
@@ -31,9 +33,22 @@ RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, I
   }
   if (!parallel_) {
     threads_.reset();
-    reader_.emplace(file, reader_options(options));
+    open_reader(file, options);
     if (ahead_ != nullptr) ahead_->begin(1, options.parallelism == autotune);
   }
+}
+
+/// Shorter blocks where the account has no room for whole ones: hundreds of files may be open.
+void RecordFile::open_reader(const std::string& file, const RecordsOptions& options) {
+  std::uint64_t block_bytes = options.block_bytes;
+  while (!buffers_.try_grow_to(run_.memory(), block_bytes) && block_bytes > kBlockBytesMin) {
+    block_bytes /= 2;
+  }
+  reader_.emplace(file, reader_options(options, static_cast<std::size_t>(block_bytes)));
+  // The records' block, and of a compressed file the one that is decompressed.
+  const std::uint64_t file_block_bytes = std::min(block_bytes, file_bytes().value_or(block_bytes));
+  const bool is_plain = compression() == Compression::none;
+  buffers_.set(run_.memory(), is_plain ? file_block_bytes : block_bytes + file_block_bytes);
 }
 
 /// As much ahead as the account has room for; not at all when that is too little to share.
@@ -52,7 +67,7 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
   try {
     parallel_.emplace(
         file, ParallelRecordReaderOptions{
-                  .reader = reader_options(options),
+                  .reader = reader_options(options, options.block_bytes),
                   .threads = static_cast<unsigned>(threads),
                   .segment_bytes = std::min(bytes / shares, kSegmentBytesMax),
                   .read_ahead_bytes = bytes,

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include <infeed/pipeline/detail/held_bytes.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/records/parallel_record_reader.h>
 
@@ -48,6 +49,7 @@ class RecordFile {
   std::optional<std::uint64_t> file_bytes() const;
 
  private:
+  void open_reader(const std::string& file, const RecordsOptions& options);
   void open_parallel(const std::string& file, const RecordsOptions& options);
   void give_back();
 
@@ -56,6 +58,7 @@ class RecordFile {
   ReaderThreads* const ahead_;  // null where no threads were asked for
   std::optional<ThreadShare> threads_;
   std::uint64_t reserved_bytes_ = 0;  // in the account
+  HeldBytes buffers_;                 // the reader holds them
   std::optional<RecordReader> reader_;
   std::optional<ParallelRecordReader> parallel_;  // in its place
 };

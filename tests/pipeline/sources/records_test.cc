@@ -3,6 +3,7 @@
 #include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/flat_map.h>
+#include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
@@ -160,6 +161,37 @@ TEST_P(ParallelRecords, ReadLessAheadWhereMemoryIsShort) {
         records(list_, {.parallelism = 3}).iterate({.memory_bytes_max = memory_bytes_max});
     EXPECT_EQ(take_stream(iterator), numbers(integers(0, 600)));
   }
+}
+
+TEST_F(Records, WhatOpenFilesHoldIsInTheAccount) {
+  constexpr std::uint64_t kBlock = std::uint64_t{512} << 10;
+  constexpr std::int64_t kFiles = 6;
+  for (std::uint32_t i = 0; i < kFiles; ++i) {
+    list_.push_back(folder_.file("large-" + std::to_string(i)));
+    write_numbers(list_.back(), i * 200, 200, 10'000);
+  }
+  const auto peak_of = [&](std::uint64_t memory_bytes_max) {
+    Iterator<Record> iterator =
+        (files(list_) |
+         interleave([](const std::string& file) { return records(file, {.parallelism = 1}); },
+                    {.cycle_length = kFiles, .parallelism = 1}))
+            .iterate({.memory_bytes_max = memory_bytes_max});
+    for (int i = 0; i < kFiles; ++i) EXPECT_TRUE(iterator.next());
+    return iterator.memory().peak_bytes();
+  };
+  EXPECT_GE(peak_of(0), kFiles * kBlock);
+  EXPECT_LT(peak_of(2 << 20), 3 << 20);
+}
+
+TEST_F(Records, AnOpenFileHoldsNoMoreThanItsBytes) {
+  write(1, 10);
+  Iterator<Record> plain = records(list_, {.parallelism = 1}).iterate();
+  ASSERT_TRUE(plain.next());
+  EXPECT_LT(plain.memory().peak_bytes(), 1000U);
+  write_numbers(list_[0], 0, 10, 8, Compression::gzip);
+  Iterator<Record> compressed = records(list_, {.parallelism = 1}).iterate();
+  ASSERT_TRUE(compressed.next());
+  EXPECT_GE(compressed.memory().peak_bytes(), RecordsOptions().block_bytes);
 }
 
 TEST_F(Records, DamageIsTheSameInParallel) {

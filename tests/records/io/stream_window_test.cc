@@ -204,6 +204,20 @@ TEST(StreamWindow, ReadsAsManyLargeRecordsAsABlockHolds) {
   EXPECT_EQ(first_room(50'000, 46'000), 50'000 + kBlockLeadBytes);
 }
 
+TEST(StreamWindow, ABlockIsNoLargerThanTheStream) {
+  const auto first_room = [](std::size_t bytes, std::size_t block_bytes, bool is_size_known) {
+    StreamScript script{.bytes = std::string(bytes, 'x')};
+    if (is_size_known) script.size = bytes;
+    StreamWindow window = window_over(script, block_bytes);
+    EXPECT_TRUE(window.ensure(1));
+    return script.rooms.front();
+  };
+  EXPECT_EQ(first_room(10'000, 500'000, true), 10'000 + kBlockLeadBytes);
+  EXPECT_EQ(first_room(10'000, 500'000, false), 500'000 + kBlockLeadBytes);
+  EXPECT_EQ(first_room(10'000, 5000, true), 5000 + kBlockLeadBytes);
+  EXPECT_EQ(first_room(10, 500'000, true), 4096 + kBlockLeadBytes);
+}
+
 TEST(StreamWindow, FillsTheRoomThatTheSourcePrefers) {
   const auto second_room = [](std::size_t preferred) {
     StreamScript script{

@@ -9,6 +9,8 @@
 #include <infeed/records/byte_stream.h>
 #include <infeed/records/record_writer.h>
 
+#include "memory/block.h"
+#include "parallel/compressed_blocks.h"
 #include "records/temporary_files.h"
 
 namespace infeed::detail {
@@ -102,6 +104,19 @@ TEST_P(SegmentSourceTest, RefusesASegmentThatIsAnotherOne) {
     EXPECT_EQ(refuses(other), is_gzip() || change < 0) << change;
   }
   EXPECT_TRUE(read(*source, good, 300'000) == bytes_of(good)) << "and goes on";
+}
+
+/// Hundreds of short segments may be on their way at once.
+TEST_P(SegmentSourceTest, ABlockHoldsLittleMoreThanItsSegment) {
+  const auto blocks = make_segment_blocks(file_, {}, {.compression = GetParam()}, segments_);
+  for (const Segment& segment : segments_) {
+    RecordBlock block;
+    ASSERT_TRUE(blocks->claim(block));
+    blocks->read(block);
+    EXPECT_LE(block.memory_bytes(),
+              2 * (segment.stream_end - segment.stream_begin) + kBlockLeadBytes);
+    EXPECT_TRUE(blocks->frame(block));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SegmentSourceTest,
