@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -72,7 +73,10 @@ class BatchesInFill {
   bool hand_over_front(Chunk& out, std::uint64_t rows_ahead_max);
   /// Returns how many elements of the input, errors included, the batches had that were handed
   /// over. Not between a batch and its errors.
-  std::uint64_t elements_given() const { return first_batch_ * spec_.size + errors_given_; }
+  std::uint64_t elements_given() const {
+    return std::min(first_batch_ * spec_.size, rows_) +
+           errors_given_;  // the last batch may be short
+  }
   /// Forgets the rows from this one on.
   void forget_rows_from(std::uint64_t row);
 

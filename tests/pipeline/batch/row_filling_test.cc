@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,11 @@
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/parse_columns.h>
 #include <infeed/pipeline/parse_sequences.h>
+#include <infeed/pipeline/range.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/sample_from_datasets.h>
+#include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/testing.h>
 #include <infeed/records/example_schema.h>
 #include <infeed/records/files.h>
@@ -325,6 +329,27 @@ TEST_F(RowFilling, CountsTheRecordsOfBlocks) {
   EXPECT_EQ(statistics.stages[0].elements, 100U);
   EXPECT_EQ(statistics.stages[1].label, "records");
   EXPECT_EQ(statistics.stages[1].elements, 1000U);
+}
+
+/// The others go on when it is over.
+TEST_F(RowFilling, GoesOnBehindAShortBatchOfAnInputThatHasEnded) {
+  const auto batches =
+      range(27) | map([](std::int64_t x) { return x == 2 ? throw std::runtime_error("two") : x; }) |
+      batch_into<std::int64_t>(
+          17, [](const std::int64_t& x, const Row<std::int64_t>& row) { row.value() = x; });
+  const auto lengths = batches | map([](const Batch<std::int64_t>& batch) {
+                         return static_cast<std::int64_t>(batch.size());
+                       });
+  for (const std::uint64_t passed_over : {0, 1, 3, 11}) {
+    const auto mixed = sample_from_datasets({lengths | skip(passed_over), range(6)}, {.seed = 4});
+    const Stream expected = stream_of(mixed);
+    for (std::size_t taken = 0; taken <= expected.size(); ++taken) {
+      auto iterator = mixed.iterate({.bookmark_every = 4});
+      take_stream(iterator, taken);
+      const Stream rest(expected.begin() + static_cast<std::ptrdiff_t>(taken), expected.end());
+      EXPECT_EQ(stream_of(mixed, {.resume = iterator.checkpoint()}), rest) << taken;
+    }
+  }
 }
 
 TEST(BatchFiller, ACoreGetsTheMemoryThatItHadBefore) {
