@@ -21,7 +21,7 @@ const std::map<std::string, std::int64_t>& simple_numbers() {
       {"retries", 0},      {"index", 0},
       {"cycle_length", 1}, {"block_length", 1},
       {"stops", 0},        {"weighted", 0},
-      {"shuffle", 0},      {"text_bytes", 30}};
+      {"shuffle", 0}};
   return kSimple;
 }
 /// Numbers that may be halved.
