@@ -25,6 +25,20 @@ inline void write_whole(const std::string& file, std::string_view bytes) {
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
+/// Writes over bytes of a file, which stays the same file.
+inline void write_at(const std::string& file, std::size_t at, std::string_view bytes) {
+  std::fstream(file, std::ios::binary | std::ios::in | std::ios::out)
+      .seekp(static_cast<std::streamoff>(at))
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+/// Changes some bits of a file's byte.
+inline void flip_bits(const std::string& file, std::size_t at, char bits = 1) {
+  std::string bytes = read_whole(file);
+  bytes.at(at) = static_cast<char>(bytes.at(at) ^ bits);
+  write_whole(file, bytes);
+}
+
 /// A folder for one test; removed afterwards.
 class TemporaryFolder {
  public:

@@ -20,6 +20,18 @@ inline std::filesystem::path memory_folder() {
                                          : std::filesystem::temp_directory_path();
 }
 
+/// Runs in a folder, for a page's relative names.
+class InFolder {
+ public:
+  explicit InFolder(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }
+  ~InFolder() { std::filesystem::current_path(before_); }
+  InFolder(const InFolder&) = delete;
+  InFolder& operator=(const InFolder&) = delete;
+
+ private:
+  const std::filesystem::path before_ = std::filesystem::current_path();
+};
+
 inline std::string random_bytes(std::mt19937_64& random, std::size_t size) {
   std::string bytes(size, '\0');
   for (char& c : bytes) c = static_cast<char>(random());

@@ -1,17 +1,12 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 
-namespace infeed::test {
+#include "temporary_folder.h"
 
-inline std::string read_bytes(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+namespace infeed::test {
 
 /// Returns every file below `folder`, hidden ones too, by its path in it.
 inline std::map<std::string, std::string> folder_content(const std::string& folder) {
@@ -20,7 +15,7 @@ inline std::map<std::string, std::string> folder_content(const std::string& fold
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored)) {
     if (!entry.is_regular_file()) continue;
     const std::string name = std::filesystem::relative(entry.path(), folder).string();
-    content[name] = read_bytes(entry.path().string());
+    content[name] = read_whole(entry.path().string());
   }
   return content;
 }

@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,8 +23,7 @@ using ::testing::Not;
 class HostileNames : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder_.file(name), std::ios::binary) << bytes;
-    return folder_.file(name);
+    return folder_.write(name, bytes);
   }
   ProgramResult convert(const std::string& input) const {
     return run_infeed({"convert", input, "-o", data(), "--shards", "1", "--json", json_file()});
@@ -138,7 +136,7 @@ TEST_F(HostileNames, NothingOfDataActsOnATerminal) {
   const ProgramResult missing = run_infeed({"verify", manifest(bad)});
   is_clean(missing.out + missing.err);
   const ProgramResult header = convert(write("in.csv", bad + "\nx\n"));
-  is_clean(header.out + header.err + read_bytes(json_file()));
+  is_clean(header.out + header.err + read_whole(json_file()));
   EXPECT_EQ(json()["sets"][0]["columns"][0]["name"], bad);  // JSON has its own escapes
   const ProgramResult lines = run_infeed(
       {"convert", write("in.jsonl", "{\"" + bad + "\": \n"), "-o", folder_.file("lines")});

@@ -1,8 +1,6 @@
 #include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <iterator>
 
 #include "temporary_folder.h"
 #include "tools/run_program.h"
@@ -18,14 +16,11 @@ using ::testing::HasSubstr;
 class PlantedLinks : public ::testing::Test {
  protected:
   PlantedLinks() {
-    std::ofstream(victim_) << "precious";
-    std::ofstream(folder_.file("in.csv")) << "a,b\n1,2\n3,4\n";
+    folder_.write("victim", "precious");
+    folder_.write("in.csv", "a,b\n1,2\n3,4\n");
   }
 
-  std::string victim() const {
-    std::ifstream stream(victim_);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
+  std::string victim() const { return read_whole(victim_); }
   ProgramResult convert() {
     return run_infeed({"convert", folder_.file("in.csv"), "-o", folder_.path(), "--name", "data"});
   }

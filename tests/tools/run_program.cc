@@ -1,12 +1,8 @@
 #include "run_program.h"
 
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <poll.h>
 #include <stdexcept>
 #include <sys/syscall.h>
@@ -45,11 +41,6 @@ constexpr uid_t kNobody = 65534;
   _exit(127);
 }
 
-std::string read_text(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 }  // namespace
 
 ProgramResult run_infeed(const std::vector<std::string>& arguments, const ProgramOptions& options) {
@@ -80,8 +71,8 @@ ProgramResult run_infeed(const std::vector<std::string>& arguments, const Progra
     result.seconds_after_signal = std::chrono::duration<double>(Clock::now() - sent).count();
   }
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  if (options.stdout_file.empty()) result.out = read_text(out);
-  result.err = read_text(err);
+  if (options.stdout_file.empty()) result.out = read_whole(out);
+  result.err = read_whole(err);
   return result;
 }
 

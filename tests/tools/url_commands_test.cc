@@ -48,7 +48,7 @@ class UrlCommands : public ::testing::Test {
   void expect_same_shards(const std::string& output) const {
     for (const std::string& shard : match_files(folder_.file("data/data-*-of-00004.tfrecord"))) {
       const std::string name = std::filesystem::path(shard).filename().string();
-      EXPECT_EQ(read_bytes(folder_.file(output + "/" + name)), read_bytes(shard)) << name;
+      EXPECT_EQ(read_whole(folder_.file(output + "/" + name)), read_whole(shard)) << name;
     }
   }
 
@@ -56,7 +56,7 @@ class UrlCommands : public ::testing::Test {
   HttpServer server_{[this](const HttpRequestSeen& request) -> HttpReply {
     const std::string file = folder_.file("data") + request.path.substr(0, request.path.find('?'));
     if (!std::filesystem::exists(file)) return {.status = 404};
-    const std::string content = read_bytes(file);
+    const std::string content = read_whole(file);
     return serve_bytes(request, content, fmt::format("\"{:x}\"", crc32c(content)));
   }};
 };
@@ -96,14 +96,14 @@ TEST_F(UrlCommands, PrintNoQueryOfAUrl) {
         run({command, server_.url("/data-00000-of-00004.tfrecord?Token=x7y"), "--json",
              folder_.file("json")});
     EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_THAT(result.out + result.err + read_bytes(folder_.file("json")), Not(HasSubstr("x7y")));
+    EXPECT_THAT(result.out + result.err + read_whole(folder_.file("json")), Not(HasSubstr("x7y")));
   }
   EXPECT_THAT(run({"verify", server_.url("/none.tfrecord?sas=x7y")}).err,
               AllOf(HasSubstr("/none.tfrecord?..."), Not(HasSubstr("x7y"))));
 }
 
 TEST_F(UrlCommands, ConvertReadsEveryKindOfTextAndRecords) {
-  const std::string table = read_bytes(folder_.file("t.csv"));
+  const std::string table = read_whole(folder_.file("t.csv"));
   serve("t.csv", table);
   serve("t.csv.gz", gzip(table));
   std::string output = "out";
@@ -113,7 +113,7 @@ TEST_F(UrlCommands, ConvertReadsEveryKindOfTextAndRecords) {
     EXPECT_EQ(result.status, 0) << result.err;
     expect_same_shards(output);
   }
-  EXPECT_THAT(read_bytes(folder_.file(output + "/data.manifest.json")),
+  EXPECT_THAT(read_whole(folder_.file(output + "/data.manifest.json")),
               AllOf(HasSubstr("/t.csv?..."), Not(HasSubstr("secret"))));
   const ProgramResult records = convert({server_.url("/data-*-of-00004.tfrecord")}, "resharded");
   EXPECT_EQ(records.status, 0) << records.err;
@@ -125,7 +125,7 @@ TEST_F(UrlCommands, ConvertNamesAnArrayByItsFileAlone) {
   const ProgramResult result = convert({server_.url("/values.npy?Signature=a.secret")}, "out");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("4 rows of values "));
-  EXPECT_THAT(read_bytes(folder_.file("out/data.manifest.json")), Not(HasSubstr("secret")));
+  EXPECT_THAT(read_whole(folder_.file("out/data.manifest.json")), Not(HasSubstr("secret")));
 }
 
 TEST_F(UrlCommands, ConvertSeesThatAnObjectHasChanged) {
@@ -148,7 +148,7 @@ TEST_F(UrlCommands, ConvertNamesWhatIsWrongWithAnObject) {
     return result.err;
   };
   EXPECT_THAT(said("/no.csv"), HasSubstr("not_found: there is no such object at 127.0.0.1:"));
-  serve("cut.csv.gz", gzip(read_bytes(folder_.file("t.csv"))).substr(0, 100));
+  serve("cut.csv.gz", gzip(read_whole(folder_.file("t.csv"))).substr(0, 100));
   EXPECT_THAT(said("/cut.csv.gz"),
               AllOf(HasSubstr("data_loss"), HasSubstr("/cut.csv.gz"), Not(HasSubstr("/proc/"))));
   // Text that begins as a zlib stream would.

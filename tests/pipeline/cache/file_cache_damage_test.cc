@@ -1,6 +1,5 @@
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <gmock/gmock.h>
 #include <linux/capability.h>
@@ -26,17 +25,12 @@ using Kind = StoreEvent::Kind;
 TEST_F(FileCache, DamageIsRepaired) {
   const Stream expected = stream_of(range(200));
   const std::vector<std::function<void(const std::filesystem::path&)>> damages = {
-      [](const auto& shard) {
-        std::string bytes = test::read_whole(shard);
-        bytes[60] ^= 1;
-        std::ofstream(shard, std::ios::binary) << bytes;
-      },
+      [](const auto& shard) { flip_bits(shard, 60); },
       [](const auto& shard) { std::filesystem::resize_file(shard, 30); },
       [](const auto& shard) { std::filesystem::remove(shard); },
       // As long as before, but with other elements: their number is wrong.
       [](const auto& shard) {
-        const auto bytes = std::filesystem::file_size(shard);
-        std::ofstream(shard, std::ios::binary) << std::string(bytes, '\0');
+        write_whole(shard, std::string(std::filesystem::file_size(shard), '\0'));
       },
   };
   for (const auto& damage : damages) {
@@ -113,8 +107,7 @@ TEST_F(FileCache, AJournalThatIsCutAnywhereIsGoneOnWith) {
   const std::string whole = test::read_whole(journal);
   for (std::size_t size = whole.find('\n') + 1; size < whole.size(); size += 29) {
     SCOPED_TRACE("cut at " + std::to_string(size));
-    const std::string text = test::read_whole(journal);
-    std::ofstream(journal, std::ios::binary) << text.substr(0, size);
+    write_whole(journal, read_whole(journal).substr(0, size));
     Stream got = stream_of(make());
     if (got.size() == 1) {
       // Cut inside the description: not taken for ours.
@@ -148,8 +141,7 @@ TEST_F(FileCache, ReadsTheErrorsOfOlderStores) {
   };
   EXPECT_TRUE(rewrite("\tdata_loss\t", "\tdata loss\t"));
   EXPECT_TRUE(rewrite("\tuser_function\t", "\tuser function failed\t"));
-  std::ofstream(journal, std::ios::binary)
-      << LineJournal::text_of(lines, LineChecksum::behind_text);
+  write_whole(journal, LineJournal::text_of(lines, LineChecksum::behind_text));
   kinds();
   auto iterator = dataset.iterate();
   EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::data_loss);

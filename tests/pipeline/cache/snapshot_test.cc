@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 
 #include <infeed/pipeline/map.h>
@@ -137,9 +136,7 @@ TEST(Snapshot, AShardThatCannotBeReadIsOneError) {
   }
   std::sort(shards.begin(), shards.end());
   ASSERT_EQ(shards.size(), 10);
-  std::string bytes = test::read_whole(shards[3]);
-  bytes[5 * 24 + 14] ^= 1;
-  std::ofstream(shards[3], std::ios::binary) << bytes;
+  flip_bits(shards[3], 5 * 24 + 14);
   std::filesystem::remove(shards[7]);
   const Stream stream = stream_of(make());
   ASSERT_EQ(stream.size(), 35 + 1 + 30 + 1 + 20);

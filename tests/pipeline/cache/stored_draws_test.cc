@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <regex>
 
@@ -61,8 +60,7 @@ TEST_F(FileCache, ADamagedPartIsMadeAgainAsItWas) {
     if (is_shorter) {
       std::filesystem::resize_file(names[4], 30);
     } else {
-      const auto bytes = std::filesystem::file_size(names[4]);
-      std::ofstream(names[4], std::ios::binary) << std::string(bytes, '\0');
+      write_whole(names[4], std::string(std::filesystem::file_size(names[4]), '\0'));
     }
     for (int pass = 0; pass < 3; ++pass) {
       EXPECT_EQ(stream_of(drawn() | cache(options)), whole) << "pass " << pass;

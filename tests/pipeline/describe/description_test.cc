@@ -1,6 +1,5 @@
 #include "infeed/describe/description.h"
 
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>
@@ -16,6 +15,7 @@
 #include <infeed/pipeline/testing.h>
 
 #include "pipeline/describe/data_files.h"
+#include "temporary_folder.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -188,8 +188,7 @@ TEST_F(Descriptions, AreTestedForEachKindOfStage) {
 }
 
 TEST_F(Descriptions, AreListedInTheReadme) {
-  std::ifstream file(INFEED_DESCRIBE_README);
-  const std::string readme((std::istreambuf_iterator<char>(file)), {});
+  const std::string readme = read_whole(INFEED_DESCRIBE_README);
   const auto table = native_table();
   for (const auto& kind : table->kinds()) {
     const std::size_t begin = readme.find("\n| `" + kind->name + "` | " + kind->doc + " |");
@@ -203,8 +202,7 @@ TEST_F(Descriptions, AreListedInTheReadme) {
 }
 
 TEST_F(Descriptions, OfTheReadmeAreRead) {
-  std::ifstream file(INFEED_DESCRIBE_README);
-  const std::string readme((std::istreambuf_iterator<char>(file)), {});
+  const std::string readme = read_whole(INFEED_DESCRIBE_README);
   const std::string marker = "<!-- json: pipeline -->\n```json\n";
   const std::size_t begin = readme.find(marker) + marker.size();
   std::string json = readme.substr(begin, readme.find("```", begin) - begin);

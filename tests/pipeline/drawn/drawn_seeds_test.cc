@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
-#include <iterator>
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/cache.h>
@@ -222,8 +221,7 @@ constexpr const char* kCheckpointVariable = "INFEED_TEST_CHECKPOINT";
 
 /// Writes the rest of the stream, in the process that the test below starts.
 void go_on_from(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = read_whole(path);
   std::ofstream out(path + ".rest");
   for (const std::string& element :
        stream_of(of_each_process(), {.resume = Checkpoint::from_text(text)})) {

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "temporary_folder.h"
+
 extern char** environ;
 
 namespace infeed::test {
@@ -25,11 +27,6 @@ std::string unescaped(std::string line) {
     if (c == '\1') c = '\n';
   }
   return line;
-}
-
-std::string read_whole(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 }  // namespace

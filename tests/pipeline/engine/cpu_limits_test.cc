@@ -20,10 +20,6 @@ namespace {
 /// A folder with the files that the kernel would show.
 class CpuLimits : public ::testing::Test {
  protected:
-  void write(const std::string& file, const std::string& content) const {
-    std::filesystem::create_directories((root_ / file).parent_path());
-    std::ofstream(root_ / file) << content;
-  }
   int cores() const { return detail::cgroup_cores(root_.string(), (root_ / "groups").string()); }
   double quota() const { return detail::cgroup_quota(root_.string(), (root_ / "groups").string()); }
   /// Returns the folders without that of the mount.
@@ -37,7 +33,6 @@ class CpuLimits : public ::testing::Test {
     return found;
   }
 
- private:
   const test::TemporaryFolder folder_;
   const std::filesystem::path& root_ = folder_.path();
 };
@@ -45,66 +40,66 @@ class CpuLimits : public ::testing::Test {
 TEST_F(CpuLimits, WithoutAnyFileThereIsNone) { EXPECT_EQ(cores(), INT_MAX); }
 
 TEST_F(CpuLimits, TheTightestGroupOnTheWayToTheRootCounts) {
-  write("groups", "0::/job/step\n");
-  write("job/step/cpu.max", "max 100000\n");
+  folder_.write("groups", "0::/job/step\n");
+  folder_.write("job/step/cpu.max", "max 100000\n");
   EXPECT_EQ(cores(), INT_MAX);
-  write("job/cpu.max", "300000 100000\n");
+  folder_.write("job/cpu.max", "300000 100000\n");
   EXPECT_EQ(cores(), 3);
-  write("job/step/cpu.max", "150000 100000\n");
+  folder_.write("job/step/cpu.max", "150000 100000\n");
   EXPECT_EQ(cores(), 2) << "one and a half cores keep two threads busy";
-  write("job/step/cpu.max", "5000 100000\n");
+  folder_.write("job/step/cpu.max", "5000 100000\n");
   EXPECT_EQ(cores(), 1);
 }
 
 TEST_F(CpuLimits, InAContainerTheMountItselfIsTheGroup) {
-  write("groups", "0::/\n");
-  write("cpu.max", "200000 100000\n");
+  folder_.write("groups", "0::/\n");
+  folder_.write("cpu.max", "200000 100000\n");
   EXPECT_EQ(cores(), 2);
 }
 
 TEST_F(CpuLimits, TheFirstVersionCountsToo) {
-  write("groups", "4:memory:/other\n3:cpu,cpuacct:/job\n0::/\n");
-  write("cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n");
-  write("cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
+  folder_.write("groups", "4:memory:/other\n3:cpu,cpuacct:/job\n0::/\n");
+  folder_.write("cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n");
+  folder_.write("cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(cores(), INT_MAX);
-  write("cpu,cpuacct/job/cpu.cfs_quota_us", "400000\n");
+  folder_.write("cpu,cpuacct/job/cpu.cfs_quota_us", "400000\n");
   EXPECT_EQ(cores(), 4);
 }
 
 TEST_F(CpuLimits, AGroupHasTheFoldersUpToTheRoot) {
   using ::testing::ElementsAre;
   EXPECT_THAT(folders(""), ElementsAre("/")) << "without a file";
-  write("groups", "5:cpuset:/other\n4:cpu,cpuacct:/job/step\n3:memory:relative\n0::/own\n");
+  folder_.write("groups", "5:cpuset:/other\n4:cpu,cpuacct:/job/step\n3:memory:relative\n0::/own\n");
   EXPECT_THAT(folders(""), ElementsAre("/own/", "/"));
   EXPECT_THAT(folders("cpu"), ElementsAre("/job/step/", "/job/", "/"));
   EXPECT_THAT(folders("cpuacct"), ElementsAre("/job/step/", "/job/", "/"));
   EXPECT_THAT(folders("cpuset"), ElementsAre("/other/", "/"));
   EXPECT_THAT(folders("set"), ElementsAre("/"));
   EXPECT_THAT(folders("memory"), ElementsAre("relative/", "/"));
-  write("groups", "nonsense\n0::\n");
+  folder_.write("groups", "nonsense\n0::\n");
   EXPECT_THAT(folders(""), ElementsAre("/"));
 }
 
 TEST_F(CpuLimits, AQuotaIsAShareOfItsPeriod) {
-  write("groups", "0::/\n");
+  folder_.write("groups", "0::/\n");
   for (const auto& [text, expected] : std::vector<std::pair<std::string, double>>{
            {"150000 100000", 1.5}, {"1 1", 1}, {"1 4", 0.25}}) {
-    write("cpu.max", text);
+    folder_.write("cpu.max", text);
     EXPECT_EQ(quota(), expected) << text;
   }
   for (const std::string none : {"0 100000", "-1 100000", "100000 0", "100000 -5", "max 5", "5"}) {
-    write("cpu.max", none);
+    folder_.write("cpu.max", none);
     EXPECT_EQ(quota(), std::numeric_limits<double>::infinity()) << none;
   }
 }
 
 TEST_F(CpuLimits, AGroupThatIsNotNamedIsTheRoot) {
-  write("groups", "0::/job\n");
-  write("cpu/cpu.cfs_quota_us", "200000\n");
-  write("cpu/cpu.cfs_period_us", "100000\n");
+  folder_.write("groups", "0::/job\n");
+  folder_.write("cpu/cpu.cfs_quota_us", "200000\n");
+  folder_.write("cpu/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(cores(), 2);
-  write("cpu/job/cpu.cfs_quota_us", "100000\n");
-  write("cpu/job/cpu.cfs_period_us", "100000\n");
+  folder_.write("cpu/job/cpu.cfs_quota_us", "100000\n");
+  folder_.write("cpu/job/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(cores(), 2) << "that is a group of the other version";
 }
 
@@ -131,8 +126,8 @@ TEST_F(CpuLimits, TheMachineIsBusyWhenItIsNeitherIdleNorWaits) {
 }
 
 TEST_F(CpuLimits, WhatIsNoNumberIsNoLimit) {
-  write("groups", "0::/job\nnonsense\n::\n");
-  write("job/cpu.max", "many 100000\n");
+  folder_.write("groups", "0::/job\nnonsense\n::\n");
+  folder_.write("job/cpu.max", "many 100000\n");
   EXPECT_EQ(cores(), INT_MAX);
 }
 

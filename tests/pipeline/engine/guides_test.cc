@@ -1,7 +1,6 @@
 // Runs the code of pipeline/resume.md, embed.md and from_tfdata.md.
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,18 +20,6 @@ namespace guides {
 #include "embed_guide.h"
 #include "resume_guide.h"
 }  // namespace guides
-
-/// Runs in the folder of a page's relative names.
-class InFolder {
- public:
-  explicit InFolder(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }
-  ~InFolder() { std::filesystem::current_path(before_); }
-  InFolder(const InFolder&) = delete;
-  InFolder& operator=(const InFolder&) = delete;
-
- private:
-  const std::filesystem::path before_ = std::filesystem::current_path();
-};
 
 /// Stands for a kill.
 struct Killed {};

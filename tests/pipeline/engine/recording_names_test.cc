@@ -1,7 +1,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <string>
 #include <sys/wait.h>
@@ -23,16 +22,14 @@ class RecordingNames : public ::testing::Test {
 };
 
 TEST_F(RecordingNames, AForeignFileStaysAsItIs) {
-  std::ofstream(file_) << "precious\n";
+  folder_.write("run.profile", "precious\n");
   const Error error = error_of([&] { range(3).iterate({.recording = {.file = file_}}); });
   EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
   EXPECT_EQ(error.file(), file_);
   EXPECT_EQ(error.message(),
             "recording.file names a file that can't be recorded to: there is a file of this name "
             "that is no recording, and it is not replaced; name another one, or remove it");
-  std::ostringstream content;
-  content << std::ifstream(file_).rdbuf();
-  EXPECT_EQ(content.str(), "precious\n");
+  EXPECT_EQ(read_whole(file_), "precious\n");
 }
 
 /// Who set the variable was told only by a line of the statistics.

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <regex>
 #include <span>
@@ -13,12 +12,11 @@
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 #include "pipeline/suite/busy.h"
-#include "thrown_error.h"
+#include "temporary_folder.h"
 
 namespace infeed::test {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// Does some thousand dependent steps: tens of microseconds on any machine.
@@ -182,9 +180,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 TEST(Statistics, TheTableIsTheOneOfTheReadme) {
-  std::stringstream readme;
-  readme << std::ifstream(INFEED_PIPELINE_README).rdbuf();
-  const std::string text = readme.str();
+  const std::string text = read_whole(INFEED_PIPELINE_README);
   const std::size_t begin = text.find("s, of which the consumer waited");
   ASSERT_NE(begin, text.npos);
   const std::size_t first_line = text.rfind('\n', begin) + 1;

@@ -1,6 +1,5 @@
 #include <chrono>
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
 #include <functional>
 #include <gmock/gmock.h>
@@ -79,7 +78,6 @@ std::map<std::string, DataSource> data_sources() {
 class DataIdentities : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& bytes) const {
-    fs::create_directories(fs::path(folder_.file(name)).parent_path());
     return folder_.write(name, bytes);
   }
   /// Changes the last byte "1" of a file, and neither its size nor its time.
@@ -88,7 +86,7 @@ class DataIdentities : public ::testing::Test {
     const fs::file_time_type time = fs::last_write_time(file);
     std::string bytes = test::read_whole(file);
     bytes.at(bytes.rfind('1')) = '3';
-    std::ofstream(file, std::ios::binary) << bytes;
+    std::ofstream(file, std::ios::binary) << bytes;  // write_whole() would make another file
     fs::last_write_time(file, time);
   }
   static Checkpoint checkpoint_of(const Dataset<std::string>& dataset) {

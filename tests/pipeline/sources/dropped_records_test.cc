@@ -42,9 +42,7 @@ class DroppedRecords : public ::testing::Test {
     write_index(index_records(list_[file]), list_[file] + ".index");
   }
   void damage(std::size_t file, std::size_t record) {
-    std::string whole = test::read_whole(list_[file]);
-    whole[record * kRecordBytes + 12] ^= 1;
-    std::ofstream(list_[file], std::ios::binary) << whole;
+    flip_bits(list_[file], record * kRecordBytes + 12);
   }
   Error first_error(const Dataset<Record>& dataset) {
     Iterator<Record> iterator = dataset.iterate();

@@ -49,9 +49,7 @@ class IndexedRows : public ::testing::Test {
   }
   /// Flips a bit of a record's header or of its payload.
   void damage(std::size_t file, std::size_t record, bool header = false) {
-    std::string whole = test::read_whole(list_[file]);
-    whole[record * (bytes_ + 16) + (header ? 0 : 12)] ^= 1;
-    std::ofstream(list_[file], std::ios::binary) << whole;
+    flip_bits(list_[file], record * (bytes_ + 16) + (header ? 0 : 12));
   }
   std::string pattern() const { return folder_.file("train-*.tfrecord"); }
   static std::vector<std::int64_t> rows(std::int64_t count, std::int64_t first = 0) {

@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,18 +7,6 @@
 
 namespace infeed::test {
 namespace {
-
-/// Runs in the folder of a program's relative names.
-class InFolder {
- public:
-  explicit InFolder(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }
-  ~InFolder() { std::filesystem::current_path(before_); }
-  InFolder(const InFolder&) = delete;
-  InFolder& operator=(const InFolder&) = delete;
-
- private:
-  const std::filesystem::path before_ = std::filesystem::current_path();
-};
 
 TEST(ReadmeText, TheTextPipelineDoesWhatItSays) {
   const test::TemporaryFolder folder;

@@ -171,9 +171,7 @@ TEST_F(ListedRecords, PoliciesThatMayLoseRecordsCountWhatIsMissing) {
 }
 
 TEST_F(ListedRecords, DamageIsOneErrorAsEver) {
-  std::string whole = test::read_whole(list_[1]);
-  whole[5 * kRecordBytes + 12] ^= 1;
-  std::ofstream(list_[1], std::ios::binary) << whole;
+  flip_bits(list_[1], 5 * kRecordBytes + 12);
   const Stream stream = stream_of(records(pattern()));
   EXPECT_EQ(stream.size(), 46) << "the rest of a damaged file is not missed a second time";
   Iterator<Record> iterator =

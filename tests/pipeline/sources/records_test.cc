@@ -49,9 +49,7 @@ class Records : public ::testing::Test {
   }
   /// Flips a bit of record `number` (each `bytes` long) of a file.
   void damage(std::size_t file, std::size_t number, std::size_t bytes = 8) {
-    std::string whole = test::read_whole(list_[file]);
-    whole[number * (bytes + 16) + 12] ^= 1;
-    std::ofstream(list_[file], std::ios::binary) << whole;
+    flip_bits(list_[file], number * (bytes + 16) + 12);
   }
   std::string pattern() const { return folder_.file("train-*"); }
 
@@ -279,9 +277,7 @@ TEST_F(Records, DamageIsOneErrorAndTheNextFileFollows) {
 
 TEST_F(Records, DamagedLengthsAndCutFiles) {
   write(3, 20);
-  std::string whole = test::read_whole(list_[0]);
-  whole[5 * 24] ^= 4;
-  folder_.write(std::filesystem::path(list_[0]).filename().string(), whole);
+  flip_bits(list_[0], 5 * 24, 4);
   std::filesystem::resize_file(list_[1], 7 * 24 + 5);
   for (const Verify verify : {Verify::everything, Verify::lengths}) {
     const auto make = [&] { return records(pattern(), {.verify = verify}); };

@@ -234,9 +234,7 @@ TEST(TrainingCheckpoint, DamageNamesFileAndEntry) {
   const TemporaryFolder folder;
   const std::string saved = save_training_checkpoint(folder.path(), small_state(5));
   const auto open = TrainingCheckpoint::open(saved);
-  std::string bytes = read_whole(saved + "/tensors");
-  bytes[20] ^= 1;
-  write_whole(saved + "/tensors", bytes);
+  flip_bits(saved + "/tensors", 20);
   const Error damage = error_of([&] { open.tensor("seen"); });
   EXPECT_EQ(damage.message(),
             "not a whole training checkpoint: tensor 'seen' hasn't the checksum that the manifest "

@@ -50,11 +50,7 @@ class RecordSetTest : public ::testing::Test {
     }
     folder_.write("train.manifest.json", seal_manifest("{\"shards\":[" + shards + "]}"));
   }
-  void change(std::size_t file, std::size_t byte) {
-    std::string whole = test::read_whole(files_[file]);
-    whole[byte] ^= 1;
-    folder_.write(std::filesystem::path(files_[file]).filename().string(), whole);
-  }
+  void change(std::size_t file, std::size_t byte) { flip_bits(files_[file], byte); }
   static std::uint64_t value(const Record& record) {
     return std::stoull(std::string(record.bytes()));
   }
@@ -327,15 +323,13 @@ TEST_F(RecordSetTest, an_index_that_lies) {
 
 TEST_F(RecordSetTest, a_damaged_index) {
   add_three(4);
-  std::string bytes = test::read_whole(files_[1] + ".index");
-  bytes[40] ^= 1;
-  folder_.write("train-00001-of-00003.tfrecord.index", bytes);
+  const std::string index = files_[1] + ".index";
+  flip_bits(index, 40);
   const RecordSet set(files_);
   EXPECT_THAT(error_of([&] { set.at(4); }).message(),
               HasSubstr("the index is damaged: its checksum does not match; make it anew"));
   EXPECT_EQ(value(set.at(3)), 3U);
-  bytes[0] = 'x';
-  folder_.write("train-00001-of-00003.tfrecord.index", bytes);
+  write_whole(index, "x" + read_whole(index).substr(1));
   EXPECT_THAT(error_of([&] { RecordSet other(files_); }).what(),
               HasSubstr("the index is damaged: line 1 is not two numbers"));
 }

@@ -32,8 +32,7 @@ using ::testing::HasSubstr;
 /// 522 KB of gzip took 5.6 GB.
 TEST(ToolLimits, ARowOfTextHasAnEnd) {
   const TemporaryFolder folder;
-  const std::string file = folder.file("t.csv");
-  std::ofstream(file) << "a,b\n1,2\n";
+  const std::string file = folder.write("t.csv", "a,b\n1,2\n");
   std::filesystem::resize_file(file, tools::limits::text_row_bytes + 100);  // zeros, no line feed
   for (const bool has_quotes : {false, true}) {
     const Error error =
@@ -150,8 +149,8 @@ TEST(ToolLimits, LaterLinesHaveSoManyColumns) {
 
 TEST(ToolLimits, ASchemaIsNoDeepNest) {
   const TemporaryFolder folder;
-  const std::string file = folder.file("schema.json");
-  std::ofstream(file) << std::string(400'000, '[') << std::string(400'000, ']');
+  const std::string file =
+      folder.write("schema.json", std::string(400'000, '[') + std::string(400'000, ']'));
   EXPECT_EQ(error_of([&] { tools::read_schema(file); }).message(),
             "this is no schema: objects and arrays lie more than 100 deep in each other, or have "
             "millions of values");

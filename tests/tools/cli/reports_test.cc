@@ -28,7 +28,7 @@ TEST(Reports, AFileThatIsReadIsntWrittenOver) {
     writer.write("record");
     writer.close();
   }
-  const std::string before = read_bytes(shard);
+  const std::string before = read_whole(shard);
   const std::string link = folder.file("link");
   fs::create_hard_link(shard, link);
   for (const std::vector<std::string>& words :
@@ -40,7 +40,7 @@ TEST(Reports, AFileThatIsReadIsntWrittenOver) {
     EXPECT_EQ(result.status, 2);
     EXPECT_THAT(result.err, AllOf(HasSubstr("--json would write over"), HasSubstr("too")));
     EXPECT_THAT(result.out, IsEmpty());
-    EXPECT_EQ(read_bytes(shard), before);
+    EXPECT_EQ(read_whole(shard), before);
   }
 }
 

@@ -116,7 +116,7 @@ TEST(ConvertCommand, DamagedDataset) {
   const TemporaryFolder folder;
   write_dataset(folder.path(), 50, 20);
   const std::string images = folder.file("train-images-idx3-ubyte");
-  const std::string whole = read_bytes(images);
+  const std::string whole = read_whole(images);
 
   std::ofstream(images, std::ios::binary) << whole.substr(0, 1000);
   expect_failure(convert_folder(folder.path(), folder.file("shards")),

@@ -20,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 struct Case {
   const char* name;
@@ -71,7 +70,7 @@ TEST_P(CompressedShards, ComeBackPlainByReshard) {
             0);
   for (const int i : {0, 1}) {
     const std::string name = fmt::format("data-0000{}-of-00002.tfrecord", i);
-    EXPECT_EQ(read_bytes(folder_.file("back/" + name)), read_bytes(folder_.file("plain/" + name)));
+    EXPECT_EQ(read_whole(folder_.file("back/" + name)), read_whole(folder_.file("plain/" + name)));
   }
 }
 
@@ -94,7 +93,7 @@ TEST_P(CompressedShards, AreVerifiedWithWhatLiesBesideThem) {
 }
 
 TEST_P(CompressedShards, AreRepairedInTheirOwnFormat) {
-  const std::string whole = read_bytes(shard(0));
+  const std::string whole = read_whole(shard(0));
   std::string damaged = whole;
   for (std::size_t i = 0; i < 16; ++i) damaged[damaged.size() / 2 + i] ^= '\x55';
   std::ofstream(shard(0), std::ios::binary) << damaged;

@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -176,7 +175,7 @@ TEST(Journal, KeepsWholeLinesOfAnyCut) {
     Journal journal(file, Durability::synced);
     for (const char* const text : {"first", "second", "third"}) journal.append(text);
   }
-  const std::string whole = read_bytes(file);
+  const std::string whole = read_whole(file);
   for (std::size_t size = 0; size <= whole.size(); ++size) {
     std::ofstream(file, std::ios::binary) << whole.substr(0, size);
     const auto lines = static_cast<std::size_t>(
@@ -198,7 +197,7 @@ TEST(Journal, EveryFlippedBitIsFound) {
   const TemporaryFolder folder;
   const std::string file = folder.file("journal");
   Journal(file, Durability::leave_to_system).append("the only line");
-  const std::string whole = read_bytes(file);
+  const std::string whole = read_whole(file);
   for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string bytes = whole;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));

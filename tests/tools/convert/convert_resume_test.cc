@@ -141,7 +141,7 @@ TEST_P(ConvertFaults, AtASystemCallOfTheProtocolTheBytesAreTheSameAfterwards) {
       break;
     }
     SCOPED_TRACE(fmt::format("{} at call {}, {}, {}: {}", fault.kind, number,
-                             DrawnCalls::seed_text(), read_bytes(report), struck.err));
+                             DrawnCalls::seed_text(), read_whole(report), struck.err));
     EXPECT_THAT(struck.status, AnyOf(0, 1, 128 + SIGKILL));
     if (struck.status == 1) {
       EXPECT_EQ(std::count(struck.err.begin(), struck.err.end(), '\n'), 1);
@@ -206,8 +206,8 @@ TEST_F(ConvertResume, KilledWhileItReplacesADatasetThereIsTheOldOneOrTheNewOne) 
   const std::vector<std::string> replacing{"--shards", "2", "--threads", "1", "--overwrite"};
   ASSERT_EQ(run_infeed(command("old", {"--shards", "3", "--seed", "1"})).status, 0);
   ASSERT_EQ(run_infeed(command("new", replacing)).status, 0);
-  const std::string old_manifest = read_bytes(folder_.file("old/data.manifest.json"));
-  const std::string new_manifest = read_bytes(folder_.file("new/data.manifest.json"));
+  const std::string old_manifest = read_whole(folder_.file("old/data.manifest.json"));
+  const std::string new_manifest = read_whole(folder_.file("new/data.manifest.json"));
   const std::string out = folder_.file("out");
   DrawnCalls calls(0);
   int number = calls.next();
@@ -221,7 +221,7 @@ TEST_F(ConvertResume, KilledWhileItReplacesADatasetThereIsTheOldOneOrTheNewOne) 
              {"INFEED_FAULT", fmt::format("kill {} {} {}", number, out, folder_.file("report"))}}});
     const bool has_ended = !fs::exists(folder_.file("report"));
     if (fs::exists(out + "/data.manifest.json")) {
-      const std::string manifest = read_bytes(out + "/data.manifest.json");
+      const std::string manifest = read_whole(out + "/data.manifest.json");
       ASSERT_THAT(manifest, AnyOf(old_manifest, new_manifest));
       ASSERT_EQ(run_infeed({"verify", out}).status, 0) << manifest;
     }

@@ -49,11 +49,7 @@ class ConvertShare : public ::testing::Test {
   std::vector<std::string> table() const {
     return {"convert", folder_.file("table.csv"), "--shards", "7"};
   }
-  void write_table(int rows) const {
-    std::ofstream table(folder_.file("table.csv"));
-    table << "id,price\n";
-    for (int row = 0; row < rows; ++row) table << fmt::format("{},{}.5\n", row, row % 17);
-  }
+  void write_table(int rows) const { folder_.write("table.csv", prices(rows)); }
   std::string differences(const std::string& output) const {
     return difference(folder_content(folder_.file("whole")), folder_content(folder_.file(output)));
   }
@@ -82,18 +78,13 @@ TEST_F(ConvertShare, ALoopOfTheShellMakesTheBytesOfOneProcess) {
 }
 
 TEST_F(ConvertShare, CommandsOfTheReadmeMakeTheBytesOfOneProcess) {
-  const std::string readme = read_bytes(INFEED_README);
+  const std::string readme = read_whole(INFEED_README);
   const std::string marker = "<!-- commands: convert over machines -->\n```sh\n";
   const std::size_t begin = readme.find(marker);
   ASSERT_NE(begin, std::string::npos);
   const std::size_t first = begin + marker.size();
   const std::string commands = readme.substr(first, readme.find("```", first) - first);
-  fs::create_directory(folder_.file("logs"));
-  for (const std::string name : {"a", "b"}) {
-    std::ofstream table(folder_.file("logs/" + name + ".csv"));
-    table << "id,price\n";
-    for (int row = 0; row < 50; ++row) table << fmt::format("{},{}.5\n", row, row % 17);
-  }
+  for (const std::string name : {"a", "b"}) folder_.write("logs/" + name + ".csv", prices(50));
   const std::string prepare = R"(cd "$1"; infeed() { "$0" "$@"; }
 )";
   const ProgramOptions shell{.program = "/bin/sh"};

@@ -2,7 +2,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -12,6 +11,7 @@
 #include "records/remote/http/memory_store.h"
 #include "temporary_folder.h"
 #include "tools/convert/numbered_inputs.h"
+#include "tools/convert/shared_conversion.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
 #include "world/local_world.h"
@@ -40,15 +40,9 @@ class ConvertStore : public ::testing::Test {
     const ProgramResult one = run_infeed(words({"-o", folder_.file("whole")}));
     EXPECT_EQ(one.status, 0) << one.err;
   }
-  void write_table(int rows) const {
-    std::ofstream table(folder_.file("table.csv"));
-    table << "id,price\n";
-    for (int row = 0; row < rows; ++row) table << fmt::format("{},{}.5\n", row, row % 17);
-  }
+  void write_table(int rows) const { folder_.write("table.csv", prices(rows)); }
   std::vector<std::string> words(const std::vector<std::string>& more) const {
-    std::vector<std::string> all{"convert", folder_.file("table.csv"), "--shards", "4"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return with({"convert", folder_.file("table.csv"), "--shards", "4"}, more);
   }
   /// Converts into the store, with a folder of that name for the work.
   ProgramResult run(const std::string& work, std::vector<std::string> more = {},

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <set>
 
 #include <infeed/error.h>
 #include <infeed/records/files.h>
@@ -63,7 +62,7 @@ TEST(Convert, GivesTheSameBytesAtAnyThreadCount) {
                                 .compression = Compression::gzip,
                                 .threads = threads})
              .files) {
-      bytes.push_back(read_bytes(file));
+      bytes.push_back(read_whole(file));
     }
     return bytes;
   };
@@ -84,7 +83,7 @@ TEST(Convert, RefusesToOverwriteUnlessAsked) {
     EXPECT_THAT(error.what(),
                 AllOf(HasSubstr("1 of the 2 shards"), HasSubstr(second), HasSubstr("--overwrite")));
   }
-  EXPECT_EQ(read_bytes(second), "mine");
+  EXPECT_EQ(read_whole(second), "mine");
   EXPECT_FALSE(fs::exists(folder.file(".set.journal")));
   // Shards with another total are removed, too: a pattern would find both.
   std::ofstream(folder.file("set-00001-of-00007.tfrecord.gz")) << "old";

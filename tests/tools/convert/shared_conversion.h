@@ -24,6 +24,12 @@ struct SharedInput {
   std::vector<std::string> words;
 };
 
+inline std::string prices(int rows) {
+  std::string table = "id,price\n";
+  for (int row = 0; row < rows; ++row) table += fmt::format("{},{}.5\n", row, row % 17);
+  return table;
+}
+
 /// A table, images in a folder a class, and records: what each needs to look at before the first
 /// shard differs.
 inline std::vector<SharedInput> write_shared_inputs(const TemporaryFolder& folder) {
@@ -37,9 +43,7 @@ inline std::vector<SharedInput> write_shared_inputs(const TemporaryFolder& folde
     }
   }
   for (int i = 0; i < 40; ++i) {
-    const std::string name = folder.file(fmt::format("photos/class{}/{}.png", i % 3, i));
-    std::filesystem::create_directories(std::filesystem::path(name).parent_path());
-    write_whole(name, as_png(4 + random() % 9));
+    folder.write(fmt::format("photos/class{}/{}.png", i % 3, i), as_png(4 + random() % 9));
   }
   {
     RecordWriter records(folder.file("records.tfrecord"));

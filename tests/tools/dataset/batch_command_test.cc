@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,13 +47,9 @@ class BatchCommand : public ::testing::Test {
     return example.encode();
   }
 
-  std::string written(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_.file(name)) << text;
-    return folder_.file(name);
-  }
   /// `shuffle` holds the options of shuffle but its buffer.
   std::string pipeline(const std::string& shuffle = R"(, "seed": 3)") const {
-    return written("pipeline.json", fmt::format(R"({{"step_us": 100, "stages": [
+    return folder_.write("pipeline.json", fmt::format(R"({{"step_us": 100, "stages": [
         {{"stage": "records", "files": "{}"}},
         {{"stage": "shuffle", "buffer": 50{}}},
         {{"stage": "repeat", "count": 3}},
@@ -64,12 +59,10 @@ class BatchCommand : public ::testing::Test {
           {{"name": "tags", "dtype": "int64", "kind": "ragged"}}]}},
         {{"stage": "batch", "size": 8}},
         {{"stage": "prefetch"}}]}})",
-                                                folder_.file("train-*.tfrecord"), shuffle));
+                                                      folder_.file("train-*.tfrecord"), shuffle));
   }
   static Dataset<ColumnBatch> dataset(const std::string& file) {
-    std::ifstream in(file);
-    const std::string json{std::istreambuf_iterator<char>(in), {}};
-    return tools::DescribedPipeline::parse(json, file).dataset();
+    return tools::DescribedPipeline::parse(read_whole(file), file).dataset();
   }
 
   ProgramResult batch(std::vector<std::string> arguments) const {
@@ -82,8 +75,7 @@ class BatchCommand : public ::testing::Test {
     arguments.insert(arguments.end(), {"--json", file});
     const ProgramResult ended = batch(std::move(arguments));
     EXPECT_EQ(ended.status, 0) << ended.err;
-    std::ifstream in(file);
-    return Json::parse(in, nullptr, false);
+    return Json::parse(read_whole(file), nullptr, false);
   }
 
   /// Compares a step in JSON with the batch that a run had, and its places with their records.
@@ -148,11 +140,11 @@ TEST_F(BatchCommand, PrintsATable) {
 TEST_F(BatchCommand, NamesEachRowOfATable) {
   std::string table = "id\n";
   for (int i = 0; i < 20; ++i) table += fmt::format("{}\n", i);
-  const std::string csv = written("table.csv", table);
+  const std::string csv = folder_.write("table.csv", table);
   const std::string file =
-      written("table.json", fmt::format(R"({{"stages": [{{"stage": "csv", "files": ["{}"]}},
+      folder_.write("table.json", fmt::format(R"({{"stages": [{{"stage": "csv", "files": ["{}"]}},
                                                         {{"stage": "batch", "size": 8}}]}})",
-                                        csv));
+                                              csv));
   const ProgramResult ended = batch({"--pipeline", file, "--step", "1", "--trace"});
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr(csv + " record 8 at byte 19\n"));
@@ -170,7 +162,7 @@ TEST_F(BatchCommand, TakesSeedsFromACheckpoint) {
     run.push_back(*std::move(next));
     if (run.size() == 40) saved = iterator.checkpoint().to_text();
   }
-  const std::string checkpoint = written("saved.checkpoint", saved);
+  const std::string checkpoint = folder_.write("saved.checkpoint", saved);
   for (const std::size_t step : {7U, 40U, 70U}) {
     SCOPED_TRACE(step);
     const Json found =
@@ -195,10 +187,10 @@ TEST_F(BatchCommand, EpochsHaveOrdersOfTheirOwn) {
 TEST_F(BatchCommand, CtrlCEndsWaitingForAPipe) {
   const std::string pipe = folder_.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const std::string lines = written("lines.json", fmt::format(R"({{"stages": [
+  const std::string lines = folder_.write("lines.json", fmt::format(R"({{"stages": [
       {{"stage": "json_lines", "files": ["{}"], "columns": [{{"name": "id", "dtype": "int64"}}]}},
       {{"stage": "batch", "size": 4}}]}})",
-                                                              pipe));
+                                                                    pipe));
   const std::string recording = folder_.file("run.profile");
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"batch", "--pipeline", pipe, "--step", "0"},
@@ -235,13 +227,13 @@ TEST_F(BatchCommand, SaysWhatIsWrong) {
   refused({"--pipeline", folder_.file("none.json"), "--step", "1"}, "no such file");
   refused({"--pipeline", file, "--step", "1", "--json", "/none/x.json"}, "/none");
   refused({"--pipeline", file, "--step", "1", "--resume", file}, "pipeline.json");
-  const std::string records = written(
+  const std::string records = folder_.write(
       "records.json", fmt::format(R"({{"stages": [{{"stage": "records", "files": "{}"}}]}})",
                                   folder_.file("train-0.tfrecord")));
   refused({"--pipeline", records, "--step", "1"}, "batches");
-  const std::string numbers =
-      written("numbers.json",
-              R"({"stages": [{"stage": "range", "stop": 10}, {"stage": "batch", "size": 4}]})");
+  const std::string numbers = folder_.write(
+      "numbers.json",
+      R"({"stages": [{"stage": "range", "stop": 10}, {"stage": "batch", "size": 4}]})");
   EXPECT_EQ(batch({"--pipeline", numbers, "--step", "1"}).status, 0);
   refused({"--pipeline", numbers, "--step", "1", "--trace"},
           "the rows can't be traced to records: range makes its elements itself");

@@ -25,9 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::SizeIs;
 
 class DatasetCommands : public ::testing::Test {
  protected:
@@ -93,7 +91,7 @@ TEST_F(DatasetCommands, VerifyFindsEveryKindOfDamage) {
 }
 
 TEST_F(DatasetCommands, VerifyFindsEveryChangedByte) {
-  const std::string whole = read_bytes(shard(0));
+  const std::string whole = read_whole(shard(0));
   std::mt19937 random(9);
   for (int i = 0; i < 40; ++i) {
     const std::size_t at = random() % whole.size();
@@ -121,14 +119,14 @@ TEST_F(DatasetCommands, VerifyOfWhatIsNoDataset) {
 TEST_F(DatasetCommands, RepairSavesWhatIsWhole) {
   const auto before = example_texts({shard(1)});
   change(shard(1), 1000, "X");
-  const std::string damaged = read_bytes(shard(1));
+  const std::string damaged = read_whole(shard(1));
   const std::string saved = folder_.file("saved.tfrecord");
   const ProgramResult result =
       run_infeed({"repair", shard(1), "-o", saved, "--json", folder_.file("json")});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("99 records saved"), HasSubstr("lost: record "),
                                 HasSubstr("in 1 ranges could not be saved")));
-  EXPECT_EQ(read_bytes(shard(1)), damaged);
+  EXPECT_EQ(read_whole(shard(1)), damaged);
   auto expected = before;
   const auto lost = json().at("lost").at(0).at("record").get<std::ptrdiff_t>();
   expected.erase(expected.begin() + lost);
@@ -146,7 +144,7 @@ TEST_F(DatasetCommands, RepairSavesWhatIsWhole) {
   const ProgramResult itself = run_infeed({"repair", shard(1), "-o", shard(1), "--overwrite"});
   EXPECT_EQ(itself.status, 1);
   EXPECT_THAT(itself.err, HasSubstr("the damaged file itself"));
-  EXPECT_EQ(read_bytes(shard(1)), damaged);
+  EXPECT_EQ(read_whole(shard(1)), damaged);
 }
 
 TEST_F(DatasetCommands, RepairOfAGzipFileSavesWhatStandsBeforeTheDamage) {
@@ -173,14 +171,14 @@ TEST_F(DatasetCommands, RepairOfAGzipFileSavesWhatStandsBeforeTheDamage) {
 
 TEST_F(DatasetCommands, IndexOfBothKinds) {
   fs::remove(shard(0) + ".index");
-  const std::string other = read_bytes(shard(1) + ".index");
+  const std::string other = read_whole(shard(1) + ".index");
   ProgramResult result = run_infeed({"index", data() + "/*.tfrecord"});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("00000-of-00004.tfrecord.index: 100 records"));
-  EXPECT_EQ(read_bytes(shard(1) + ".index"), other);
+  EXPECT_EQ(read_whole(shard(1) + ".index"), other);
   EXPECT_EQ(verify(data()).status, 0);
   result = run_infeed({"index", "--dali", shard(0)});
-  EXPECT_THAT(read_bytes(shard(0) + ".idx"), ::testing::StartsWith("0 "));
+  EXPECT_THAT(read_whole(shard(0) + ".idx"), ::testing::StartsWith("0 "));
   ASSERT_EQ(run_infeed({"reshard", shard(0), "-o", folder_.file("gz"), "--compression", "gzip",
                         "--shards", "1"})
                 .status,

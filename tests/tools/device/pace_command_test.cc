@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -22,12 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-std::string pace_text(const std::string& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-Json pace_json(const std::string& file) { return Json::parse(pace_text(file)); }
+Json pace_json(const std::string& file) { return Json::parse(read_whole(file)); }
 
 std::int64_t pace_parts_ps(const Json& json) {
   std::int64_t sum = 0;
@@ -76,7 +69,7 @@ TEST(PaceCommand, ASlowSourceIsWaitedForAndItsTimesCanBeReplayed) {
   EXPECT_EQ(json.at("hosts"), 4);
   EXPECT_EQ(json.at("replicas"), 8);
   EXPECT_GE(json.at("infeed_wait_share"), 0.5);
-  const std::vector<std::int64_t> ps = tools::read_service_samples(times);
+  const std::vector<std::int64_t> ps = tools::parse_service_samples(read_whole(times), times);
   EXPECT_EQ(ps.size(), json.at("steps").get<std::size_t>());
   EXPECT_GE(*std::ranges::min_element(ps), 3'000'000'000);
 }
@@ -91,13 +84,12 @@ TEST(PaceCommand, TakesItsBatchesFromAPipeline) {
     writer.write(example.encode());
   }
   writer.close();
-  const std::string pipeline = folder.file("pipeline.json");
-  std::ofstream(pipeline) << fmt::format(
-      R"({{"step_us": 700, "stages": [
+  const std::string pipeline = folder.write("pipeline.json", fmt::format(
+                                                                 R"({{"step_us": 700, "stages": [
            {{"stage": "records", "files": "{}"}},
            {{"stage": "parse", "columns": [{{"name": "label", "dtype": "int64"}}]}},
            {{"stage": "batch", "size": 20}}, {{"stage": "repeat", "count": 2}}]}})",
-      data);
+                                                                 data));
   const std::string file = folder.file("pace.json");
   const ProgramResult ended =
       run_infeed({"pace", "--pipeline", pipeline, "--json", file, "--no-color", "--on-demand"});
@@ -117,12 +109,12 @@ TEST(PaceCommand, PrintsWhatItHasWhenItIsStopped) {
   const ProgramResult ended =
       run_infeed({"pace", "--seconds", "3600", "--no-color"},
                  {.stdout_file = out,
-                  .send_signal_when = [&] { return pace_text(out).ends_with("made up\n"); },
+                  .send_signal_when = [&] { return read_whole(out).ends_with("made up\n"); },
                   .signal = SIGINT});
   EXPECT_EQ(ended.status, 130) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("infeed pace: stopped after "));
   EXPECT_LT(ended.seconds_after_signal, 5);
-  EXPECT_THAT(pace_text(out), HasSubstr("  overshoot: p50 "));
+  EXPECT_THAT(read_whole(out), HasSubstr("  overshoot: p50 "));
 }
 
 TEST(PaceCommand, SaysWhatIsWrong) {

@@ -1,4 +1,3 @@
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -20,8 +19,7 @@ TEST(StepCommand, SimulatesALargeSlice) {
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("resnet50 on v3-2048, global batch 32,768: "));
   EXPECT_THAT(ended.out, HasSubstr("1,000 virtual steps of 256 hosts, 128 examples each"));
-  std::ifstream in(file);
-  const auto json = nlohmann::json::parse(in);
+  const auto json = nlohmann::json::parse(read_whole(file));
   EXPECT_EQ(json.at("schema"), "infeed.step");
   EXPECT_NEAR(json.at("step_us").get<double>(),
               json.at("compute_us").get<double>() + json.at("all_reduce_us").get<double>(), 1e-3);
@@ -39,8 +37,7 @@ TEST(StepCommand, HoldsTheModelAgainstPublishedRuns) {
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("held out"));
   EXPECT_THAT(ended.out, HasSubstr("128 to 8 a core: right"));
-  std::ifstream in(file);
-  const auto json = nlohmann::json::parse(in);
+  const auto json = nlohmann::json::parse(read_whole(file));
   EXPECT_EQ(json.at("points").size(), 15u);
   EXPECT_EQ(json.at("holds"), true);
   EXPECT_THAT(ended.out, HasSubstr("AlexNet's conv1, weight-stationary: reported 112283 cycles, "
@@ -84,8 +81,7 @@ TEST(StepCommand, SweepsTheBatchUntilItDoesNotFit) {
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("####"));
   EXPECT_THAT(ended.out, HasSubstr("does not fit"));
-  std::ifstream in(file);
-  const auto batches = nlohmann::json::parse(in).at("batches");
+  const auto batches = nlohmann::json::parse(read_whole(file)).at("batches");
   ASSERT_GT(batches.size(), 5u);
   for (std::size_t i = 1; i < batches.size(); ++i) {
     const auto& before = batches[i - 1];

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,8 +25,7 @@ std::string printed(const VirtualSteps& steps) {
   Terminal terminal(out);
   print_virtual_steps(steps, terminal);
   std::fclose(out);
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return read_whole(path);
 }
 
 TEST(VirtualSteps, ALargeSliceWaitsForItsTail) {
@@ -79,8 +77,7 @@ TEST(VirtualSteps, LaunchIsChargedAndTheStepThatCompilesIsNotCounted) {
 
 TEST(VirtualSteps, TakesMeasuredTimes) {
   const TemporaryFolder folder;
-  const std::string file = folder.file("times.txt");
-  std::ofstream(file) << "50000\n";  // twice a step
+  const std::string file = folder.write("times.txt", "50000\n");  // twice a step
   const Slice slice = Slice::parse("v3-32");
   const StepsOfSlice steps{.slice = slice, .batch = 512, .step = {.compute_ps = kStepPs}};
   const VirtualSteps run = run_virtual_steps(steps, {.steps = 200, .samples_file = file}, {});

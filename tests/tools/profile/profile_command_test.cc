@@ -54,23 +54,15 @@ class ProfileCommand : public ::testing::Test {
     }
     return file;
   }
-  std::string written(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_.file(name)) << text;
-    return folder_.file(name);
-  }
-  static std::string text_of(const std::string& file) {
-    std::ifstream in(file);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
 
   TemporaryFolder folder_;
 };
 
 TEST_F(ProfileCommand, ReadsWhatAKilledProcessHasWritten) {
-  const std::string whole = text_of(recording());
+  const std::string whole = read_whole(recording());
   // Cut at any byte but the line feed at its end.
   for (std::size_t bytes = whole.find('\n') + 1; bytes + 1 < whole.size(); bytes += 97) {
-    const std::string cut = written("cut.profile", whole.substr(0, bytes));
+    const std::string cut = folder_.write("cut.profile", whole.substr(0, bytes));
     const RecordedRun run = read_recorded_run(cut);
     EXPECT_TRUE(run.is_cut);
     EXPECT_FALSE(explain(run).verdict.empty());
@@ -80,53 +72,57 @@ TEST_F(ProfileCommand, ReadsWhatAKilledProcessHasWritten) {
 
 TEST_F(ProfileCommand, SaysWhatAFileIsThatIsNoRecording) {
   expect_refused([&] { (void)(read_recorded_run(folder_.file("none"))); }, "no such file");
-  expect_refused([&] { (void)(read_recorded_run(written("a", "{\"traceEvents\": []}"))); },
+  expect_refused([&] { (void)(read_recorded_run(folder_.write("a", "{\"traceEvents\": []}"))); },
                  "this is no recording of infeed (a trace)");
-  expect_refused([&] { (void)(read_recorded_run(written("b", std::string("\x1f\x8b") + "rest"))); },
-                 "compressed by gzip");
-  expect_refused([&] { (void)(read_recorded_run(written("c", ""))); }, "the recording is empty");
+  expect_refused(
+      [&] { (void)(read_recorded_run(folder_.write("b", std::string("\x1f\x8b") + "rest"))); },
+      "compressed by gzip");
+  expect_refused([&] { (void)(read_recorded_run(folder_.write("c", ""))); },
+                 "the recording is empty");
   expect_refused(
       [&] {
-        (void)(read_recorded_run(written("d", "{\"infeed_recording\": 99, \"process\": 1}\n")));
+        (void)(read_recorded_run(
+            folder_.write("d", "{\"infeed_recording\": 99, \"process\": 1}\n")));
       },
       "the recording has format version 99, and this infeed knows versions up to 1");
-  std::string damaged = text_of(recording());
+  std::string damaged = read_whole(recording());
   damaged.insert(damaged.find('\n') + 1, "{\"stages\": 7}\n");
-  expect_refused([&] { (void)(read_recorded_run(written("e", damaged))); },
+  expect_refused([&] { (void)(read_recorded_run(folder_.write("e", damaged))); },
                  "line 2 of the recording is damaged");
   const std::string deep = std::string(100'000, '[');
   expect_refused(
       [&] {
-        (void)(read_recorded_run(written("f", "{\"infeed_recording\": 1, \"x\": " + deep + "\n")));
+        (void)(read_recorded_run(
+            folder_.write("f", "{\"infeed_recording\": 1, \"x\": " + deep + "\n")));
       },
       "nested too deeply");
 }
 
 TEST_F(ProfileCommand, RunsAPipelineThatAFileDescribes) {
-  const std::string pipeline = written("pipeline.json", fmt::format(R"({{"stages": [
+  const std::string pipeline = folder_.write("pipeline.json", fmt::format(R"({{"stages": [
       {{"stage": "records", "files": ["{}"]}}, {{"stage": "shuffle", "buffer": 100, "seed": 1}},
       {{"stage": "repeat"}}, {{"stage": "parse"}}, {{"stage": "batch", "size": 20}},
       {{"stage": "prefetch"}}], "step_us": 500}})",
-                                                                    record_file()));
+                                                                          record_file()));
   const std::string file = folder_.file("described.profile");
   const auto ended = test::run_infeed({"profile", file, "--pipeline", pipeline, "--seconds", "0.5",
                                        "--json", folder_.file("report.json"), "--html",
                                        folder_.file("report.html"), "--no-color"});
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_NE(ended.out.find("parse_columns"), std::string::npos) << ended.out;
-  const Json report = Json::parse(text_of(folder_.file("report.json")));
+  const Json report = Json::parse(read_whole(folder_.file("report.json")));
   EXPECT_EQ(report.at("schema"), "infeed.profile");
   EXPECT_GT(read_recorded_run(file).steps.size(), 50U);
-  EXPECT_NE(text_of(folder_.file("report.html")).find("<html"), std::string::npos);
+  EXPECT_NE(read_whole(folder_.file("report.html")).find("<html"), std::string::npos);
 }
 
 TEST_F(ProfileCommand, TriesWhatItAdvises) {
-  const std::string pipeline =
-      written("pipeline.json",
-              fmt::format(R"({{"stages": [{{"stage": "records", "files": "{}", "parallelism": 1}},
+  const std::string pipeline = folder_.write(
+      "pipeline.json",
+      fmt::format(R"({{"stages": [{{"stage": "records", "files": "{}", "parallelism": 1}},
                   {{"stage": "repeat"}}, {{"stage": "parse"}},
                   {{"stage": "batch", "size": 20, "parallelism": 1}}], "step_us": 300}})",
-                          record_file()));
+                  record_file()));
   const auto ended = test::run_infeed({"profile", folder_.file("tried.profile"), "--pipeline",
                                        pipeline, "--seconds", "0.4", "--try", "--no-color"});
   EXPECT_EQ(ended.status, 0) << ended.err;

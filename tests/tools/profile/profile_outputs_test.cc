@@ -1,10 +1,8 @@
 #include "profile/outputs/profile_outputs.h"
 
 #include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <iterator>
 
 #include "temporary_folder.h"
 #include "thrown_error.h"
@@ -16,11 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-std::string content_of(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 std::size_t files_in(const std::string& folder) {
   std::size_t files = 0;
@@ -44,10 +37,10 @@ TEST(ProfileOutputs, WritesWhatIsAskedForAndNothingElse) {
                                 .tensorboard = folder.file("logs/input"),
                                 .xprof = folder.file("logs/xprof")});
   EXPECT_EQ(files_in(folder.path()), 6u);
-  EXPECT_THAT(content_of(folder.file("p.txt")), StartsWith("train on host-1 (process 4242)"));
-  EXPECT_THAT(content_of(folder.file("p.json")), HasSubstr("\"schema\": \"infeed.profile\""));
-  EXPECT_THAT(content_of(folder.file("p.html")), StartsWith("<!DOCTYPE html>"));
-  EXPECT_THAT(content_of(folder.file("p.trace")), StartsWith("[\n{"));
+  EXPECT_THAT(read_whole(folder.file("p.txt")), StartsWith("train on host-1 (process 4242)"));
+  EXPECT_THAT(read_whole(folder.file("p.json")), HasSubstr("\"schema\": \"infeed.profile\""));
+  EXPECT_THAT(read_whole(folder.file("p.html")), StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(read_whole(folder.file("p.trace")), StartsWith("[\n{"));
 }
 
 TEST(ProfileOutputs, SaysWhatIsWrongBeforeItWritesAnything) {
@@ -79,7 +72,7 @@ TEST(ProfileOutputs, SaysThatTheDiskIsFull) {
 TEST(ProfileOutputs, FoldersThatCannotBeMadeAreNamed) {
   const auto [run, report] = synthetic_profile();
   const TemporaryFolder folder;
-  std::ofstream(folder.file("file")) << "x";
+  folder.write("file", "x");
   for (const auto output : {&tools::ProfileOutputs::tensorboard, &tools::ProfileOutputs::xprof}) {
     tools::ProfileOutputs outputs;
     outputs.*output = folder.file("file/logs");

@@ -1,7 +1,5 @@
 #include "profile/replay.h"
 
-#include <cmath>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -354,8 +352,7 @@ TEST(Replay, IsAnOptionOfTheCommand) {
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("Replayed on v3-8, resnet50, batch 1,024: steps of "));
   EXPECT_THAT(ended.out, HasSubstr("Replayed on v3-32 (4 hosts), lenet5, batch 400: steps of "));
-  std::ifstream in(json);
-  EXPECT_EQ(nlohmann::json::parse(in).at("replays").size(), 2u);
+  EXPECT_EQ(nlohmann::json::parse(read_whole(json)).at("replays").size(), 2u);
   const auto wrong = test::run_infeed({"profile", file, "--replay", "v3-8:resnet"});
   EXPECT_EQ(wrong.status, 1);
   EXPECT_THAT(wrong.err, HasSubstr("resnet"));

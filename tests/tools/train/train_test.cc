@@ -9,8 +9,6 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <sstream>
 
 #include <infeed/device/models.h>
 #include <infeed/device/slice.h>
@@ -344,12 +342,7 @@ TEST_F(Train, AFullResultFile) {
 TEST_F(Train, CtrlCSaysWhatWasKept) {
   const std::string out = folder_.file("out");
   const auto printed = [&](const char* text) {
-    return [out, text] {
-      std::ifstream in(out);
-      std::stringstream all;
-      all << in.rdbuf();
-      return all.str().find(text) != std::string::npos;
-    };
+    return [out, text] { return read_whole(out).find(text) != std::string::npos; };
   };
   const auto interrupt = [&](const char* when) {
     fs::remove(out);

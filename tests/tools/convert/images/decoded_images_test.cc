@@ -1,7 +1,5 @@
 #include <array>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,17 +16,14 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 TEST(DecodedImages, ConvertWritesPixelsWithTheirSizes) {
   const TemporaryFolder folder;
-  fs::create_directories(folder.file("photos/cat"));
   const std::string pixels = "abcdef";
-  std::ofstream(folder.file("photos/cat/1.png"), std::ios::binary)
-      << png_of(PNG_FORMAT_GRAY, 3, 2, pixels);
-  fs::create_directories(folder.file("tar"));
-  fs::copy_file(folder.file("photos/cat/1.png"), folder.file("tar/7.seg.png"));
+  const std::string png = png_of(PNG_FORMAT_GRAY, 3, 2, pixels);
+  folder.write("photos/cat/1.png", png);
+  folder.write("tar/7.seg.png", png);
   ASSERT_EQ(std::system(
                 fmt::format("tar -C '{0}/tar' -cf '{0}/t.tar' .", folder.path().string()).c_str()),
             0);
@@ -52,10 +47,10 @@ TEST(DecodedImages, ConvertWritesPixelsWithTheirSizes) {
   read("image", "");
   ASSERT_EQ(convert("t.tar").status, 0);
   read("seg.png", "seg.png.");
-  std::ofstream(folder.file("photos/cat/2.gif")) << "GIF89a";
+  folder.write("photos/cat/2.gif", "GIF89a");
   EXPECT_THAT(convert("photos").err, HasSubstr("only JPEG and PNG"));
   EXPECT_THAT(convert("photos").err, HasSubstr("cat/2.gif"));
-  std::ofstream(folder.file("t.csv")) << "a\n1\n";
+  folder.write("t.csv", "a\n1\n");
   EXPECT_THAT(convert("t.csv").err, HasSubstr("--decode-images is for folders of images"));
 }
 

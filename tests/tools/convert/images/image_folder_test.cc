@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -36,8 +35,7 @@ struct Pixels {
 class ImageFolders : public ::testing::Test {
  protected:
   void write(const std::string& name, const std::string& bytes) const {
-    fs::create_directories(fs::path(folder_.file(name)).parent_path());
-    std::ofstream(folder_.file(name), std::ios::binary) << bytes;
+    folder_.write(name, bytes);
   }
   ProgramResult convert(std::vector<std::string> words, const std::string& input = "photos") const {
     words.insert(words.begin(), {"convert", folder_.file(input), "-o", folder_.file("out"),
@@ -79,7 +77,7 @@ class ImageFolders : public ::testing::Test {
     return labels;
   }
   nlohmann::json manifest() const {
-    return nlohmann::json::parse(read_bytes(folder_.file("out/data.manifest.json")));
+    return nlohmann::json::parse(read_whole(folder_.file("out/data.manifest.json")));
   }
 
   TemporaryFolder folder_;
@@ -102,7 +100,7 @@ TEST_F(ImageFolders, ADamagedImageIsFoundWhenItIsConverted) {
                 std::string(name).substr(std::string("photos/").size()));
     EXPECT_EQ(convert({"--trust-images"}).status, 0);
     EXPECT_EQ(manifest().at("examples"), 3);
-    EXPECT_THAT(read_bytes(folder_.file("out/data-00000-of-00001.tfrecord")), HasSubstr(half));
+    EXPECT_THAT(read_whole(folder_.file("out/data-00000-of-00001.tfrecord")), HasSubstr(half));
     fs::remove(folder_.file(name));
   }
 }
@@ -130,7 +128,7 @@ TEST_F(ImageFolders, WhatIsLeftOutIsSaid) {
                     HasSubstr("1 pipe, socket or device with an image's name: cat/pipe.png\n"),
                     HasSubstr("1 link to a folder that it lies in: cat/loop\n"),
                     HasSubstr("1 images of 1 classes")));
-  EXPECT_EQ(nlohmann::json::parse(read_bytes(folder_.file("json"))).at("notes").size(), 6);
+  EXPECT_EQ(nlohmann::json::parse(read_whole(folder_.file("json"))).at("notes").size(), 6);
 }
 
 TEST_F(ImageFolders, TwoFoldersHaveTheSameLabelsByAList) {
@@ -231,7 +229,7 @@ TEST_F(ImageFolders, ClassesStandInTheManifestAndAreShown) {
   const ProgramResult result =
       run_infeed({"inspect", folder_.file("out"), "--json", folder_.file("json")});
   EXPECT_THAT(result.out, HasSubstr("2 classes, by label: 0 cat, 1 dog\n")) << result.err;
-  const auto json = nlohmann::json::parse(read_bytes(folder_.file("json")));
+  const auto json = nlohmann::json::parse(read_whole(folder_.file("json")));
   EXPECT_EQ(json.at("classes"), nlohmann::json({"cat", "dog"}));
   EXPECT_EQ(run_infeed({"verify", folder_.file("out")}).status, 0);
   ASSERT_EQ(run_infeed({"reshard", folder_.file("out"), "-o", folder_.file("new")}).status, 0);

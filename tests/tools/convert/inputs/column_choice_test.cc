@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -87,7 +86,7 @@ TEST_F(ColumnChoices, ColumnsWithoutValuesAreTold) {
   EXPECT_THAT(said({csv}), HasSubstr(note));
   EXPECT_THAT(said({csv, "--columns", "b", "--rename", "b=c"}),
               HasSubstr("  c         bytes     2 empty, no value was seen, no example has it"));
-  EXPECT_THAT(read_bytes(folder_.file("out/data.manifest.json")), HasSubstr("\"name\": \"c\""));
+  EXPECT_THAT(read_whole(folder_.file("out/data.manifest.json")), HasSubstr("\"name\": \"c\""));
   EXPECT_THAT(said({csv, "--schema", schema("b", "floats")}),
               HasSubstr("  b         floats    2 empty, by --schema, no example has it"));
   EXPECT_THAT(said({write("t.jsonl", "{\"a\":false,\"b\":null}\n{\"a\":true}\n")}),

@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +14,6 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr int kLines = 20'000;
 
@@ -90,7 +88,7 @@ TEST_F(RareColumns, ListsOfListsKeepTheirShapeOrAreRefused) {
       write("m.jsonl", "{\"m\": [[1,2],[3,4]]}\n{}\n{\"m\": [[5,6],[7,8]]}\n");
   said({matrix});
   EXPECT_THAT(examples(), ElementsAre("m=[1, 2, 3, 4]", "", "m=[5, 6, 7, 8]"));
-  const auto manifest = nlohmann::json::parse(read_bytes(folder_.file("out/data.manifest.json")));
+  const auto manifest = nlohmann::json::parse(read_whole(folder_.file("out/data.manifest.json")));
   EXPECT_EQ(manifest.at("columns").at(0).at("shape"), nlohmann::json({2, 2}));
   for (const std::string text :
        {"{\"s\": [[\"a\",\"b\"],[\"c\"]]}\n{\"s\": [[\"a\"],[\"b\",\"c\"]]}\n",
