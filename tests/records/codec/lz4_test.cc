@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <optional>
 
 #include <infeed/error.h>
 #include <infeed/records/record_reader.h>
@@ -10,36 +9,20 @@
 #include "io/input_file.h"
 #include "records/codec/lz4_framed.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/damaged_read.h"
 #include "thrown_error.h"
 
 namespace infeed {
 namespace {
 
+using test::DamagedRead;
 using test::error_of;
 using test::frame;
 using test::lz4_file;
+using test::read_with_damage;
 using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
-
-struct Outcome {
-  Payloads payloads;
-  std::optional<Error> error;
-  std::vector<DamagedRange> damaged;
-};
-
-Outcome read_all(const std::string& file, const RecordReaderOptions& options = {}) {
-  Outcome outcome;
-  RecordReader reader(file, options);
-  Record record;
-  try {
-    while (reader.next(record)) outcome.payloads.emplace_back(record.bytes());
-  } catch (const Error& error) {
-    outcome.error = error;
-  }
-  outcome.damaged = reader.damaged();
-  return outcome;
-}
 
 RecordReaderOptions skipping(std::size_t block_bytes = 1 << 18) {
   return {.damage = DamagePolicy::skip_and_resynchronise, .block_bytes = block_bytes};
@@ -92,7 +75,7 @@ TEST(Lz4, files_of_any_records_are_read_back) {
       if (level > 1 && payloads.size() > 100 && level != 2) continue;  // seconds
       write_records(file, payloads, level);
       for (const std::size_t block_bytes : {64, 262'144}) {
-        const Outcome outcome = read_all(file, {.block_bytes = block_bytes});
+        const DamagedRead outcome = read_with_damage(file, {.block_bytes = block_bytes});
         EXPECT_FALSE(outcome.error.has_value());
         EXPECT_EQ(outcome.payloads, payloads);
       }
@@ -124,8 +107,8 @@ TEST(Lz4, writes_what_the_format_says) {
 TEST(Lz4, reads_files_made_by_hand) {
   const TemporaryFolder folder;
   const auto file = folder.write("x", Blocks().file);
-  EXPECT_EQ(read_all(file).payloads, kSix);
-  EXPECT_EQ(read_all(file, {.damage = DamagePolicy::stop_like_tensorflow}).payloads, kSix);
+  EXPECT_EQ(read_with_damage(file).payloads, kSix);
+  EXPECT_EQ(read_with_damage(file, {.damage = DamagePolicy::stop_like_tensorflow}).payloads, kSix);
 }
 
 TEST(Lz4, every_bit_flip_is_reported_and_costs_a_block_at_most) {
@@ -137,8 +120,8 @@ TEST(Lz4, every_bit_flip_is_reported_and_costs_a_block_at_most) {
     std::string bytes = good.file;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
     const auto file = folder.write("x", bytes);
-    const Outcome failed = read_all(file);
-    const Outcome skipped = read_all(file, skipping(bit % 2 == 0 ? 64 : 1 << 18));
+    const DamagedRead failed = read_with_damage(file);
+    const DamagedRead skipped = read_with_damage(file, skipping(bit % 2 == 0 ? 64 : 1 << 18));
     EXPECT_FALSE(skipped.error.has_value());
     EXPECT_EQ(failed.error.has_value(), !skipped.damaged.empty());
     if (!failed.error) {  // another encoding of the same bytes, or a frame of other data
@@ -168,7 +151,7 @@ TEST(Lz4, every_truncation_is_reported) {
     SCOPED_TRACE("size " + std::to_string(size));
     const auto file = folder.write("x", good.file.substr(0, size));
     for (const std::size_t block_bytes : {64, 262'144}) {
-      const Outcome failed = read_all(file, {.block_bytes = block_bytes});
+      const DamagedRead failed = read_with_damage(file, {.block_bytes = block_bytes});
       ASSERT_TRUE(failed.error.has_value());
       if (size == behind_end_mark) {
         EXPECT_EQ(failed.payloads, kSix);
@@ -177,7 +160,7 @@ TEST(Lz4, every_truncation_is_reported) {
       }
       EXPECT_EQ(failed.error->code(), ErrorCode::data_loss);
       EXPECT_EQ(failed.payloads, Payloads(kSix.begin(), kSix.begin() + failed.payloads.size()));
-      const Outcome skipped = read_all(file, skipping(block_bytes));
+      const DamagedRead skipped = read_with_damage(file, skipping(block_bytes));
       EXPECT_FALSE(skipped.error.has_value());
       EXPECT_EQ(skipped.payloads, failed.payloads);
       EXPECT_EQ(skipped.damaged.size(), 1U);
@@ -212,7 +195,7 @@ TEST(Lz4, a_missing_or_doubled_block_is_seen_at_the_index) {
   const std::string doubled =
       good.file.substr(0, good.places[2]) + good.file.substr(good.places[1]);
   for (const std::string& bytes : {missing, doubled}) {
-    const Outcome outcome = read_all(folder.write("x", bytes));
+    const DamagedRead outcome = read_with_damage(folder.write("x", bytes));
     ASSERT_TRUE(outcome.error.has_value());
     EXPECT_THAT(outcome.error->what(), HasSubstr("the index at its end describes other blocks"));
   }
@@ -243,7 +226,7 @@ TEST(Lz4, a_block_that_cannot_be_decoded_costs_itself) {
   Blocks good;
   good.file[good.places[1] + 4] = '\xff';  // more literals than there are
   const auto file = folder.write("x", good.file);
-  const Outcome failed = read_all(file);
+  const DamagedRead failed = read_with_damage(file);
   ASSERT_TRUE(failed.error.has_value());
   EXPECT_EQ(failed.error->offset(), good.ends[0]);
   EXPECT_EQ(failed.error->record(), 2U);
@@ -251,7 +234,7 @@ TEST(Lz4, a_block_that_cannot_be_decoded_costs_itself) {
               HasSubstr("the lz4 file is damaged: a block can't be decoded (byte " +
                         std::to_string(good.places[1]) +
                         " of the file); the offset counts decompressed bytes"));
-  const Outcome skipped = read_all(file, skipping());
+  const DamagedRead skipped = read_with_damage(file, skipping());
   EXPECT_EQ(skipped.payloads, (Payloads{kSix[0], kSix[1], kSix[4], kSix[5]}));
   ASSERT_EQ(skipped.damaged.size(), 1U);
   EXPECT_EQ(skipped.damaged[0].end, good.ends[1]);
@@ -266,7 +249,7 @@ TEST(Lz4, damage_in_a_large_record_costs_this_record) {
     write_records(folder.file("x"), payloads);
     std::string bytes = test::read_whole(folder.file("x"));
     bytes[at] ^= 1;
-    const Outcome skipped = read_all(folder.write("x", bytes), skipping());
+    const DamagedRead skipped = read_with_damage(folder.write("x", bytes), skipping());
     EXPECT_EQ(skipped.payloads, (Payloads{"a", "c"}));
     EXPECT_EQ(skipped.damaged.size(), 1U);
   }
@@ -279,7 +262,7 @@ TEST(Lz4, without_an_index_damage_costs_the_rest) {
   const std::string frame_alone = good.file.substr(0, good.places[3] + 4);
   std::string bytes = frame_alone;
   bytes[good.places[1] + 4] = '\xff';
-  const Outcome skipped = read_all(folder.write("x", bytes), skipping());
+  const DamagedRead skipped = read_with_damage(folder.write("x", bytes), skipping());
   EXPECT_EQ(skipped.payloads, (Payloads{kSix[0], kSix[1]}));
   EXPECT_EQ(skipped.damaged.size(), 1U);
 }
@@ -300,11 +283,11 @@ TEST(Lz4, frames_of_other_programs_are_read) {
         const std::string other = test::skippable_frame("other data");
         for (const std::size_t block_bytes : {64, 262'144}) {
           const RecordReaderOptions options = {.block_bytes = block_bytes};
-          EXPECT_EQ(read_all(folder.write("x", one), options).payloads, payloads);
-          const Outcome twice = read_all(folder.write("x", one + other + one), options);
+          EXPECT_EQ(read_with_damage(folder.write("x", one), options).payloads, payloads);
+          const DamagedRead twice = read_with_damage(folder.write("x", one + other + one), options);
           EXPECT_FALSE(twice.error.has_value());
           EXPECT_EQ(twice.payloads.size(), 2 * payloads.size());
-          EXPECT_EQ(read_all(folder.write("x", other + one), options).payloads, payloads);
+          EXPECT_EQ(read_with_damage(folder.write("x", other + one), options).payloads, payloads);
         }
       }
     }
@@ -312,12 +295,12 @@ TEST(Lz4, frames_of_other_programs_are_read) {
   // A frame like ours, but without the promise of an index.
   const std::string like_ours =
       test::kLz4Header + test::lz4_block(frame(kSix)) + test::little(std::uint32_t{0});
-  const Outcome without_index = read_all(folder.write("x", like_ours + like_ours));
+  const DamagedRead without_index = read_with_damage(folder.write("x", like_ours + like_ours));
   EXPECT_FALSE(without_index.error.has_value());
   EXPECT_EQ(without_index.payloads.size(), 12U);
   // Two files of ours one behind the other, with the index of the first in between.
   const Blocks good;
-  const Outcome two = read_all(folder.write("x", good.file + good.file));
+  const DamagedRead two = read_with_damage(folder.write("x", good.file + good.file));
   EXPECT_FALSE(two.error.has_value());
   EXPECT_EQ(two.payloads.size(), 12U);
 }
@@ -326,7 +309,7 @@ TEST(Lz4, a_missing_index_is_seen_in_front_of_the_next_frame) {
   const TemporaryFolder folder;
   const Blocks good;
   const std::string without_index = good.file.substr(0, good.places[3] + 4);
-  const Outcome failed = read_all(folder.write("x", without_index + good.file));
+  const DamagedRead failed = read_with_damage(folder.write("x", without_index + good.file));
   ASSERT_TRUE(failed.error.has_value());
   EXPECT_EQ(failed.payloads, kSix);
   EXPECT_THAT(failed.error->what(), HasSubstr("so it was cut there"));
@@ -336,15 +319,15 @@ TEST(Lz4, damage_in_frames_of_other_programs_is_named) {
   const TemporaryFolder folder;
   const std::string one = test::lz4_frame(frame(kSix));
   for (std::size_t size = 5; size < one.size(); ++size) {
-    const Outcome cut = read_all(folder.write("x", one.substr(0, size)));
+    const DamagedRead cut = read_with_damage(folder.write("x", one.substr(0, size)));
     ASSERT_TRUE(cut.error.has_value()) << size;
     EXPECT_EQ(cut.error->code(), ErrorCode::data_loss);
   }
   std::string bytes = one;
   bytes.back() ^= 1;
-  EXPECT_THAT(read_all(folder.write("x", bytes)).error->what(),
+  EXPECT_THAT(read_with_damage(folder.write("x", bytes)).error->what(),
               HasSubstr("a checksum does not match the contents"));
-  EXPECT_THAT(read_all(folder.write("x", one + "rubbish")).error->what(),
+  EXPECT_THAT(read_with_damage(folder.write("x", one + "rubbish")).error->what(),
               HasSubstr("what follows the end of a frame is not another one (byte " +
                         std::to_string(one.size()) + " of the file)"));
 }
@@ -352,7 +335,7 @@ TEST(Lz4, damage_in_frames_of_other_programs_is_named) {
 TEST(Lz4, a_claim_allocates_nothing) {
   const TemporaryFolder folder;
   const auto claim = [&](std::uint32_t size) {
-    return read_all(folder.write("x", test::kLz4Header + test::little(size) + "little"));
+    return read_with_damage(folder.write("x", test::kLz4Header + test::little(size) + "little"));
   };
   EXPECT_THAT(claim(200'000).error->what(), HasSubstr("it is cut inside a block"));
   EXPECT_THAT(claim(0x7fffffff).error->what(), HasSubstr("the size of a block can't be right"));

@@ -7,41 +7,21 @@
 
 #include "records/codec/zstd_framed.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/damaged_read.h"
 #include "records/tfrecord/framed.h"
 
 /// Damage in every place of a file, under every policy.
 namespace infeed {
 namespace {
 
+using test::DamagedRead;
 using test::frame;
 using test::gzip;
+using test::read_with_damage;
 using test::TemporaryFolder;
 using test::zlib;
 using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
-
-struct DamagedRead {
-  Payloads payloads;
-  std::optional<Error> error;
-  std::vector<DamagedRange> damaged;
-};
-
-DamagedRead read_with_damage(const std::string& file, RecordReaderOptions options = {}) {
-  DamagedRead outcome;
-  std::vector<DamagedRange> told;
-  options.on_damage = [&told](const DamagedRange& range) { told.push_back(range); };
-  RecordReader reader(file, std::move(options));
-  Record record;
-  try {
-    while (reader.next(record)) outcome.payloads.emplace_back(record.bytes());
-  } catch (const Error& error) {
-    outcome.error = error;
-    EXPECT_FALSE(reader.next(record)) << "after an error the file is over";
-  }
-  outcome.damaged = reader.damaged();
-  EXPECT_EQ(told.size(), outcome.damaged.size());
-  return outcome;
-}
 
 const Payloads kFour = {"hello", "", std::string(40, 'x'), "123456789"};
 
