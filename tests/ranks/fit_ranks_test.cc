@@ -2,15 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
-#include <random>
 #include <thread>
 
 #include <infeed/error.h>
 
 #include "device/error_message.h"
 #include "ranks/rank_training.h"
+#include "seeded_random.h"
 #include "temporary_folder.h"
-#include "test_seed.h"
 
 namespace infeed::test {
 namespace {
@@ -32,9 +31,7 @@ TEST(FitRanks, GiveTheWeightsOfOneProcess) {
 }
 
 TEST(FitRanks, StoppedAtDrawnStepsAndResumedOnOtherNumbersTheyGiveTheSame) {
-  const std::uint64_t seed = test_seed();
-  SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", seed));
-  std::mt19937_64 random(seed);
+  SeededRandom random;
   const RankRun expected = RankTraining{}.run(nullptr);
   for (int turn = 0; turn < 6; ++turn) {
     const TemporaryFolder folder;

@@ -2,7 +2,6 @@
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <random>
 #include <thread>
 
 #include <infeed/error.h>
@@ -10,17 +9,15 @@
 #include <infeed/records/training_checkpoint.h>
 
 #include "ranks/rank_training.h"
+#include "seeded_random.h"
 #include "temporary_folder.h"
-#include "test_seed.h"
 
 /// Ranks that are lost while they train, and what the others save.
 namespace infeed::test {
 namespace {
 
 TEST(LostRanks, ALostRankIsNamedAndTheLastWholeStepIsSaved) {
-  const std::uint64_t seed = test_seed();
-  SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", seed));
-  std::mt19937_64 random(seed);
+  SeededRandom random;
   const RankRun expected = RankTraining{}.run(nullptr);
   for (int turn = 0; turn < 8; ++turn) {
     const TemporaryFolder folder;

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
-#include <random>
 #include <stop_token>
 #include <string>
 
@@ -11,8 +10,8 @@
 #include <infeed/share.h>
 
 #include "device/train/small_training.h"
+#include "seeded_random.h"
 #include "temporary_folder.h"
-#include "test_seed.h"
 #include "world/local_world.h"
 
 namespace infeed {
@@ -155,9 +154,7 @@ TEST(FitOwnRows, ARankReadsItsShareOfTheRecords) {
 }
 
 TEST(FitOwnRows, StoppedAtDrawnStepsGoOnAtOtherNumbersOfRanks) {
-  const std::uint64_t seed = test::test_seed();
-  SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const Trained expected = OwnRowsTraining{}.run(nullptr);
   for (int turn = 0; turn < 4; ++turn) {
     const TemporaryFolder folder;

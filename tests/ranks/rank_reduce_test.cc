@@ -9,6 +9,7 @@
 
 #include <infeed/device/all_reduce.h>
 
+#include "seeded_random.h"
 #include "test_seed.h"
 #include "world/local_world.h"
 
@@ -100,9 +101,7 @@ std::vector<std::vector<std::vector<float>>> sums_of_ranks(const Drawn& drawn, i
 }
 
 TEST(RankReduce, GivesTheBitsOfOneProcess) {
-  const std::uint64_t seed = test::test_seed();
-  SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (std::int32_t replicas = 1; replicas <= 11; ++replicas) {
     for (const bool with_gaps : {false, true}) {
       const Drawn drawn = draw(replicas, with_gaps, random);

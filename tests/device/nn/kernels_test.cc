@@ -12,7 +12,7 @@
 #include <infeed/records/float16.h>
 
 #include "../../../device/nn/kernels/product.h"
-#include "test_seed.h"
+#include "seeded_random.h"
 
 namespace infeed::detail {
 namespace {
@@ -48,9 +48,7 @@ class SameBitsOfProducts : public testing::TestWithParam<std::array<std::int64_t
 
 TEST_P(SameBitsOfProducts, AsTheDefinitionAtEveryVectorWidth) {
   const auto [m, n, k] = GetParam();
-  const std::uint64_t seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const auto a = drawn_values(random, m * k);
   const auto b = drawn_values(random, k * n);
   const auto start = drawn_values(random, m * n);

@@ -2,12 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <random>
 #include <vector>
 
 #include <infeed/error.h>
 
-#include "test_seed.h"
+#include "seeded_random.h"
 
 namespace infeed {
 namespace {
@@ -43,9 +42,7 @@ TEST(StepAccounting, ASlowReplicaCountsForTheWholeStep) {
 }
 
 TEST(StepAccounting, PartsAddUpToTheSpanOverAnyRun) {
-  const std::uint64_t seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (int run = 0; run < 50; ++run) {
     const int replicas = 1 + static_cast<int>(random() % 8);
     StepAccounting accounting(replicas);

@@ -17,6 +17,7 @@
 
 #include "device/error_message.h"
 #include "device/train/small_training.h"
+#include "seeded_random.h"
 #include "temporary_folder.h"
 #include "test_extent.h"
 #include "test_seed.h"
@@ -135,8 +136,7 @@ TEST(ResumeBits, KilledAtRandomStepsGivesTheSameWeightsLossesAndOrder) {
 
 /// Stops behind drawn steps, or each with tests_all(), in one process.
 TEST(ResumeBits, StoppedBehindAStepGivesTheSame) {
-  SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", test::test_seed()));
-  std::mt19937_64 random(test::test_seed());
+  test::SeededRandom random;
   const TemporaryFolder folder;
   SmallTraining whole(0.2);
   const FitResult expected = train_in(folder.file("whole"), whole, folder.file("whole.txt"));

@@ -7,6 +7,7 @@
 #include "codec/copying_crc32c.h"
 #include "codec/crc32c_fused.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 
 namespace infeed {
 namespace {
@@ -60,9 +61,7 @@ TEST(Crc32c, agrees_with_the_bitwise_model_at_every_length_and_alignment) {
 
 // Long ones go by chunks, in another way.
 TEST(Crc32c, agrees_with_the_bitwise_model_around_whole_chunks) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   constexpr std::size_t kChunk = detail::kFusedCrcChunkBytes;
   for (const std::size_t size : {kChunk - 1, kChunk, kChunk + 1, 2 * kChunk, 5 * kChunk + 4321}) {
     const std::string bytes = test::random_bytes(random, size);
@@ -112,9 +111,7 @@ TEST(Crc32c, every_bit_of_a_chunk_counts) {
 
 // A part of the bytes, at any place, goes to any place.
 TEST(Crc32c, copies_what_it_goes_over) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   constexpr std::size_t kLarge = detail::kLargeValueBytes;
   for (int round = 0; round < 3000; ++round) {
     const bool is_large = round % 50 == 0;

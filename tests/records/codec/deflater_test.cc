@@ -11,6 +11,7 @@
 #include <infeed/records/byte_stream.h>
 
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::detail {
@@ -20,9 +21,7 @@ namespace {
 // segment repeats its first bytes at the end, where the difference shows, at level 1 in one of
 // 8,000 segments.
 TEST(Deflater, gives_the_same_bytes_wherever_its_state_lies) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const auto letters = [&random](std::size_t count) {
     std::string text(count, '\0');
     for (char& letter : text) letter = static_cast<char>('a' + random() % 16);

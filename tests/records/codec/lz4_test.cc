@@ -10,6 +10,7 @@
 #include "records/codec/lz4_framed.h"
 #include "records/temporary_files.h"
 #include "records/tfrecord/damaged_read.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed {
@@ -60,9 +61,7 @@ void write_records(const std::string& file, const Payloads& payloads, int level 
 
 TEST(Lz4, files_of_any_records_are_read_back) {
   const TemporaryFolder folder;
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   Payloads mixed;
   for (int i = 0; i < 400; ++i) {
     const std::size_t size = random() % (i % 20 == 0 ? 900'000 : 2000);

@@ -9,6 +9,7 @@
 
 #include "pipeline/suite/random_seed.h"
 #include "records/columns/drawn_columns.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -32,9 +33,7 @@ std::string bytes_of_batch(const ColumnBatch& batch) {
 }
 
 TEST(ColumnBytes, GiveBackWhatWasWritten) {
-  const std::uint64_t seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (int i = 0; i < 300; ++i) {
     const ColumnBatch batch = draw_batch(random);
     EXPECT_EQ(detail::decode_columns(bytes_of_batch(batch)), batch);
@@ -48,9 +47,7 @@ TEST(ColumnBytes, OfASliceAreThoseOfACopy) {
 }
 
 TEST(ColumnBytes, DamagedOnesAreRefusedOrOthers) {
-  const std::uint64_t seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (int i = 0; i < 2000; ++i) {
     std::string bytes = bytes_of_batch(draw_batch(random));
     for (std::uint64_t k = random() % 3; k > 0; --k) {
@@ -140,9 +137,7 @@ TEST(ColumnBytes, HoldUpTo255Axes) {
 }
 
 TEST(JoinRows, JoinsWhatSlicesCut) {
-  const std::uint64_t seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (int i = 0; i < 300; ++i) {
     const ColumnBatch batch = draw_batch(random);
     std::vector<ColumnBatch> parts;

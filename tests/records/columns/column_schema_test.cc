@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "infeed/records/example.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed {
@@ -314,9 +314,7 @@ TEST(ColumnSchema, from_what_records_hold) {
 
 /// Any bytes become a schema or an Error.
 TEST(ColumnSchema, damaged_json) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const std::string whole = ColumnSchema()
                                 .column("image", DType::uint8, {28, 28})
                                 .padded("ids", DType::int32, 512, -1)

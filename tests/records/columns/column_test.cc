@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
-#include <random>
 #include <string>
 
 #include "infeed/records/column_batch.h"
 #include "records/columns/drawn_columns.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed {
@@ -204,9 +204,7 @@ TEST(Column, what_belongs_to_another_kind) {
 
 /// Random columns: a slice shows the same as its copy, is equal to it and has the same hash.
 TEST(Column, slices_of_drawn_columns) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (int round = 0; round < 2000; ++round) {
     const Column column = draw_column(random, static_cast<std::int64_t>(random() % 9));
     const auto first = static_cast<std::int64_t>(random() % (column.rows() + 1));

@@ -10,6 +10,7 @@
 #include "example.pb.h"
 #include "records/example/wire_writer.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed {
@@ -250,9 +251,7 @@ TEST(ExampleParser, a_list_longer_than_its_place_writes_nothing_behind_it) {
 }
 
 TEST(ExampleParser, finds_any_of_many_names_in_any_order) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (const std::size_t count : {2, 17, 256, 257, 258, 20'000}) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < count; ++i) names.push_back("name " + std::to_string(i));

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
-#include <random>
 
 #include "records/example/read_alike.h"
+#include "seeded_random.h"
 
 /// Random bytes that are almost SequenceExamples, read by libprotobuf and by us.
 namespace infeed {
@@ -20,9 +20,7 @@ TEST(SequenceExampleDifferential, agrees_with_protobuf_on_mutated_examples) {
 }
 
 TEST(SequenceExampleDifferential, protobuf_reads_what_we_build) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (int round = 0; round < 300; ++round) {
     SequenceExampleBuilder builder;
     builder.context().integers("label", round);

@@ -8,6 +8,7 @@
 
 #include "records/example/wire_writer.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::detail {
@@ -26,9 +27,7 @@ std::string draw_block(std::mt19937_64& random, std::vector<std::uint64_t>& valu
 }
 
 TEST(Varints, every_form_of_this_machine_decodes_alike) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (int round = 0; round < 20000; ++round) {
     std::vector<std::uint64_t> values;
     const std::string block = draw_block(random, values);
@@ -52,9 +51,7 @@ std::string packed_list(const std::vector<std::int64_t>& values) {
 }
 
 TEST(Varints, a_run_of_any_length_is_read_to_its_last_value) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (std::size_t size = 2; size < 300; ++size) {
     for (const int bits : {7, 14, 20, 28, 40, 63}) {
       SCOPED_TRACE(::testing::Message() << size << " values of " << bits << " bits");

@@ -9,7 +9,7 @@
 
 #include "records/codec/zstd_framed.h"
 #include "records/temporary_files.h"
-#include "test_seed.h"
+#include "seeded_random.h"
 
 namespace infeed::detail {
 namespace {
@@ -129,9 +129,7 @@ TEST_F(ZstdFramesTest, a_table_that_lies_changes_nothing) {
 }
 
 TEST_F(ZstdFramesTest, damage_is_what_one_thread_finds) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const std::string text = some_text(60'000);
   const std::string good = seekable_zstd(text, 7000);
   int damaged = 0;

@@ -7,6 +7,7 @@
 
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
+#include "seeded_random.h"
 #include "tfrecord/framing.h"
 
 /// Files made on purpose so that a reader that searches behind damage hashes the same bytes again
@@ -101,9 +102,7 @@ Payloads search_by_definition(std::string_view bytes) {
 }
 
 TEST(LyingHeaders, the_same_records_are_found_as_by_the_definition) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const test::TemporaryFolder folder(test::memory_folder());
   for (int round = 0; round < 150; ++round) {
     std::string bytes;

@@ -9,6 +9,7 @@
 #include "records/temporary_files.h"
 #include "records/tfrecord/damaged_read.h"
 #include "records/tfrecord/framed.h"
+#include "seeded_random.h"
 
 /// Damage in every place of a file, under every policy.
 namespace infeed {
@@ -257,9 +258,7 @@ TEST(RecordDamage, an_absurd_length_with_a_valid_checksum_allocates_nothing) {
 }
 
 TEST(RecordDamage, random_damage_loses_only_damaged_records) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const TemporaryFolder folder;
   for (int round = 0; round < 20; ++round) {
     Payloads payloads;

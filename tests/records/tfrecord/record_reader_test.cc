@@ -12,6 +12,7 @@
 #include "records/codec/zstd_framed.h"
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed {
@@ -107,9 +108,7 @@ TEST(RecordReader, compression_can_be_forced) {
 }
 
 TEST(RecordReader, random_files_at_any_block_size_and_compression) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const TemporaryFolder folder;
   for (int round = 0; round < 30; ++round) {
     const Payloads payloads = random_payloads(random, random() % 60, round % 3 == 0 ? 9000 : 200);
@@ -130,9 +129,7 @@ TEST(RecordReader, random_files_at_any_block_size_and_compression) {
 
 /// The system copies fastest out of its page cache in this case.
 TEST(RecordReader, bytes_lie_in_a_cache_line_as_they_do_in_their_file) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const TemporaryFolder folder;
   RecordReader reader(folder.write("plain", frame(random_payloads(random, 300, 9000))),
                       {.block_bytes = 16 << 10});

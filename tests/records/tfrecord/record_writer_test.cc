@@ -11,6 +11,7 @@
 
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed {
@@ -57,9 +58,7 @@ TEST(RecordWriter, writes_the_bytes_of_the_format) {
 }
 
 TEST(RecordWriter, what_it_writes_is_read_back_in_every_compression) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const TemporaryFolder folder;
   for (const Compression compression : {Compression::none, Compression::gzip, Compression::zlib}) {
     for (const int level : {0, 1, 2, 3, 4, 6, 9}) {
@@ -252,9 +251,7 @@ TEST(RecordWriter, wrong_places_and_options_say_why) {
 }
 
 TEST(RecordWriter, knows_the_index_and_the_sum_that_reading_the_file_finds) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const TemporaryFolder folder;
   const auto file = folder.file("a");
   Payloads payloads = {"", std::string(300'000, 'x')};

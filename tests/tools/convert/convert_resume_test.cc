@@ -12,8 +12,8 @@
 #include <infeed/records/record_reader.h>
 
 #include "convert/journal.h"
+#include "seeded_random.h"
 #include "temporary_folder.h"
-#include "test_seed.h"
 #include "tools/convert/drawn_calls.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
@@ -74,8 +74,7 @@ TEST_F(ConvertResume, KilledAtRandomMomentsTheBytesAreTheSame) {
   write_random_images(folder_, 20'000);
   const char* const wanted = std::getenv("INFEED_TEST_KILLS");
   const int kills_wanted = wanted != nullptr ? std::stoi(wanted) : 60;
-  SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", test_seed()));
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   int kills = 0;
   for (int round = 0; kills < kills_wanted; ++round) {
     std::vector<std::string> options{"--shards", "24"};

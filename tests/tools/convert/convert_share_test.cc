@@ -7,11 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "convert/convert.h"
 #include "convert/journal.h"
-#include "test_seed.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 #include "tools/convert/drawn_calls.h"
 #include "tools/convert/numbered_inputs.h"
@@ -101,8 +100,7 @@ TEST_F(ConvertShare, CommandsOfTheReadmeMakeTheBytesOfOneProcess) {
 
 TEST_F(ConvertShare, ShareKilledAtDrawnMomentsAndRunAgainMakesTheSameBytes) {
   write_table(20'000);
-  SCOPED_TRACE(fmt::format("INFEED_TEST_SEED={}", test_seed()));
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   const auto begin = Clock::now();
   done("whole", {});
   const auto run_us =
