@@ -15,7 +15,7 @@
 #include <infeed/pipeline/skip_errors.h>
 
 #include "feed/fed_job.h"
-#include "pipeline/suite/random_seed.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -86,7 +86,7 @@ TEST(Feed, GivesWhatOneProcessGivesAtAnyNumberOfWorkers) {
 }
 
 TEST(Feed, GoesOnFromAnyPlaceWithAnotherNumberOfWorkersOrNone) {
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 30; ++round) {
     const int number = static_cast<int>(random.below(kPipelines - 1));
     SCOPED_TRACE(fmt::format("round {}, pipeline {}", round, number));
@@ -118,7 +118,7 @@ TEST(Feed, GoesOnFromAnyPlaceWithAnotherNumberOfWorkersOrNone) {
 
 /// A training may get its batches from workers, or make them itself, and change that at any stop.
 TEST(Feed, ADatasetOfFedBatchesHasTheCheckpointsOfItsPipeline) {
-  RandomSource random;
+  SeededRandom random;
   for (int number = 0; number + 1 < kPipelines; ++number) {
     SCOPED_TRACE(fmt::format("pipeline {}", number));
     const auto make = [number] { return pipeline(number); };
@@ -187,7 +187,7 @@ WatchedRank::OnSend go_wrong(Fault fault, std::uint64_t after,
 }
 
 TEST(Feed, EachBatchComesOnceThoughAWorkerDiesOrIsSilentTwiceOrLate) {
-  RandomSource random;
+  SeededRandom random;
   constexpr int kRounds = 20;
   for (int round = 0; round < kRounds; ++round) {
     const int number = static_cast<int>(random.below(kPipelines - 1));

@@ -19,7 +19,7 @@ namespace infeed::test {
 namespace {
 
 /// Takes three iterations of one dataset, each on its own executor.
-nlohmann::json run(const DrawnPipeline& drawn, const Executors& executors, RandomSource& random) {
+nlohmann::json run(const DrawnPipeline& drawn, const Executors& executors, SeededRandom& random) {
   const auto dataset = build_pipeline(drawn, random.chance(0.5) ? random() | 1 : 0);
   nlohmann::json streams;
   for (int iteration = 0; iteration < 3; ++iteration) {
@@ -30,7 +30,7 @@ nlohmann::json run(const DrawnPipeline& drawn, const Executors& executors, Rando
 
 /// Compares the results of a list with those of the pipeline.
 nlohmann::json self_checks(const DrawnPipeline& drawn, const Stream& list,
-                           const Executors& executors, RandomSource& random) {
+                           const Executors& executors, SeededRandom& random) {
   nlohmann::json differences = nlohmann::json::array();
   for (const Difference& found : differences_from_list(drawn, list, executors, random)) {
     differences.push_back(
@@ -40,7 +40,7 @@ nlohmann::json self_checks(const DrawnPipeline& drawn, const Stream& list,
 }
 
 void print_pipelines(std::uint64_t seed, std::uint64_t count, std::size_t elements_max) {
-  RandomSource random(seed);
+  SeededRandom random(seed);
   const Executors executors;
   for (; count > 0; --count) {
     // The model runs first: a drawn pipeline may be very long.

@@ -10,7 +10,6 @@
 #include <infeed/device/all_reduce.h>
 
 #include "seeded_random.h"
-#include "test_seed.h"
 #include "world/local_world.h"
 
 namespace infeed::detail {
@@ -119,7 +118,7 @@ TEST(RankReduce, GivesTheBitsOfOneProcess) {
 }
 
 TEST(RankReduce, AnotherOrderWouldGiveOtherBits) {
-  std::mt19937_64 random(test::test_seed());
+  test::SeededRandom random;
   const Drawn drawn = draw(8, false, random);
   Drawn turned = drawn;
   std::rotate(turned.values.begin(), turned.values.begin() + 3, turned.values.end());

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "temporary_folder.h"
-#include "test_seed.h"
 
 /// Shared parts of this module's tests: a folder that removes itself, whole files, random bytes.
 namespace infeed::test {

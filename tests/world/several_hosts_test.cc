@@ -10,7 +10,7 @@
 
 #include <infeed/agree.h>
 
-#include "pipeline/suite/random_seed.h"
+#include "seeded_random.h"
 #include "temporary_folder.h"
 #include "world/local_world.h"
 #include "world/shared_rows.h"
@@ -57,7 +57,7 @@ TEST_F(SeveralHosts, OneHostKeepsTheRowsOfBadRecords) {
 }
 
 TEST_F(SeveralHosts, TakeTheSameGlobalBatchesAlsoAfterStopsAndWithOtherNumbers) {
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 50; ++round) {
     std::vector<std::int64_t> taken;
     std::vector<BadRow> bad;
@@ -129,7 +129,7 @@ std::vector<HostRun> run_processes(const std::string& folder, const std::string&
 }
 
 TEST_F(SeveralHosts, ProcessesWithALaunchersVariablesDoTheSame) {
-  RandomSource random;
+  SeededRandom random;
   for (const std::string launcher : {"torchrun", "mpirun", "srun", "job"}) {
     std::filesystem::remove(folder_.file("checkpoint"));
     std::vector<std::int64_t> taken;

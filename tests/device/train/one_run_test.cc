@@ -4,7 +4,6 @@
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <random>
 #include <thread>
 
 #include <infeed/device/fit.h>
@@ -14,7 +13,7 @@
 
 #include "device/error_message.h"
 #include "device/train/small_training.h"
-#include "test_seed.h"
+#include "seeded_random.h"
 
 // One run: a pipeline, a queue a replica, the core's step, and two accounts of it.
 namespace infeed {
@@ -242,7 +241,7 @@ TEST(OneRun, NanIsNamedByStepAndReplica) {
 }
 
 TEST(OneRun, EndsWheneverItIsStopped) {
-  std::mt19937_64 random(test::test_seed());
+  test::SeededRandom random;
   const auto data = batches_of(1000) | prefetch(2);
   for (int round = 0; round < 1000; ++round) {
     SmallTraining small;

@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
-#include <random>
 #include <sstream>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -20,7 +19,6 @@
 #include "seeded_random.h"
 #include "temporary_folder.h"
 #include "test_extent.h"
-#include "test_seed.h"
 
 namespace infeed {
 namespace {
@@ -87,7 +85,7 @@ TEST(ResumeBits, KilledAtRandomStepsGivesTheSameWeightsLossesAndOrder) {
   const auto expected_losses = losses_of(folder.file("whole.txt"));
   ASSERT_EQ(expected_losses.size(), static_cast<std::size_t>(expected.steps));
 
-  std::mt19937_64 random(test::test_seed());
+  test::SeededRandom random;
   const std::string run = folder.file("run");
   int killed = 0;
   for (int i = 0; i < kills(); ++i) {

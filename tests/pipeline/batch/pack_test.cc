@@ -8,8 +8,8 @@
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/slices.h>
 
-#include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stage_suite.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -111,7 +111,7 @@ ColumnBatch ragged_documents(const std::vector<Ids>& documents) {
 /// Documents of drawn lengths are packed alike, one by one and as rows of batches. Each is there
 /// once, whole and in the order of the input.
 TEST(Pack, LosesNothing) {
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 200; ++round) {
     const auto length = static_cast<std::size_t>(random.between(1, 30));
     std::vector<Ids> documents(random.below(60));

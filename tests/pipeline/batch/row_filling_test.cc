@@ -21,10 +21,10 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 
-#include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stage_suite.h"
 #include "records/on_core.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 
 // Several threads must make of blocks of record files what one thread makes of the records one by
 // one. A map between the source and the batches hides the blocks.
@@ -157,7 +157,7 @@ class RowFilling : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  RandomSource random_;
+  SeededRandom random_;
   std::vector<std::string> list_;
 };
 

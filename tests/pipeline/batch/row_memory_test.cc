@@ -15,10 +15,10 @@
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
 
-#include "pipeline/suite/random_seed.h"
 #include "process_status.h"
 #include "records/temporary_files.h"
 #include "sanitizers.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 // Batches whose size nobody knows beforehand.
@@ -99,7 +99,7 @@ class RowMemory : public ::testing::Test {
     }
   }
 
-  RandomSource random_;
+  SeededRandom random_;
   const TemporaryFolder folder_;
   const std::string file_ = folder_.file("data");
 };

@@ -119,7 +119,7 @@ TEST_F(FileCache, ErrorsKeepEverythingTheySay) {
 }
 
 TEST_F(FileCache, SurvivesBeingKilled) {
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 12; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     const FileCacheOptions options = noting(fresh());

@@ -6,8 +6,8 @@
 #include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/take.h>
 
-#include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stage_suite.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -178,7 +178,7 @@ TEST(SampleFromDatasets, KeepsTheProportions) {
 
 /// The order is a part of checkpoints: it is that of a scan from the first dataset on.
 TEST(SampleFromDatasets, DrawsWhatALinearScanWould) {
-  RandomSource random;
+  SeededRandom random;
   for (const std::size_t count : {1, 2, 3, 100, 3000}) {
     std::vector<double> weights;
     for (std::size_t i = 0; i < count; ++i) {

@@ -19,7 +19,7 @@ namespace {
 TEST(DrawnCorpus, GivesWhatTensorFlowGave) {
   std::ifstream lines(INFEED_DRAWN_CORPUS);
   ASSERT_TRUE(lines) << INFEED_DRAWN_CORPUS;
-  RandomSource random;
+  SeededRandom random;
   const Executors executors;
   int pipelines = 0;
   for (std::string line; std::getline(lines, line);) {

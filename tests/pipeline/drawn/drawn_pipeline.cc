@@ -8,27 +8,27 @@ namespace infeed::test {
 namespace {
 
 using Parameters = std::map<std::string, std::int64_t>;
-using Draw = std::function<Parameters(RandomSource&)>;
+using Draw = std::function<Parameters(SeededRandom&)>;
 
-Parameters congruence(RandomSource& random) {
+Parameters congruence(SeededRandom& random) {
   const std::int64_t modulus = random.between(2, 9);
   return {{"modulus", modulus}, {"residue", random.between(0, modulus - 1)}};
 }
 
-std::int64_t parallelism(RandomSource& random) {
+std::int64_t parallelism(SeededRandom& random) {
   return random.chance(0.3) ? random.between(2, 4) : 1;
 }
 
 const std::vector<std::pair<std::string, Draw>>& stage_draws() {
   static const std::vector<std::pair<std::string, Draw>> draws = {
       {"map",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"multiply", r.between(-3, 30)},
                            {"add", r.between(-50, 50)},
                            {"parallelism", parallelism(r)}};
        }},
       {"map_fails",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          Parameters parameters = congruence(r);
          parameters["parallelism"] = parallelism(r);
          return parameters;
@@ -36,83 +36,83 @@ const std::vector<std::pair<std::string, Draw>>& stage_draws() {
       {"filter", congruence},
       {"filter_fails", congruence},
       {"take_while",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          const std::int64_t modulus = r.between(20, 200);
          return Parameters{{"modulus", modulus}, {"residue", r.between(0, modulus - 1)}};
        }},
-      {"scan", [](RandomSource&) { return Parameters{}; }},
+      {"scan", [](SeededRandom&) { return Parameters{}; }},
       {"enumerate",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"start", r.between(-5, 5)}};
        }},
       {"take",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"count", r.between(-1, 60)}};
        }},
       {"skip",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"count", r.chance(0.02) ? -1 : r.between(0, 30)}};
        }},
       {"shard",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          const std::int64_t count = r.chance(0.1) ? r.between(65, 80) : r.between(1, 4);
          return Parameters{{"count", count}, {"index", r.between(0, count - 1)}};
        }},
       {"repeat",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"count", r.between(0, 3)}};
        }},
       {"repeat_take",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"count", r.between(0, 200)}};
        }},
       {"shuffle",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"buffer", r.chance(0.3) ? r.between(1, 400) : r.between(1, 12)},
                            {"seed", r.between(0, 1000)},
                            {"reshuffle", r.between(0, 1)}};
        }},
       {"batch",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"size", r.between(1, 7)}, {"drop_remainder", r.between(0, 1)}};
        }},
       {"batch_unbatch",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"size", r.between(1, 300)}, {"drop_remainder", r.between(0, 1)}};
        }},
       {"window",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"size", r.between(1, 5)},
                            {"shift", r.between(1, 6)},
                            {"stride", r.between(1, 3)},
                            {"drop_remainder", r.between(0, 1)}};
        }},
       {"flat_map",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"modulus", r.between(1, 5)}};
        }},
       {"interleave",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          const std::int64_t cycle_length = r.between(1, 5);
          return Parameters{{"modulus", r.between(1, 6)},
                            {"cycle_length", cycle_length},
                            {"block_length", r.between(1, 3)},
                            {"parallelism", r.chance(0.3) ? r.between(1, cycle_length) : 1}};
        }},
-      {"unique", [](RandomSource&) { return Parameters{}; }},
-      {"skip_errors", [](RandomSource&) { return Parameters{}; }},
-      {"cache", [](RandomSource&) { return Parameters{}; }},
+      {"unique", [](SeededRandom&) { return Parameters{}; }},
+      {"skip_errors", [](SeededRandom&) { return Parameters{}; }},
+      {"cache", [](SeededRandom&) { return Parameters{}; }},
       {"prefetch",
-       [](RandomSource& r) {
+       [](SeededRandom& r) {
          return Parameters{{"depth", r.chance(0.3) ? -1 : r.between(1, 20)}};
        }},
-      {"concatenate", [](RandomSource&) { return Parameters{}; }},
-      {"zip", [](RandomSource&) { return Parameters{}; }},
+      {"concatenate", [](SeededRandom&) { return Parameters{}; }},
+      {"zip", [](SeededRandom&) { return Parameters{}; }},
   };
   return draws;
 }
 
-DrawnStage draw_source(RandomSource& random) {
+DrawnStage draw_source(SeededRandom& random) {
   const std::int64_t count = random.chance(0.1)   ? random.between(0, 2)
                              : random.chance(0.2) ? random.between(250, 600)
                                                   : random.between(3, 60);
@@ -136,7 +136,7 @@ std::vector<std::string> drawn_operations() {
   return names;
 }
 
-DrawnPipeline draw_pipeline(RandomSource& random, int stages_max) {
+DrawnPipeline draw_pipeline(SeededRandom& random, int stages_max) {
   DrawnPipeline pipeline;
   pipeline.stages.push_back(draw_source(random));
   for (std::int64_t left = random.between(0, stages_max); left > 0; --left) {

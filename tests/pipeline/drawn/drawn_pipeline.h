@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/suite/random_seed.h"
+#include "seeded_random.h"
 
 /// Random pipelines as plain data. Our builder (drawn_pipeline_builder.h), a slow obvious model
 /// (drawn_pipeline_model.h), or another process (TensorFlow's tf.data, say) that reads the JSON can
@@ -53,7 +53,7 @@ struct DrawnPipeline {
 };
 
 /// Draws a source and up to `stages_max` stages.
-DrawnPipeline draw_pipeline(RandomSource& random, int stages_max);
+DrawnPipeline draw_pipeline(SeededRandom& random, int stages_max);
 
 /// Names of all operations that can be drawn.
 std::vector<std::string> drawn_operations();

@@ -24,7 +24,7 @@ using Integers = Dataset<std::int64_t>;
 class ListChecks {
  public:
   ListChecks(const DrawnPipeline& drawn, const Stream& list, const Executors& executors,
-             RandomSource& random)
+             SeededRandom& random)
       : drawn_(drawn), list_(list), executors_(executors), random_(random) {}
 
   std::vector<Difference> run() {
@@ -122,13 +122,13 @@ class ListChecks {
   const DrawnPipeline& drawn_;
   const Stream& list_;
   const Executors& executors_;
-  RandomSource& random_;
+  SeededRandom& random_;
   std::vector<Difference> found_;
 };
 
 }  // namespace
 
-Case draw_case(RandomSource& random, std::size_t elements_max) {
+Case draw_case(SeededRandom& random, std::size_t elements_max) {
   while (true) {
     Case drawn{draw_pipeline(random, 7), {}};
     for (const std::uint64_t epoch : {0, 1, 2}) {
@@ -141,7 +141,7 @@ Case draw_case(RandomSource& random, std::size_t elements_max) {
 }
 
 std::vector<Difference> differences_from_list(const DrawnPipeline& drawn, const Stream& list,
-                                              const Executors& executors, RandomSource& random) {
+                                              const Executors& executors, SeededRandom& random) {
   return ListChecks(drawn, list, executors, random).run();
 }
 

@@ -19,7 +19,7 @@ struct Case {
 };
 
 /// Draws a pipeline that has streams (model_unless_all_fails), none longer than `elements_max`.
-Case draw_case(RandomSource& random, std::size_t elements_max);
+Case draw_case(SeededRandom& random, std::size_t elements_max);
 
 struct Difference {
   std::string what;  ///< " | skip(3)"
@@ -31,6 +31,6 @@ struct Difference {
 /// behind full and empty caches) of the pipeline with its first iteration, `list`. Empty: all
 /// agree.
 std::vector<Difference> differences_from_list(const DrawnPipeline& drawn, const Stream& list,
-                                              const Executors& executors, RandomSource& random);
+                                              const Executors& executors, SeededRandom& random);
 
 }  // namespace infeed::test

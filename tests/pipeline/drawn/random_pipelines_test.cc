@@ -24,7 +24,7 @@ Stream from(const Stream& stream, std::size_t place) {
 }
 
 TEST(RandomPipelines, GiveWhatTheModelGives) {
-  RandomSource random;
+  SeededRandom random;
   const Executors executors;
   for (int round = 0; round < 1500; ++round) {
     const Case drawn = draw_case(random, 3000);
@@ -45,7 +45,7 @@ TEST(RandomPipelines, GiveWhatTheModelGives) {
 }
 
 TEST(RandomPipelines, GoOnExactlyAtRandomSteps) {
-  RandomSource random(1);
+  SeededRandom random(1);
   const Executors executors;
   for (int round = 0; round < 1200; ++round) {
     const Case drawn = draw_case(random, 3000);
@@ -82,7 +82,7 @@ TEST(RandomPipelines, GoOnExactlyAtRandomSteps) {
 }
 
 TEST(RandomPipelines, AreWhatTheyAreOfAList) {
-  RandomSource random(3);
+  SeededRandom random(3);
   const Executors executors;
   for (int round = 0; round < 1000; ++round) {
     const Case drawn = draw_case(random, 1000);
@@ -96,7 +96,7 @@ TEST(RandomPipelines, AreWhatTheyAreOfAList) {
 }
 
 TEST(RandomPipelines, AreOfAllStages) {
-  RandomSource random(2);
+  SeededRandom random(2);
   std::map<std::string, int> drawn;
   for (int round = 0; round < 1000; ++round) {
     for (const DrawnStage& stage : draw_pipeline(random, 7).stages) ++drawn[stage.op];

@@ -29,8 +29,8 @@
 #include <infeed/pipeline/take_while.h>
 #include <infeed/pipeline/unbatch.h>
 
-#include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -101,7 +101,7 @@ TEST(Bookmarks, AFilterOnThreadsNotesTheSame) {
            filter([](std::int64_t x) { return (x * 2654435761) % 7 < 3; },
                   {.parallelism = threads});
   };
-  RandomSource random;
+  SeededRandom random;
   for (int i = 0; i < 8; ++i) {
     const std::size_t steps = 1 + random.below(20'000);
     SCOPED_TRACE(steps);
@@ -260,7 +260,7 @@ TEST(Bookmarks, AreTheSameWhateverThreadsReadAhead) {
     for (std::uint64_t i = 0; i < steps; ++i) iterator.next();
     return iterator.checkpoint().to_text();
   };
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 20; ++round) {
     const std::uint64_t steps = random.below(4000);
     const std::string serial = text(steps, {.executor = Executor::inline_()}, 0);

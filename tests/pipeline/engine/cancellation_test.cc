@@ -45,7 +45,7 @@ bool threads_come_down_to(std::ptrdiff_t count) {
 }
 
 /// A random pipeline over a source that is never read to its end.
-DrawnPipeline draw_long_pipeline(RandomSource& random) {
+DrawnPipeline draw_long_pipeline(SeededRandom& random) {
   DrawnPipeline drawn = draw_pipeline(random, 8);
   drawn.stages.front() = {.op = "range",
                           .parameters = {{"count", 1'000'000'000}, {"start", 0}, {"step", 1}}};
@@ -54,7 +54,7 @@ DrawnPipeline draw_long_pipeline(RandomSource& random) {
 
 /// Takes a bit and cancels from another thread, or just drops the iterator.
 void begin_and_stop(const DrawnPipeline& drawn, std::shared_ptr<Executor> executor,
-                    RandomSource& random) {
+                    SeededRandom& random) {
   const auto dataset = build_pipeline(drawn, random.chance(0.3) ? random() | 1 : 0);
   auto iterator = dataset.iterate({.executor = std::move(executor)});
   if (random.chance(0.2)) return;
@@ -68,7 +68,7 @@ void begin_and_stop(const DrawnPipeline& drawn, std::shared_ptr<Executor> execut
 }
 
 TEST(Cancellation, AThousandLeaveNoThreadAndNoByte) {
-  RandomSource random;
+  SeededRandom random;
   const std::ptrdiff_t before = threads_at_rest();
   for (int round = 0; round < 1000; ++round) {
     const DrawnPipeline drawn = draw_long_pipeline(random);
@@ -83,7 +83,7 @@ TEST(Cancellation, AThousandLeaveNoThreadAndNoByte) {
 }
 
 TEST(Cancellation, SomeOnTheDefaultExecutor) {
-  RandomSource random(1);
+  SeededRandom random(1);
   for (int round = 0; round < 200; ++round) {
     const DrawnPipeline drawn = draw_long_pipeline(random);
     SCOPED_TRACE("pipeline " + std::to_string(round) + ": " + drawn.to_json());

@@ -12,9 +12,9 @@
 #include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/take.h>
 
-#include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
 #include "pipeline/suite/test_sources.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -80,7 +80,7 @@ TEST(Checkpoint, IsUnderAKilobyteHoweverFarItIs) {
 }
 
 TEST(Checkpoint, GoesThroughTextUnchanged) {
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 200; ++round) {
     Checkpoint checkpoint{.position = random() >> random.below(64),
                           .epoch = random() >> random.below(64),
@@ -188,7 +188,7 @@ TEST(Checkpoint, SaysWhatOtherShardsTookBefore) {
 }
 
 TEST(Checkpoint, RandomTextNeverDoesHarm) {
-  RandomSource random;
+  SeededRandom random;
   const std::string good = (range(10) | batch(3)).iterate().checkpoint().to_text();
   for (int round = 0; round < 3000; ++round) {
     std::string text = good;

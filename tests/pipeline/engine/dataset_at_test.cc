@@ -25,9 +25,9 @@
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/records/record_writer.h>
 
-#include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -153,7 +153,7 @@ class DatasetAt : public ::testing::Test {
 };
 
 TEST_F(DatasetAt, GivesAnyStepOfManyPipelinesAndItsRecords) {
-  RandomSource random;
+  SeededRandom random;
   for (int number = 0; number < kPipelines; ++number) {
     std::vector<std::vector<std::string>> run;
     std::vector<Checkpoint> checkpoints;

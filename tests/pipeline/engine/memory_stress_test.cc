@@ -31,24 +31,24 @@ std::string text_of(std::int64_t number) {
 
 struct BufferingStage {
   std::string name;
-  std::function<Texts(const Texts&, RandomSource&)> add;
+  std::function<Texts(const Texts&, SeededRandom&)> add;
 };
 
 /// All stages that hold elements back, in random sizes.
 const std::vector<BufferingStage>& buffering_stages() {
   static const std::vector<BufferingStage> stages = {
       {"shuffle",
-       [](const Texts& in, RandomSource& random) {
+       [](const Texts& in, SeededRandom& random) {
          return in | shuffle({.buffer = 1 + random.below(300), .seed = 1});
        }},
       {"batch", [](const Texts& in,
-                   RandomSource& random) { return in | batch(random.between(1, 40)) | unbatch(); }},
+                   SeededRandom& random) { return in | batch(random.between(1, 40)) | unbatch(); }},
       {"window",
-       [](const Texts& in, RandomSource& random) {
+       [](const Texts& in, SeededRandom& random) {
          return in | window({.size = random.between(1, 20)}) | unbatch();
        }},
       {"group_by_window",
-       [](const Texts& in, RandomSource& random) {
+       [](const Texts& in, SeededRandom& random) {
          return in |
                 group_by_window(
                     [](const std::string& text) { return static_cast<int>(text.size() % 5); },
@@ -56,18 +56,18 @@ const std::vector<BufferingStage>& buffering_stages() {
                     random.between(1, 30)) |
                 unbatch();
        }},
-      {"cache", [](const Texts& in, RandomSource&) { return in | cache(); }},
+      {"cache", [](const Texts& in, SeededRandom&) { return in | cache(); }},
       {"prefetch",
-       [](const Texts& in, RandomSource& random) {
+       [](const Texts& in, SeededRandom& random) {
          return in | prefetch(random.chance(0.3) ? autotune : random.between(1, 500));
        }},
       {"map",
-       [](const Texts& in, RandomSource& random) {
+       [](const Texts& in, SeededRandom& random) {
          const auto grow = [](std::string text) { return text + "abcdefgh"; };
          return in | map(grow, {.parallelism = static_cast<int>(random.between(2, 4))});
        }},
       {"interleave",
-       [](const Texts& in, RandomSource& random) {
+       [](const Texts& in, SeededRandom& random) {
          const auto twice = [](const std::string& text) {
            return range(2) | map([text](std::int64_t) { return text; });
          };
@@ -78,7 +78,7 @@ const std::vector<BufferingStage>& buffering_stages() {
 }
 
 TEST(MemoryStress, NoPipelineIsEverOverItsLimit) {
-  RandomSource random;
+  SeededRandom random;
   const Executors executors;
   int whole = 0;
   int refused = 0;

@@ -37,7 +37,7 @@ bool ends_a_stream(const DrawnStage& stage) {
 }
 
 /// Draws stages, none of which ends an endless stream.
-DrawnPipeline draw_endless_stages(RandomSource& random) {
+DrawnPipeline draw_endless_stages(SeededRandom& random) {
   DrawnPipeline drawn = draw_pipeline(random, 6);
   std::erase_if(drawn.stages, ends_a_stream);
   for (int more = 0; more < 2; ++more) {
@@ -65,7 +65,7 @@ struct Endless {
   Pace pace;
   bool batches;
 
-  static Endless draw(RandomSource& random, const Pace& pace) {
+  static Endless draw(SeededRandom& random, const Pace& pace) {
     return {draw_endless_stages(random), random.between(1, 600),
             static_cast<int>(random.between(1, 3)), pace, random.chance(0.5)};
   }
@@ -94,7 +94,7 @@ Error take_until_stopped(const Endless& endless, Iterator<std::int64_t>& iterato
 }
 
 TEST(NoFalseEnd, OfAThousandCancellations) {
-  RandomSource random;
+  SeededRandom random;
   const Executors executors;
   for (int round = 0; round < 1200; ++round) {
     const Endless endless = Endless::draw(
@@ -118,7 +118,7 @@ TEST(NoFalseEnd, OfAThousandCancellations) {
 }
 
 TEST(NoFalseEnd, OfAThousandTimeOuts) {
-  RandomSource random(1);
+  SeededRandom random(1);
   const Executors executors;
   int timed_out = 0;
   for (int round = 0; round < 1000; ++round) {

@@ -14,7 +14,7 @@
 #include "engine/philox_fill.h"
 #include "engine/seeds/run_seeds.h"
 #include "engine/seeds/signature.h"
-#include "pipeline/suite/random_seed.h"
+#include "seeded_random.h"
 #include "shuffle/shuffle.h"
 
 namespace infeed::test {
@@ -40,7 +40,7 @@ TEST(Philox, GivesTheKnownAnswers) {
 TEST(Philox, CanBeEnteredAnywhere) {
   const Philox generator(123, 456);
   const Words words = first_words(generator, 1000);
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 200; ++round) {
     const std::size_t at = random.below(900);
     Philox there = generator;
@@ -53,7 +53,7 @@ TEST(Philox, CanBeEnteredAnywhere) {
 }
 
 TEST(Philox, ManyAtOnceAreTheSame) {
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 50; ++round) {
     const Philox generator(random(), random());
     // Also where the low half of the counter overflows.
@@ -80,7 +80,7 @@ TEST(Philox, ManyAtOnceAreTheSameAroundEveryOverflow) {
 }
 
 TEST(Philox, FastModuloIsModulo) {
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 2000; ++round) {
     const auto divisor = static_cast<std::uint32_t>(1 + (random() & 0xffffffff) %
                                                             ((1ULL << (1 + random.below(32))) - 1));

@@ -11,7 +11,7 @@
 #include "engine/iterator_context.h"
 #include "engine/recording/note_calls.h"
 #include "engine/recording/place_log.h"
-#include "pipeline/suite/random_seed.h"
+#include "seeded_random.h"
 
 namespace infeed::test {
 namespace {
@@ -159,7 +159,7 @@ TEST(PositionLog, RowsOfWholeInputsTakeOneEntry) {
 
 /// Whatever is taken and in which pieces, the input of each element is found again.
 TEST(PositionLog, FindsTheInputOfEachElement) {
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 50; ++round) {
     PositionLog log;
     std::vector<std::uint64_t> input_of;

@@ -3,7 +3,7 @@
 
 #include <infeed/infeed.h>
 
-#include "pipeline/suite/random_seed.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -42,7 +42,7 @@ void take_rows(Iterator<T>& iterator, std::uint64_t steps, std::vector<std::int6
 /// of `elements`.
 template <class Share>
 std::vector<std::int64_t> rows_of_jobs(Share share, std::uint64_t elements, int jobs,
-                                       RandomSource& random) {
+                                       SeededRandom& random) {
   std::vector<std::int64_t> taken;
   std::optional<Checkpoint> saved;
   for (int job = 0; job < jobs; ++job) {
@@ -77,7 +77,7 @@ std::vector<std::int64_t> sorted_rows(const Dataset<std::int64_t>& dataset) {
 
 TEST(ReshardCheckpoint, AnyHostsGoOnWithNothingTwiceAndNothingLeftOut) {
   constexpr std::int64_t kElements = 4321;
-  RandomSource random;
+  SeededRandom random;
   const auto share = [](Hosts hosts, std::uint64_t index) {
     return range(kElements) | global_shuffle({.seed = 7}) | shuffle({.buffer = 20, .seed = 3}) |
            shard({.count = hosts.count, .index = index}) | map(same) | batch(hosts.rows) |
@@ -88,7 +88,7 @@ TEST(ReshardCheckpoint, AnyHostsGoOnWithNothingTwiceAndNothingLeftOut) {
 }
 
 TEST(ReshardCheckpoint, FiltersAndLeftOutErrorsMayStandBeforeShard) {
-  RandomSource random;
+  SeededRandom random;
   const auto stream = range(3000) | map(fails_on_sevens) | skip_errors() |
                       filter([](std::int64_t x) { return x % 5 != 0; });
   const auto share = [&](Hosts hosts, std::uint64_t index) {
@@ -100,7 +100,7 @@ TEST(ReshardCheckpoint, FiltersAndLeftOutErrorsMayStandBeforeShard) {
 }
 
 TEST(ReshardCheckpoint, ErrorsAreElements) {
-  RandomSource random;
+  SeededRandom random;
   // Batches of one row: an error takes no good row with it.
   const auto share = [&](Hosts hosts, std::uint64_t index) {
     return range(2000) | map(fails_on_sevens) | shard({.count = hosts.count, .index = index}) |
@@ -153,7 +153,7 @@ TEST(ReshardCheckpoint, ErrorsThatWereLeftOutAreNoSteps) {
 }
 
 TEST(ReshardCheckpoint, ManyShardsSkipToTheirPlace) {
-  RandomSource random;
+  SeededRandom random;
   const auto share = [](std::uint64_t count, std::uint64_t index) {
     return range(100'000) | shard({.count = count, .index = index});
   };

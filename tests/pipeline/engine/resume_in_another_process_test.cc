@@ -38,7 +38,7 @@ struct Task {
 void be_the_other_process(const std::string& file) {
   std::ifstream lines(file);
   std::ofstream answers(file + ".answers");
-  RandomSource random(1);
+  SeededRandom random(1);
   const Executors executors;
   for (std::string line; std::getline(lines, line);) {
     const nlohmann::json task = nlohmann::json::parse(line);
@@ -52,7 +52,7 @@ void be_the_other_process(const std::string& file) {
 
 /// Takes a part of an iteration. Half the time it is the dataset's second one, whose caches are
 /// full, with the first one's epoch, so that all else is the same.
-std::vector<Task> begin_some(int count, RandomSource& random) {
+std::vector<Task> begin_some(int count, SeededRandom& random) {
   const Executors executors;
   std::vector<Task> tasks;
   while (std::ssize(tasks) < count) {
@@ -91,7 +91,7 @@ int run_this_test_again(const std::string& tasks_file) {
 
 TEST(ResumeInAnotherProcess, GoesOnExactly) {
   if (const char* const tasks = std::getenv(kTasks)) return be_the_other_process(tasks);
-  RandomSource random;
+  SeededRandom random;
   const test::TemporaryFolder folder;
   const std::string file = folder.file("tasks.jsonl");
   const std::vector<Task> tasks = begin_some(400, random);

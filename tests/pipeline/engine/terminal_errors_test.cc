@@ -66,7 +66,7 @@ TEST(TerminalErrors, AStalledRunIsNotTheEnd) {
 }
 
 TEST(TerminalErrors, ACancelledRunIsNotTheEnd) {
-  RandomSource random;
+  SeededRandom random;
   for (const auto& executor : executors_that_map_in_parallel()) {
     for (int round = 0; round < 150; ++round) {
       SCOPED_TRACE(round);

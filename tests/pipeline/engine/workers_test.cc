@@ -8,7 +8,7 @@
 
 #include <infeed/detail/workers.h>
 
-#include "pipeline/suite/random_seed.h"
+#include "seeded_random.h"
 
 namespace infeed::test {
 namespace {
@@ -159,7 +159,7 @@ TEST_F(WorkersTest, TheirNumberGrowsWhileTheFirstBegin) {
 }
 
 TEST_F(WorkersTest, NothingIsLeftBehindWhileTheirNumberChanges) {
-  RandomSource random;
+  SeededRandom random;
   std::size_t added = 0;
   {
     const Lock lock = hand_off_.lock();

@@ -289,7 +289,7 @@ TEST(Interleave, RefusesWhatCannotBe) {
 }
 
 TEST(Interleave, SurvivesCancellationAtAnyMoment) {
-  RandomSource random;
+  SeededRandom random;
   for (int i = 0; i < 200; ++i) {
     const auto all =
         counter() | interleave([](std::int64_t n) { return range(n % 50) | prefetch(); },

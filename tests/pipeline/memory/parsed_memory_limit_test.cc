@@ -16,8 +16,8 @@
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/memory/limited_run.h"
-#include "pipeline/suite/random_seed.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 
 // Records that are parsed into batches; batches and readers keep memory for the next ones.
 namespace infeed::test {
@@ -77,7 +77,7 @@ class ParsedSentences : public ::testing::Test {
   static constexpr std::int64_t kRows = 128;
 
   ParsedSentences() {
-    RandomSource random;
+    SeededRandom random;
     RecordWriter writer(file_);
     std::size_t scale = 1000;
     for (int i = 0; i < 1000; ++i) {

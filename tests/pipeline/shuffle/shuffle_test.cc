@@ -213,7 +213,7 @@ TEST(Shuffle, OfTheWholeInputRefusesOneThatNeverEnds) {
 // ------------------------------------------------------------------------
 
 TEST(Shuffle, EqualsTheSlowModelForRandomSizesAndErrors) {
-  RandomSource random;
+  SeededRandom random;
   const Executors executors;
   for (int round = 0; round < 400; ++round) {
     const std::size_t size = random.below(random.chance(0.2) ? 3000 : 60);
@@ -240,7 +240,7 @@ TEST(Shuffle, EqualsTheSlowModelForRandomSizesAndErrors) {
 
 TEST(Shuffle, ResumesFarInALongStream) {
   constexpr std::int64_t kSize = 300'000;
-  RandomSource random;
+  SeededRandom random;
   for (const std::uint64_t buffer : {1, 100, 10'000, 400'000}) {
     const auto dataset = range(kSize) | shuffle({.buffer = buffer, .seed = 1});
     const Order whole = order(range(kSize) | shuffle({.buffer = buffer, .seed = 1}));
@@ -295,7 +295,7 @@ TEST(Shuffle, ResumesBeforeAnErrorThatLengthensTheStream) {
 }
 
 TEST(Shuffle, BufferContentIsWhatAWalkForwardsFinds) {
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 3000; ++round) {
     const std::uint64_t size = 1 + random.below(80);
     const std::uint64_t buffer = 1 + random.below(90);

@@ -6,8 +6,8 @@
 
 #include <infeed/pipeline/executor.h>
 
-#include "pipeline/suite/random_seed.h"
 #include "sanitizers.h"
+#include "seeded_random.h"
 
 namespace infeed::test {
 
@@ -32,7 +32,7 @@ class Executors {
 
   const std::vector<NamedExecutor>& all() const { return all_; }
   const NamedExecutor& inline_one() const { return all_.front(); }
-  const NamedExecutor& any(RandomSource& random) const { return all_[random.below(all_.size())]; }
+  const NamedExecutor& any(SeededRandom& random) const { return all_[random.below(all_.size())]; }
 
  private:
   std::vector<NamedExecutor> all_;

@@ -45,7 +45,7 @@ NodePointer make_neighbour(const NodePointer& input, Neighbour neighbour) {
 
 }  // namespace
 
-Neighbour draw_neighbour(RandomSource& random, const TypeInfo& type, bool caches) {
+Neighbour draw_neighbour(SeededRandom& random, const TypeInfo& type, bool caches) {
   const auto drawn = static_cast<Neighbour>(random.below(5));
   const bool possible = caches && type.copy_run != nullptr;
   return drawn == Neighbour::cache && !possible ? Neighbour::none : drawn;

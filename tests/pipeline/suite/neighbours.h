@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
+#include "seeded_random.h"
 
 /// Stages that stand behind and in front of a tested stage: those that leave errors out, keep them,
 /// or work ahead in threads. Only skip_errors changes the stream.
@@ -30,7 +30,7 @@ inline std::string name_of(Neighbour neighbour) {
 }
 
 /// Draws one that elements of this type can pass; a cache only if there is room for one.
-Neighbour draw_neighbour(RandomSource& random, const TypeInfo& type, bool caches);
+Neighbour draw_neighbour(SeededRandom& random, const TypeInfo& type, bool caches);
 
 ShownDataset add_neighbour(const ShownDataset& dataset, Neighbour neighbour);
 

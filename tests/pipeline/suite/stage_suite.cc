@@ -31,7 +31,7 @@ std::size_t known_outputs(const Model& model, const Slots& slots, std::size_t co
   return same;
 }
 
-std::vector<Slots> inputs_of(std::size_t size, RandomSource& random) {
+std::vector<Slots> inputs_of(std::size_t size, SeededRandom& random) {
   std::vector<Slots> inputs{plain_slots(size)};
   if (size == 0) return inputs;
   const auto add = [&](const auto& fails) { inputs.push_back(failing_slots(size, fails)); };
@@ -59,7 +59,7 @@ std::string describe(const Slots& slots, std::string_view type_name) {
          "), errors at" + (errors.empty() ? " none" : errors);
 }
 
-ShownDataset recut_anew(const ShownDataset& dataset, RandomSource& random) {
+ShownDataset recut_anew(const ShownDataset& dataset, SeededRandom& random) {
   return dataset.with(make_recut(random(), dataset.node()));
 }
 
@@ -228,7 +228,7 @@ class StageSuite {
   const TestedStage& stage_;
   const Model& model_;
   const StageSuiteOptions& options_;
-  RandomSource random_;
+  SeededRandom random_;
   const Executors executors_;
 };
 
@@ -245,7 +245,7 @@ INFEED_COMMON_ELEMENTS();
 
 void run_source_suite(const std::function<ShownDataset()>& make, const Stream& expected,
                       const StageSuiteOptions& options) {
-  RandomSource random;
+  SeededRandom random;
   const Executors executors;
   const StreamCheck check(make, expected, options, executors, random);
   for (const NamedExecutor& executor : executors.all()) check.run_straight(executor);

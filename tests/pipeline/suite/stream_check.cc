@@ -32,7 +32,7 @@ void expect_same_place(const Checkpoint& a, const Checkpoint& b) {
 
 StreamCheck::StreamCheck(std::function<ShownDataset()> make, Stream expected,
                          const StageSuiteOptions& options, const Executors& executors,
-                         RandomSource& random)
+                         SeededRandom& random)
     : make_(std::move(make)),
       expected_(std::move(expected)),
       options_(options),

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "pipeline/suite/executors.h"
-#include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
+#include "seeded_random.h"
 
 /// The stage suite's (stage_suite.h) checks of one way to make a pipeline.
 namespace infeed::test {
@@ -28,7 +28,7 @@ struct StageSuiteOptions {
 class StreamCheck {
  public:
   StreamCheck(std::function<ShownDataset()> make, Stream expected, const StageSuiteOptions& options,
-              const Executors& executors, RandomSource& random);
+              const Executors& executors, SeededRandom& random);
 
   void run_straight(const NamedExecutor& executor) const;
 
@@ -81,7 +81,7 @@ class StreamCheck {
   const Stream expected_;
   const StageSuiteOptions& options_;
   const Executors& executors_;
-  RandomSource& random_;
+  SeededRandom& random_;
 };
 
 }  // namespace infeed::test

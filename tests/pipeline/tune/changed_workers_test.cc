@@ -29,9 +29,9 @@
 
 #include "pipeline/suite/busy.h"
 #include "pipeline/suite/random_knobs.h"
-#include "pipeline/suite/random_seed.h"
 #include "records/temporary_files.h"
 #include "sanitizers.h"
+#include "seeded_random.h"
 
 // Workers come and go while others hold the cores, in every stage whose workers the tuner changes.
 // If a wake-up reaches a worker that goes, and isn't passed on, the stage stands for ever. The
@@ -180,7 +180,7 @@ class ChangedWorkers : public ::testing::Test {
     return folder_.file("records");
   }
 
-  RandomSource random_;
+  SeededRandom random_;
   TemporaryFolder folder_{test::memory_folder()};
 
  private:

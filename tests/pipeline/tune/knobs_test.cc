@@ -14,7 +14,7 @@
 #include <infeed/pipeline/tuning_policy.h>
 
 #include "pipeline/suite/random_knobs.h"
-#include "pipeline/suite/random_seed.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -143,7 +143,7 @@ TEST(Knobs, FreezingMayComeAtAnyTime) {
 }
 
 TEST(Knobs, FormsChangeInMidStream) {
-  RandomSource random;
+  SeededRandom random;
   for (int round = 0; round < 20; ++round) {
     auto iterator =
         (tuned() | map([](std::int64_t x) { return x + 1; }, {.parallelism = autotune}) |

@@ -7,7 +7,6 @@
 
 #include <infeed/records/detail/column_bytes.h>
 
-#include "pipeline/suite/random_seed.h"
 #include "records/columns/drawn_columns.h"
 #include "seeded_random.h"
 #include "thrown_error.h"

@@ -13,6 +13,7 @@
 #include "records/example/wild_examples.h"
 #include "records/example/wire_writer.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 /// Drawn schemas and records, parsed into columns and, by FeatureView, value by value.
@@ -26,8 +27,6 @@ using test::WildExamples;
 
 class Drawn {
  public:
-  explicit Drawn(std::uint64_t seed) : random_(seed) {}
-
   std::size_t pick(std::size_t n) { return random_() % n; }
 
   ColumnSchema schema() {
@@ -93,14 +92,12 @@ class Drawn {
     return type;
   }
 
-  std::mt19937_64 random_;
+  test::SeededRandom random_;
 };
 
 TEST(ColumnParserProperty, agrees_with_values_read_one_by_one) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  Drawn drawn(seed);
-  WildExamples wild(seed);
+  Drawn drawn;
+  WildExamples wild;
   std::size_t accepted = 0;
   std::size_t refused = 0;
   for (int round = 0; round < 3000; ++round) {
@@ -273,10 +270,8 @@ TEST(ColumnParserProperty, damage_of_features_that_nobody_asked_for) {
 
 /// Damaged records are refused by both or by none, and leave no trace.
 TEST(ColumnParserProperty, damaged_records) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
-  WildExamples wild(seed);
+  test::SeededRandom random;
+  WildExamples wild;
   const auto schemas = both_schemas();
   const ExampleSchema<Typed>& typed = schemas.first;
   const ColumnParser parser(schemas.second);

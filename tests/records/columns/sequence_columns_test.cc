@@ -13,6 +13,7 @@
 #include "records/columns/reference_view.h"
 #include "records/example/wild_examples.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 /// SequenceExamples in run-time columns.
@@ -308,11 +309,9 @@ std::string likely_sequence(const ColumnSchema& schema, DrawnSchema& drawn) {
 
 TEST(SequenceColumnsProperty, agree_with_protobuf_in_both_ways_of_reading) {
   const google::protobuf::LogSilencer no_complaints_about_utf8;
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   DrawnSchema drawn(random);
-  test::WildExamples wild(seed);
+  test::WildExamples wild;
   std::size_t accepted = 0;
   std::size_t refused = 0;
   for (int round = 0; round < 8000; ++round) {

@@ -3,13 +3,14 @@
 #include <array>
 #include <cstdint>
 #include <gtest/gtest.h>
-#include <random>
 #include <string>
 #include <vector>
 
 #include <infeed/error.h>
 #include <infeed/records/detail/usual_form.h>
 #include <infeed/records/example_schema.h>
+
+#include "seeded_random.h"
 
 namespace infeed {
 namespace {
@@ -72,17 +73,16 @@ TEST(ExampleShapes, AnUnwantedFeatureMayHoldAnything) {
 }
 
 TEST(ExampleShapes, ChangeNothingForBytesOfAnyKind) {
-  const std::uint64_t seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const ExampleSchema<Shaped> schema = shaped_schema();
-  const auto draw = [&random](std::uint64_t below) { return random() % below; };
   for (int i = 0; i < 4000; ++i) {
-    const Shaped values{{static_cast<float>(draw(9)), 2, 3},
-                        static_cast<std::int64_t>(draw(3) * 100),
-                        std::string(draw(3), static_cast<char>('a' + draw(26)))};
-    std::string example = shaped_example(values, std::string(2, static_cast<char>('a' + draw(9))));
-    if (draw(2) == 0) example[draw(example.size())] ^= static_cast<char>(1 << draw(8));
+    const Shaped values{{static_cast<float>(random.below(9)), 2, 3},
+                        static_cast<std::int64_t>(random.below(3) * 100),
+                        std::string(random.below(3), static_cast<char>('a' + random.below(26)))};
+    std::string example =
+        shaped_example(values, std::string(2, static_cast<char>('a' + random.below(9))));
+    if (random.below(2) == 0)
+      example[random.below(example.size())] ^= static_cast<char>(1 << random.below(8));
     const ExampleSchema<Shaped> fresh = shaped_schema();
     ASSERT_EQ(outcome(schema, example), outcome(fresh, example));
   }

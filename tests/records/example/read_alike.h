@@ -14,10 +14,8 @@ namespace infeed::test {
 /// valid.
 template <class Draw, class Compare>
 int valid_read_alike(int count, const Draw& draw, const Compare& compare) {
-  const auto seed = test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   const google::protobuf::LogSilencer no_complaints_about_utf8;
-  WildExamples wild(seed);
+  WildExamples wild;
   int valid = 0;
   for (int i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
     const Comparison compared = compare(draw(wild));

@@ -2,19 +2,17 @@
 
 #include <array>
 #include <cstdint>
-#include <random>
 #include <string>
 
 #include "records/example/wire_writer.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 
 namespace infeed::test {
 
 /// Draws Examples and SequenceExamples in all forms that protobuf allows, however odd.
 class WildExamples {
  public:
-  explicit WildExamples(std::uint64_t seed) : random_(seed) {}
-
   std::string draw() {
     std::string bytes;
     for (std::size_t i = 0, n = pick(100) < 90 ? 1 : pick(3); i < n; ++i) {
@@ -131,7 +129,7 @@ class WildExamples {
     return bytes;
   }
 
-  std::mt19937_64 random_;
+  SeededRandom random_;
 };
 
 }  // namespace infeed::test

@@ -16,7 +16,7 @@
 #include "plain_numbers.h"
 #include "records/features/apply_step.h"
 #include "records/temporary_files.h"
-#include "test_seed.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -167,9 +167,9 @@ std::vector<f::Step> steps_on_items() {
 }
 
 TEST(Features, TreatItemsAlikeInColumnsOfEveryKind) {
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   for (int round = 0; round < 50; ++round) {
-    SCOPED_TRACE("seed " + std::to_string(test_seed()) + ", round " + std::to_string(round));
+    SCOPED_TRACE("round " + std::to_string(round));
     const std::vector<std::int64_t> numbers = drawn_numbers(random, random() % 60);
     const auto items = static_cast<std::int64_t>(numbers.size());
     const Column dense = column_of(std::vector(numbers));
@@ -280,7 +280,7 @@ TEST(Features, CastReadsText) {
 
 /// Texts lie one behind the other, so the digits of the next one follow those of each.
 TEST(Features, CastReadsTextsAmongOthers) {
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   std::vector<std::string> wholes;
   std::vector<std::string> decimals;
   for (int i = 0; i < 2000; ++i) {
@@ -295,8 +295,7 @@ TEST(Features, CastReadsTextsAmongOthers) {
   const auto doubles =
       applied(f::Cast{.column = "x", .dtype = DType::float64}, column_of(decimals));
   for (std::size_t i = 0; i < wholes.size(); ++i) {
-    SCOPED_TRACE("seed " + std::to_string(test_seed()) + ", text " + wholes[i] + ", " +
-                 decimals[i]);
+    SCOPED_TRACE("text " + wholes[i] + ", " + decimals[i]);
     EXPECT_EQ(integers.values<std::int64_t>()[i], std::stoll(wholes[i]));
     EXPECT_EQ(floats.values<float>()[i], float_of(decimals[i]));
     EXPECT_EQ(doubles.values<double>()[i], double_of(decimals[i]));
@@ -307,7 +306,7 @@ TEST(Features, CastReadsTextsAmongOthers) {
 }
 
 TEST(Features, CastReadsPlainDecimalsExactly) {
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   const auto digits = [&](std::uint64_t count) {
     std::string text;
     for (; count > 0; --count) text += static_cast<char>('0' + random() % 10);
@@ -321,7 +320,7 @@ TEST(Features, CastReadsPlainDecimalsExactly) {
   const auto floats = applied(f::Cast{.column = "x"}, column_of(texts));
   const auto doubles = applied(f::Cast{.column = "x", .dtype = DType::float64}, column_of(texts));
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    SCOPED_TRACE("seed " + std::to_string(test_seed()) + ", text " + texts[i]);
+    SCOPED_TRACE("text " + texts[i]);
     EXPECT_EQ(std::bit_cast<std::uint32_t>(floats.values<float>()[i]),
               std::bit_cast<std::uint32_t>(float_of(texts[i])));
     EXPECT_EQ(std::bit_cast<std::uint64_t>(doubles.values<double>()[i]),

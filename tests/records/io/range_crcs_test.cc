@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
-#include <random>
 #include <string>
 #include <string_view>
 
 #include <infeed/records/crc32c.h>
 
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 
 namespace infeed {
 namespace {
 
 TEST(RangeCrcs, are_those_of_the_bytes) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   for (int round = 0; round < 50; ++round) {
     detail::RangeCrcs crcs;
     const std::string bytes = test::random_bytes(random, 1 + random() % 20'000);
@@ -43,7 +41,7 @@ TEST(RangeCrcs, hash_the_middle_of_overlapping_ranges_once) {
 
 /// Each range hashes its two ends and what no range before it had; the counts are those of the bytes.
 TEST(RangeCrcs, know_the_stream_up_to_the_last_whole_step) {
-  std::mt19937_64 random(test::test_seed());
+  test::SeededRandom random;
   const std::string bytes = test::random_bytes(random, 1500);
   detail::RangeCrcs crcs;
   std::uint64_t hashed = 0;

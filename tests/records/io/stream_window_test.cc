@@ -14,6 +14,7 @@
 #include <infeed/records/record.h>
 
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 
 namespace infeed::detail {
 namespace {
@@ -83,7 +84,7 @@ void expect_place_in_block(const StreamWindow& window) {
 }
 
 TEST(StreamWindow, ShowsTheBytesWhateverTheSteps) {
-  std::mt19937_64 random(test::test_seed());
+  test::SeededRandom random;
   const std::string bytes = bytes_drawn(30'000);
   for (const std::size_t block_bytes : {100, 1000}) {
     for (const std::size_t step_bytes : {1, 7, 64, 1000}) {

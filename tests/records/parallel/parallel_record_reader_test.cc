@@ -13,6 +13,7 @@
 #include "records/codec/lz4_framed.h"
 #include "records/parallel/same_records.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 /// ParallelRecordReader gives the same as RecordReader, for any file, damage, and cuts.
@@ -62,10 +63,7 @@ std::string inflate_with_zlib(std::string bytes, int window_bits) {
 
 class ParallelRecordReaderTest : public ::testing::Test {
  protected:
-  const std::uint64_t seed_ = test::test_seed();
-  const ::testing::ScopedTrace trace_{__FILE__, __LINE__,
-                                      "INFEED_TEST_SEED=" + std::to_string(seed_)};
-  std::mt19937_64 random_{seed_};
+  test::SeededRandom random_;
   TemporaryFolder folder_{test::memory_folder()};
   const std::string file_ = folder_.file("x");
 

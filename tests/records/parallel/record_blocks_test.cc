@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <new>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "infeed/records/record_reader.h"
 #include "infeed/records/record_writer.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::detail {
@@ -95,8 +95,7 @@ class RecordBlocks : public ::testing::Test {
     return open_block_file(file_, {}, options);
   }
 
-  const std::uint64_t seed_ = test::test_seed();
-  std::mt19937_64 random_{seed_};
+  test::SeededRandom random_;
   const TemporaryFolder folder_;
   const std::string file_ = folder_.file("data");
   const std::vector<RecordWriterOptions> options_ = {
@@ -109,7 +108,6 @@ class RecordBlocks : public ::testing::Test {
 };
 
 TEST_F(RecordBlocks, hold_what_a_reader_gives) {
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed_));
   for (const RecordWriterOptions& options : options_) {
     // Many to a block, some larger than a block, and none at all.
     for (const auto& [records, bytes_max] : std::vector<std::pair<std::size_t, std::size_t>>{
@@ -151,7 +149,6 @@ TEST_F(RecordBlocks, end_before_what_is_wrong_at_the_end) {
 /// Whatever happens to the bytes, blocks give the first records of a reader, and end well only
 /// where it does.
 TEST_F(RecordBlocks, of_damaged_files) {
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed_));
   for (int round = 0; round < 400; ++round) {
     const RecordWriterOptions& options = options_[random_() % options_.size()];
     write(options, 40, round % 2 == 0 ? 100 : 3000);
@@ -205,7 +202,6 @@ TEST_F(RecordBlocks, of_long_records_of_one_length) {
 /// Long records are used where they lie in the page cache, with the same outcome. This includes a
 /// record that isn't whole in a block, one longer than a block, and the end of the file.
 TEST_F(RecordBlocks, of_mapped_files) {
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed_));
   for (int round = 0; round < 8; ++round) {
     write({}, 20, 300'000);
     if (round % 4 != 0) {
@@ -229,7 +225,6 @@ TEST_F(RecordBlocks, of_mapped_files) {
 
 /// A record's memory stays as long as the record, and a shortened file ends the blocks.
 TEST_F(RecordBlocks, of_a_mapped_file_that_changes) {
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed_));
   std::string payload;
   {
     RecordWriter writer(file_, {});

@@ -5,7 +5,6 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include <infeed/records/parallel_record_reader.h>
 
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 
 /// Checks that ParallelRecordReader gives the same records as RecordReader.
 namespace infeed::test {
@@ -56,7 +56,7 @@ Outcome read_all(
 /// Changes the number of threads, perhaps to none, before one record in four.
 inline Outcome read_all_as_threads_come_and_go(const std::string& file,
                                                ParallelRecordReaderOptions options) {
-  std::mt19937_64 random{test_seed()};
+  SeededRandom random;
   const auto now = std::make_shared<std::atomic<unsigned>>(2);
   options.threads_now = now;
   return read_all<ParallelRecordReader>(file, options, [&] {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include <infeed/records/detail/json_depth.h>
 #include <infeed/records/json_lines.h>
@@ -10,6 +9,7 @@
 
 #include "records/columns/column_texts.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "text/json_text.h"
 #include "thrown_error.h"
 
@@ -263,7 +263,7 @@ TEST(JsonDepth, CountsWhatIsOpen) {
 
 /// Takes the same random and nearly right texts as another parser, and no others.
 TEST_F(JsonLinesTest, AgreesWithAnotherParser) {
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   const std::vector<std::string> parts = {"{",
                                           "}",
                                           "[",

@@ -6,7 +6,7 @@
 #include <infeed/records/json_parser.h>
 
 #include "records/temporary_files.h"
-#include "test_seed.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -47,7 +47,7 @@ std::string drawn_object(std::mt19937_64& random) {
 
 /// Both take the same way, so each row must be the same in both.
 TEST(JsonParser, GivesWhatJsonLinesGives) {
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   const TemporaryFolder folder;
   std::vector<std::string> texts;
   std::string lines;
@@ -57,8 +57,7 @@ TEST(JsonParser, GivesWhatJsonLinesGives) {
   }
   folder.write("a.jsonl", lines);
   JsonLinesReader reader({folder.file("a.jsonl")}, mixed_schema());
-  EXPECT_EQ(parsed(JsonParser(mixed_schema()), texts), *reader.read(1000))
-      << "seed " << test_seed();
+  EXPECT_EQ(parsed(JsonParser(mixed_schema()), texts), *reader.read(1000));
 }
 
 TEST(JsonParser, TakesLineBreaksBetweenValuesOnly) {

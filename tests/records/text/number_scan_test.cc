@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "infeed/records/dtype.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 #include "text/number_text.h"
 
 namespace infeed::test {
@@ -67,7 +67,7 @@ void expect_like_parser(const std::string& number, char behind) {
 }
 
 TEST(NumberScan, IsWhatTheParserSays) {
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   const auto digits = [&random](std::size_t count) {
     std::string text;
     for (std::size_t i = 0; i < count; ++i) text += static_cast<char>('0' + random() % 10);

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <limits>
-#include <random>
 #include <string>
 
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 
 namespace infeed::test {
 namespace {
@@ -44,7 +44,7 @@ void expect_like_library(const std::string& text) {
 }
 
 TEST(NumberText, FloatsAreTheNearestOnes) {
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   for (int i = 0; i < 200'000; ++i) {
     const auto bits = random();
     const double any = std::bit_cast<double>(bits);
@@ -140,7 +140,7 @@ TEST(NumberText, IntegersOfEveryType) {
   expect_integer_range<std::uint32_t>();
   expect_integer_range<std::int64_t>();
   expect_integer_range<std::uint64_t>();
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   for (int i = 0; i < 100'000; ++i) {
     const auto expected = static_cast<std::int64_t>(random()) >> (random() % 64);
     std::int64_t value = 0;

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
-#include <random>
 #include <string>
 
 #include <infeed/records/detail/row_scan.h>
 
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 
 namespace infeed::test {
 namespace {
@@ -49,7 +49,7 @@ RowScan scan_slowly(const std::string& text, std::size_t rows_max, const RowForm
 }
 
 TEST(RowScan, FindsWhatAWalkOverAllBytesFinds) {
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   const std::string alphabets[] = {"a,\n",           "a,\n\"",
                                    "\n\r\"",         "aaaaaaaaaaaaaaaaaaaaaaaaaaa,,,\"\n\r",
                                    "\"\"\"\"\"a,\n", "aaaaaaaaaaaaa\n"};

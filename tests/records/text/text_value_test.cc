@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <limits>
-#include <random>
 #include <string>
 
 #include <infeed/records/detail/text_value.h>
 
 #include "plain_numbers.h"
 #include "records/temporary_files.h"
+#include "seeded_random.h"
 
 namespace infeed::test {
 namespace {
@@ -145,7 +145,7 @@ TEST(TextValueTest, AFloatIsRoundedOnce) {
   EXPECT_EQ(parse_float32(above, *parse_float64(above)), std::nextafter(1.0F, 2.0F));
   const std::string middle = "1.000000059604644775390625";
   EXPECT_EQ(parse_float32(middle, *parse_float64(middle)), 1.0F);
-  std::mt19937_64 random(test_seed());
+  SeededRandom random;
   for (int i = 0; i < 20'000; ++i) {
     const auto bits = static_cast<std::uint32_t>(random());
     const float value = std::bit_cast<float>(bits);

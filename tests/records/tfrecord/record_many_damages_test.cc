@@ -8,6 +8,7 @@
 
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
+#include "seeded_random.h"
 
 /// A large file with a hundred damages loses exactly the records that were hit. INFEED_TEST_FILE_MB
 /// makes the file larger (1024: seven seconds).
@@ -22,8 +23,8 @@ std::uint64_t wanted_file_bytes() {
 }
 
 /// A record's payload follows from its number, so that nothing has to be remembered.
-std::string payload_of(std::uint64_t seed, std::uint64_t record) {
-  std::mt19937_64 random(seed + record);
+std::string payload_of(std::uint64_t record) {
+  std::mt19937_64 random(test::test_seed() + record);
   // Many small ones, some as large as an image, a few larger than the reader's block.
   const std::uint64_t kind = random() % 1000;
   const std::size_t size_max = kind < 900 ? 1000 : kind < 998 ? 20'000 : 600'000;
@@ -42,12 +43,12 @@ struct WrittenFile {
   std::vector<std::uint64_t> offsets = {0};  // one more than records
 };
 
-WrittenFile write_file(const TemporaryFolder& folder, std::uint64_t seed) {
+WrittenFile write_file(const TemporaryFolder& folder) {
   WrittenFile file{folder.file("large")};
   std::ofstream out(file.name, std::ios::binary);
   const std::uint64_t bytes_wanted = wanted_file_bytes();
   while (file.offsets.back() < bytes_wanted) {
-    const std::string framed = test::frame(payload_of(seed, file.offsets.size() - 1));
+    const std::string framed = test::frame(payload_of(file.offsets.size() - 1));
     out.write(framed.data(), static_cast<std::streamsize>(framed.size()));
     file.offsets.push_back(file.offsets.back() + framed.size());
   }
@@ -83,11 +84,9 @@ std::set<std::uint64_t> damage(const WrittenFile& file, std::mt19937_64& random)
 }
 
 TEST(RecordDamage, a_hundred_damages_lose_only_the_records_that_were_hit) {
-  const auto seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const TemporaryFolder folder;
-  const WrittenFile file = write_file(folder, seed);
+  const WrittenFile file = write_file(folder);
   const auto hit = damage(file, random);
   std::set<std::uint64_t> lost;
   for (std::uint64_t i = 0; i + 1 < file.offsets.size(); ++i) lost.insert(lost.end(), i);
@@ -100,7 +99,7 @@ TEST(RecordDamage, a_hundred_damages_lose_only_the_records_that_were_hit) {
         std::lower_bound(file.offsets.begin(), file.offsets.end(), record.offset().value() - 12);
     ASSERT_EQ(*found, record.offset().value() - 12) << "a record from where none was written";
     const auto number = static_cast<std::uint64_t>(found - file.offsets.begin());
-    ASSERT_EQ(record.bytes(), payload_of(seed, number)) << "record " << number;
+    ASSERT_EQ(record.bytes(), payload_of(number)) << "record " << number;
     ASSERT_EQ(lost.erase(number), 1U) << "record " << number << " came twice";
   }
   EXPECT_EQ(lost, hit);

@@ -139,8 +139,8 @@ TEST_P(ConvertFaults, AtASystemCallOfTheProtocolTheBytesAreTheSameAfterwards) {
       ASSERT_EQ(struck.status, 0) << struck.err;
       break;
     }
-    SCOPED_TRACE(fmt::format("{} at call {}, {}, {}: {}", fault.kind, number,
-                             DrawnCalls::seed_text(), read_whole(report), struck.err));
+    SCOPED_TRACE(
+        fmt::format("{} at call {}, {}: {}", fault.kind, number, read_whole(report), struck.err));
     EXPECT_THAT(struck.status, AnyOf(0, 1, 128 + SIGKILL));
     if (struck.status == 1) {
       EXPECT_EQ(std::count(struck.err.begin(), struck.err.end(), '\n'), 1);
@@ -177,7 +177,7 @@ TEST_F(ConvertResume, KilledWhileAShardIsMadeAnewTheBytesAreTheSameAfterwards) {
   DrawnCalls calls(0);
   int number = calls.next();
   for (;; number = calls.next()) {
-    SCOPED_TRACE(fmt::format("at call {}, {}", number, DrawnCalls::seed_text()));
+    SCOPED_TRACE(fmt::format("at call {}", number));
     std::fstream(out + "/data-00001-of-00002.tfrecord",
                  std::ios::binary | std::ios::in | std::ios::out)
             .seekp(50)
@@ -211,7 +211,7 @@ TEST_F(ConvertResume, KilledWhileItReplacesADatasetThereIsTheOldOneOrTheNewOne) 
   DrawnCalls calls(0);
   int number = calls.next();
   for (;; number = calls.next()) {
-    SCOPED_TRACE(fmt::format("at call {}, {}", number, DrawnCalls::seed_text()));
+    SCOPED_TRACE(fmt::format("at call {}", number));
     fs::copy(folder_.file("old"), out);
     const ProgramResult struck = run_infeed(
         command("out", replacing),

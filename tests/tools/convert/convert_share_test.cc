@@ -139,8 +139,7 @@ TEST_F(ConvertShare, KilledAtASystemCallTheBytesAreTheSameAfterwards) {
     DrawnCalls calls(struck);
     int number = calls.next();
     for (;; number = calls.next()) {
-      SCOPED_TRACE(
-          fmt::format("{} at call {}, {}", parts[struck].front(), number, DrawnCalls::seed_text()));
+      SCOPED_TRACE(fmt::format("{} at call {}", parts[struck].front(), number));
       for (std::size_t part = 0; part < parts.size(); ++part) {
         if (part == struck) {
           run(words, "out", with(parts[part], {"--threads", "1"}),

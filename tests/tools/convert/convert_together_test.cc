@@ -13,7 +13,6 @@
 #include <span>
 
 #include "convert/conversion_plan.h"
-#include "test_seed.h"
 #include "tools/convert/numbered_inputs.h"
 #include "tools/convert/shared_conversion.h"
 #include "world/local_world.h"

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
-#include <string>
 
+#include "seeded_random.h"
 #include "test_extent.h"
-#include "test_seed.h"
 
 namespace infeed::test {
 
@@ -16,15 +14,14 @@ namespace infeed::test {
 ///     for (int number = calls.next(); is_struck_at(number); number = calls.next()) ...
 class DrawnCalls {
  public:
-  explicit DrawnCalls(std::uint64_t salt) : words_(test_seed() + salt) {}
+  explicit DrawnCalls(std::uint64_t salt) : random_(salt) {}
 
-  int next() { return number_ += tests_all() ? 1 : 1 + static_cast<int>(words_() % kStepMax); }
-  static std::string seed_text() { return "INFEED_TEST_SEED=" + std::to_string(test_seed()); }
+  int next() { return number_ += tests_all() ? 1 : 1 + static_cast<int>(random_.below(kStepMax)); }
 
  private:
   static constexpr std::uint64_t kStepMax = 5;
 
-  std::mt19937_64 words_;
+  SeededRandom random_;
   int number_ = 0;
 };
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "test_seed.h"
+#include "seeded_random.h"
 
 namespace infeed::detail {
 namespace {
@@ -14,9 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(Retries, PausesDoubleUpToALimitAndAreHalfDrawnAtRandom) {
-  const std::uint64_t seed = test::test_seed();
-  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  test::SeededRandom random;
   const UrlOptions options{.retry_delay = 100ms, .retry_delay_max = 350ms};
   for (const auto& [tries, longest] :
        {std::pair(0U, 100ms), std::pair(1U, 200ms), std::pair(2U, 350ms), std::pair(99U, 350ms)}) {
@@ -29,7 +27,7 @@ TEST(Retries, PausesDoubleUpToALimitAndAreHalfDrawnAtRandom) {
 }
 
 TEST(Retries, PausesAreAsTheServerWantsUpToTheSameLimit) {
-  std::mt19937_64 random(test::test_seed());
+  test::SeededRandom random;
   const UrlOptions options{.retry_delay = 100ms, .retry_delay_max = 350ms};
   EXPECT_EQ(pause_before_retry({.pause = 300ms}, 0, options, random), 300ms);
   EXPECT_EQ(pause_before_retry({.pause = 1h}, 0, options, random), 350ms);

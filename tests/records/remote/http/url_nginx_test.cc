@@ -1,12 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <random>
 
 #include <infeed/records/record_reader.h>
 
 #include "records/remote/http/nginx_server.h"
 #include "records/remote/http/quick_retries.h"
 #include "records/tfrecord/framed.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed {
@@ -28,9 +28,8 @@ class UrlNginx : public ::testing::Test {
   static void TearDownTestSuite() { server_.reset(); }
 
   UrlNginx() {
-    std::mt19937_64 random(seed_);
     for (int i = 0; i < 800; ++i) {
-      payloads_.push_back(test::random_bytes(random, random() % 8000));
+      payloads_.push_back(test::random_bytes(random_, random_() % 8000));
     }
     options_.range_bytes = 300'000;
   }
@@ -49,8 +48,7 @@ class UrlNginx : public ::testing::Test {
   }
 
   static inline std::unique_ptr<NginxServer> server_;
-  const std::uint64_t seed_ = test::test_seed();
-  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "INFEED_TEST_SEED=" + std::to_string(seed_)};
+  test::SeededRandom random_;
   std::vector<std::string> payloads_;
   UrlOptions options_ = quick_retries();
 };

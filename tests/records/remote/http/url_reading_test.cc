@@ -16,6 +16,7 @@
 #include "records/remote/http/quick_retries.h"
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
+#include "seeded_random.h"
 #include "thrown_error.h"
 
 namespace infeed {
@@ -31,8 +32,7 @@ using test::quick_retries;
 using test::serve_bytes;
 using ::testing::HasSubstr;
 
-std::vector<std::string> some_payloads(std::uint64_t seed, std::size_t bytes) {
-  std::mt19937_64 random(seed);
+std::vector<std::string> some_payloads(std::mt19937_64& random, std::size_t bytes) {
   std::vector<std::string> payloads;
   for (std::size_t total = 0; total < bytes; total += payloads.back().size()) {
     payloads.push_back(test::random_bytes(random, random() % 5000));
@@ -52,9 +52,8 @@ class UrlReading : public ::testing::Test {
  protected:
   UrlReading() { ::setenv("no_proxy", "*", 1); }
 
-  const std::uint64_t seed_ = test::test_seed();
-  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "INFEED_TEST_SEED=" + std::to_string(seed_)};
-  const std::vector<std::string> payloads_ = some_payloads(seed_, 3 << 20);
+  test::SeededRandom random_;
+  const std::vector<std::string> payloads_ = some_payloads(random_, 3 << 20);
   const std::string file_ = frame(payloads_);
 };
 
@@ -137,10 +136,9 @@ TEST_F(UrlReading, TakesAPartThatIsNotCalledOne) {
 }
 
 TEST_F(UrlReading, GoesOnWhereAConnectionWasCut) {
-  std::mt19937_64 random(seed_);
   HttpServer server([&](const HttpRequestSeen& request) {
     HttpReply reply = serve_bytes(request, file_);
-    if (random() % 3 != 0) reply.cut_after = random() % (reply.body.size() + 1);
+    if (random_() % 3 != 0) reply.cut_after = random_() % (reply.body.size() + 1);
     return reply;
   });
   UrlOptions options = quick_retries();
@@ -155,10 +153,9 @@ TEST_F(UrlReading, GoesOnWhereAConnectionWasCut) {
 }
 
 TEST_F(UrlReading, TriesAgainWhatMayPass) {
-  std::mt19937_64 random(seed_);
   HttpServer server([&](const HttpRequestSeen& request) -> HttpReply {
     constexpr std::array kStatuses = {500, 502, 503, 504, 429, 408};
-    if (random() % 2 == 0) return {.status = kStatuses.at(random() % kStatuses.size())};
+    if (random_() % 2 == 0) return {.status = kStatuses.at(random_() % kStatuses.size())};
     return serve_bytes(request, file_);
   });
   UrlOptions options = quick_retries();
@@ -247,9 +244,8 @@ TEST_F(UrlReading, JumpsAndSkips) {
   do positions.push_back(reader.position());
   while (reader.skip(1) == 1);
   ASSERT_EQ(positions.size(), payloads_.size() + 1);
-  std::mt19937_64 random(seed_);
   for (int i = 0; i < 50; ++i) {
-    const std::size_t at = random() % payloads_.size();
+    const std::size_t at = random_() % payloads_.size();
     reader.seek(positions[at]);
     Record record;
     ASSERT_TRUE(reader.next(record));
