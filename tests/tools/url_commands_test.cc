@@ -37,7 +37,7 @@ class UrlCommands : public ::testing::Test {
     return run_infeed(arguments, {.environment = {{"no_proxy", "*"}}});
   }
   void serve(const std::string& name, const std::string& content) const {
-    std::ofstream(folder_.file("data/" + name), std::ios::binary) << content;
+    folder_.write("data/" + name, content);
   }
   ProgramResult convert(const std::vector<std::string>& inputs, const std::string& output) const {
     std::vector<std::string> arguments{"convert", "-o", folder_.file(output), "--shards", "4"};

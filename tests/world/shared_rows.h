@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +16,8 @@
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
 #include <infeed/share.h>
+
+#include "temporary_folder.h"
 
 /// The stream that the tests of several hosts share: indexed records, of which some are damaged and
 /// others don't parse.
@@ -43,15 +44,7 @@ inline std::string write_shared_rows(const std::string& folder) {
   writer.close();
   const RecordIndex index = writer.index();
   write_index(index, file + ".index");
-  // Flips a bit in the payload of some.
-  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
-  for (const std::size_t record : {std::size_t{80}, std::size_t{333}}) {
-    const auto at = static_cast<std::streamoff>(index.offsets[record] + 14);
-    bytes.seekg(at);
-    const char flipped = static_cast<char>(bytes.get() ^ 1);
-    bytes.seekp(at);
-    bytes.put(flipped);
-  }
+  for (const std::size_t record : {80, 333}) flip_bits(file, index.offsets[record] + 14);
   return file;
 }
 

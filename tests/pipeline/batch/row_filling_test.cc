@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <stdexcept>
 #include <string>
@@ -140,7 +139,7 @@ class RowFilling : public ::testing::Test {
       default:
         if (!whole.empty()) whole[random_.below(whole.size())] ^= '\x20';
     }
-    std::ofstream(file, std::ios::binary) << whole;
+    write_whole(file, whole);
   }
 
   std::string random_text(std::size_t bytes) {

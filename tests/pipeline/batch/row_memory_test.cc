@@ -170,9 +170,7 @@ TEST_F(RowMemory, DamageEndsABatchInAnyLimit) {
     writer.write(builder.encode());
   }
   writer.close();
-  std::string bytes = test::read_whole(file_);
-  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
-  folder_.write("data", bytes);
+  flip_bits(file_, std::filesystem::file_size(file_) / 2, 0x10);
   const auto schema = ExampleSchema<SwingingRow>()
                           .feature("tokens", &SwingingRow::tokens)
                           .feature("words", &SwingingRow::words);

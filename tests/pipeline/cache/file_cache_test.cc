@@ -1,6 +1,5 @@
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,7 +189,7 @@ TEST_F(FileCache, AnotherPipelinesIsRewrittenWhenAllowed) {
 TEST_F(FileCache, AFolderOfOthersIsLeftAlone) {
   const std::string path = fresh();
   std::filesystem::create_directory(path);
-  std::ofstream(path + "/elements.journal") << "my diary\n";
+  write_whole(path + "/elements.journal", "my diary\n");
   FileCacheOptions options = noting(path);
   options.mismatch = Mismatch::rewrite;
   const Stream refused = stream_of(range(3) | cache(options));

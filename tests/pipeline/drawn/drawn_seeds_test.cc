@@ -238,7 +238,7 @@ TEST(DrawnSeeds, GoOnInAnotherProcess) {
   take_stream(iterator, 70);
   const TemporaryFolder folder;
   const std::string path = folder.file("checkpoint");
-  std::ofstream(path) << iterator.checkpoint().to_text();
+  write_whole(path, iterator.checkpoint().to_text());
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string command = fmt::format(
       "{}='{}' '{}' --gtest_filter=DrawnSeeds.GoOnInAnotherProcess "

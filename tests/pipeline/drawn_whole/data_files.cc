@@ -105,7 +105,7 @@ void write_once(const std::string& name, const std::function<std::string()>& mak
   const std::lock_guard lock(mutex);
   if (std::filesystem::exists(name)) return;
   const std::string making = fmt::format("{}.making-{}", name, ::getpid());
-  std::ofstream(making, std::ios::binary) << make();
+  write_whole(making, make());
   std::filesystem::rename(making, name);
 }
 

@@ -58,7 +58,7 @@ Stream stream_of_other_process(const CaseOptions& options, const DrawnCase& draw
                                const std::string& checkpoint_text) {
   const std::string checkpoint_file = drawn.surroundings.folder + "/checkpoint";
   const std::string out_file = drawn.surroundings.folder + "/stream";
-  std::ofstream(checkpoint_file) << checkpoint_text;
+  write_whole(checkpoint_file, checkpoint_text);
   std::vector<std::string> arguments = {"--seed",   std::to_string(options.seed),
                                         "--only",   std::to_string(drawn.number),
                                         "--folder", options.folder,

@@ -77,9 +77,6 @@ std::map<std::string, DataSource> data_sources() {
 
 class DataIdentities : public ::testing::Test {
  protected:
-  std::string write(const std::string& name, const std::string& bytes) const {
-    return folder_.write(name, bytes);
-  }
   /// Changes the last byte "1" of a file, and neither its size nor its time.
   void change(const std::string& name) const {
     const std::string file = folder_.file(name);
@@ -108,7 +105,7 @@ class DataIdentities : public ::testing::Test {
 TEST_F(DataIdentities, CopiedDataResumesAndAChangedByteIsRefused) {
   for (const auto& [name, source] : data_sources()) {
     SCOPED_TRACE(name);
-    write(name + "/1/" + source.file, source.content);
+    folder_.write(name + "/1/" + source.file, source.content);
     const Dataset<std::string> first = source.make(folder_.file(name + "/1"));
     const Checkpoint checkpoint = checkpoint_of(first);
     const Stream rest = texts_of(first, {.resume = checkpoint});
@@ -154,7 +151,7 @@ TEST_F(DataIdentities, RecordsResumeWhereTheyWereCopied) {
 }
 
 TEST_F(DataIdentities, CachesAndSnapshotsSeeAChangedLabel) {
-  const std::string file = write("labels.csv", "label\n1\n2\n");
+  const std::string file = folder_.write("labels.csv", "label\n1\n2\n");
   const auto labels = [&] {
     return csv({file}, ColumnSchema().column("label", DType::int64), 2) |
            map([](const ColumnBatch& batch) {
@@ -178,10 +175,10 @@ TEST_F(DataIdentities, CachesAndSnapshotsSeeAChangedLabel) {
 }
 
 TEST_F(DataIdentities, AChangeBeforeTheFirstCheckpointIsSeen) {
-  const std::string file = write("a.txt", "1\n2\n");
+  const std::string file = folder_.write("a.txt", "1\n2\n");
   auto iterator = lines({file}).iterate();
   iterator.next();
-  write("a.txt", "1\n3\n");
+  folder_.write("a.txt", "1\n3\n");
   fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(100));
   const Checkpoint mixed = iterator.checkpoint();
   EXPECT_EQ(error_of([&] { lines({file}).iterate({.resume = mixed}); }).code(),
@@ -202,12 +199,9 @@ TEST_F(DataIdentities, LargeFilesAreReadInPlaces) {
   std::vector<std::string> names(10'000, folder_.file("gone"));
   names.front() = file;
   const auto signature_with = [&](std::uint64_t at) {
-    write("large", "");
+    folder_.write("large", "");
     fs::resize_file(file, kLargeBytes);
-    std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
-    stream.seekp(static_cast<std::streamoff>(at));
-    stream << 'x';
-    stream.close();
+    write_at(file, at, "x");
     return files(names).iterate().checkpoint().signature;
   };
   const auto at_front = signature_with(0);

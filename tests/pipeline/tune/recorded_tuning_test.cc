@@ -1,9 +1,7 @@
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sstream>
 #include <string>
 
 #include <infeed/pipeline/map.h>
@@ -34,12 +32,6 @@ std::string said_to(const std::vector<TuningObservation>& windows) {
   return report.text();
 }
 
-std::string content_of(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
-
 /// The runs of benchmarks/autotune, some of them while compilers kept the cores busy. Changed
 /// decisions of the tuner show here; INFEED_WRITE_SAID writes the current ones.
 TEST(RecordedTuning, IsAnsweredAsBefore) {
@@ -50,8 +42,8 @@ TEST(RecordedTuning, IsAnsweredAsBefore) {
     fs::path said = entry.path();
     said.replace_extension(".said");
     const std::string now = said_to(read_recorded_tuning(entry.path()));
-    if (std::getenv("INFEED_WRITE_SAID") != nullptr) std::ofstream(said) << now;
-    EXPECT_EQ(now, content_of(said));
+    if (std::getenv("INFEED_WRITE_SAID") != nullptr) write_whole(said, now);
+    EXPECT_EQ(now, read_whole(said));
     ++runs;
   }
   EXPECT_GE(runs, 10);
@@ -80,7 +72,7 @@ TEST(RecordedTuning, ThatIsNoneSaysWhichLine) {
   const test::TemporaryFolder folder;
   const fs::path file = folder.path() / "windows.txt";
   for (const char* line : {"stage 0", "knob 1 7 0 0 0 0 0 0 0", "what", "window 1 2 x"}) {
-    std::ofstream(file) << "window 1 2 3 4 5 2 0 0 0\n" << line << "\n";
+    folder.write("windows.txt", std::string("window 1 2 3 4 5 2 0 0 0\n") + line + "\n");
     EXPECT_EQ(error_of([&] { read_recorded_tuning(file); }).message(),
               file.string() + ": line 2 is '" + line + "', which is no window, stage or knob");
   }

@@ -1,4 +1,3 @@
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -91,8 +90,7 @@ TEST(Zstd, pipes_are_read) {
   const std::string pipe = folder.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const std::string text = some_text(300'000);
-  const std::jthread writer(
-      [&] { std::ofstream(pipe, std::ios::binary) << skippable_frame("a") + zstd(text); });
+  const std::jthread writer([&] { write_whole(pipe, skippable_frame("a") + zstd(text)); });
   EXPECT_EQ(read_stream(pipe), text);
 }
 

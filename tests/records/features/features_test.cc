@@ -2,7 +2,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -90,8 +89,7 @@ Json json_of_rows(const Column& column) {
 }
 
 TEST(Features, GiveTheAnswersOfPandasNumpyAndTensorFlow) {
-  std::ifstream file(INFEED_FEATURE_ANSWERS);
-  const Json cases = Json::parse(file);
+  const Json cases = Json::parse(read_whole(INFEED_FEATURE_ANSWERS));
   ASSERT_GE(cases.size(), 100);
   std::map<std::string, int> seen;
   for (const Json& one : cases) {

@@ -338,7 +338,7 @@ TEST_F(ParallelRecordReaderTest, pipes_are_decoded_ahead) {
   const std::string pipe = folder_.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const Payloads payloads = mixed_payloads(random_, 100);
-  std::jthread writer([&] { std::ofstream(pipe, std::ios::binary) << frame(payloads); });
+  std::jthread writer([&] { write_whole(pipe, frame(payloads)); });
   ParallelRecordReader reader(pipe);
   EXPECT_EQ(reader.how(), "one thread decodes ahead: a pipe can't be split");
   Record record;

@@ -1,7 +1,6 @@
 #include "infeed/protobuf/message_type.h"
 
 #include <clicks.pb.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/stubs/logging.h>
@@ -27,10 +26,7 @@ class MessageTypeTest : public ::testing::Test {
   std::string write(const google::protobuf::FileDescriptorSet& set) const {
     return write(set.SerializeAsString());
   }
-  std::string write(const std::string& bytes) const {
-    std::ofstream(file_, std::ios::binary | std::ios::trunc) << bytes;
-    return file_;
-  }
+  std::string write(const std::string& bytes) const { return folder_.write("set.pb", bytes); }
   static google::protobuf::FileDescriptorSet shop() {
     google::protobuf::FileDescriptorSet set;
     EXPECT_TRUE(set.ParseFromString(read_file(kShop)));
@@ -38,7 +34,6 @@ class MessageTypeTest : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const std::string file_ = folder_.file("set.pb");
 };
 
 TEST_F(MessageTypeTest, PrintsWhatAMessageHolds) {

@@ -16,10 +16,7 @@ using ::testing::HasSubstr;
 
 class ClassFolders : public ::testing::Test {
  protected:
-  void write(const std::string& name) const {
-    fs::create_directories(fs::path(folder_.file(name)).parent_path());
-    folder_.write(name, name);
-  }
+  void write(const std::string& name) const { folder_.write(name, name); }
   static std::vector<std::string> names(const ClassFolder& found) {
     std::vector<std::string> texts;
     for (const ClassFile& file : found.files) {

@@ -118,15 +118,15 @@ TEST(ConvertCommand, DamagedDataset) {
   const std::string images = folder.file("train-images-idx3-ubyte");
   const std::string whole = read_whole(images);
 
-  std::ofstream(images, std::ios::binary) << whole.substr(0, 1000);
+  write_whole(images, whole.substr(0, 1000));
   expect_failure(convert_folder(folder.path(), folder.file("shards")),
                  {"data_loss", "the file is cut", images});
-  std::ofstream(images, std::ios::binary) << "PK\3\4" << whole;
+  write_whole(images, "PK\3\4" + whole);
   expect_failure(convert_folder(folder.path(), folder.file("shards")),
                  {"no IDX file", "50 4b 03 04"});
-  std::ofstream(images, std::ios::binary) << "\x1f\x8b\x08" << whole;
+  write_whole(images, "\x1f\x8b\x08" + whole);
   expect_failure(convert_folder(folder.path(), folder.file("shards")), {"data_loss", images});
-  std::ofstream(images, std::ios::binary) << whole;
+  write_whole(images, whole);
   write_labels(folder.file("train-labels-idx1-ubyte"), std::string(49, '\1'));
   expect_failure(convert_folder(folder.path(), folder.file("shards")),
                  {"49 rows, but 50 are expected", "train-labels"});
@@ -137,8 +137,7 @@ TEST(ConvertCommand, AHeaderThatLiesTakesNoMemory) {
   write_dataset(folder.path(), 50, 20);
   // 48 MiB that claim to be ten million images.
   const std::string images = folder.file("train-images-idx3-ubyte");
-  std::ofstream(images, std::ios::binary)
-      << std::string("\0\0\x08\x03\0\x98\x96\x80\0\0\0\x1c\0\0\0\x1c", 16);
+  write_whole(images, std::string("\0\0\x08\x03\0\x98\x96\x80\0\0\0\x1c\0\0\0\x1c", 16));
   fs::resize_file(images, 48 << 20);
   // The sanitizers themselves take more address space than that.
   const std::string limit = kAddressSanitizer || kThreadSanitizer ? "" : "ulimit -v 1000000; ";

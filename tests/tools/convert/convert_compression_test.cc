@@ -96,7 +96,7 @@ TEST_P(CompressedShards, AreRepairedInTheirOwnFormat) {
   const std::string whole = read_whole(shard(0));
   std::string damaged = whole;
   for (std::size_t i = 0; i < 16; ++i) damaged[damaged.size() / 2 + i] ^= '\x55';
-  std::ofstream(shard(0), std::ios::binary) << damaged;
+  write_whole(shard(0), damaged);
   const std::string saved = folder_.file("saved");
   const ProgramResult result = run_infeed({"repair", shard(0), "-o", saved});
   ASSERT_EQ(result.status, 0) << result.err;

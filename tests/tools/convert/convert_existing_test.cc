@@ -1,7 +1,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +51,7 @@ TEST(Convert, AShardThatIsMissingOrDamagedIsMadeAnewAlone) {
   fs::remove(first.files[3] + ".index");
   expect_rebuilt(3, "00003-of-00004.tfrecord.index' is missing");
 
-  std::fstream(first.files[1], std::ios::binary | std::ios::in | std::ios::out).seekp(50) << "XX";
+  write_at(first.files[1], 50, "XX");
   EXPECT_TRUE(tools::convert(*input, options).was_complete) << "its size is right";
   options.check_content = true;
   expect_rebuilt(1, "00001-of-00004.tfrecord' has the checksum");
@@ -157,9 +156,7 @@ TEST(Convert, AShardOfAnotherInputDoesntTakeAPlaceInADataset) {
   fs::remove(first.files[1]);
   const auto input = numbered_input(folder, 100);
   EXPECT_THROW(tools::convert(*input, options), Error) << "it was written at another time";
-  std::fstream(folder.file("images"), std::ios::binary | std::ios::in | std::ios::out)
-          .seekp(16 + 4 * 99)
-      << "XX";
+  write_at(folder.file("images"), 16 + 4 * 99, "XX");
   fs::last_write_time(folder.file("images"), modified);
   fs::last_write_time(folder.file("labels"), labels_modified);
   const auto changed = tools::open_idx_pair(folder.file("images"), folder.file("labels"));

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
@@ -177,7 +176,7 @@ TEST(Journal, KeepsWholeLinesOfAnyCut) {
   }
   const std::string whole = read_whole(file);
   for (std::size_t size = 0; size <= whole.size(); ++size) {
-    std::ofstream(file, std::ios::binary) << whole.substr(0, size);
+    write_whole(file, whole.substr(0, size));
     const auto lines = static_cast<std::size_t>(
         std::count(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size), '\n'));
     EXPECT_THAT(read_journal(file), SizeIs(lines));
@@ -201,7 +200,7 @@ TEST(Journal, EveryFlippedBitIsFound) {
   for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string bytes = whole;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
-    std::ofstream(file, std::ios::binary) << bytes;
+    write_whole(file, bytes);
     for (const std::string& line : read_journal(file)) {
       EXPECT_EQ(line, "the only line") << bit;  // a digit of the checksum in capitals is the same
     }
@@ -226,7 +225,7 @@ Manifest some_manifest() {
 TEST(Manifest, ComesBackAsItWas) {
   const TemporaryFolder folder;
   const std::string text = to_text(some_manifest());
-  std::ofstream(folder.file("m.json")) << text;
+  folder.write("m.json", text);
   const Manifest read = read_manifest(folder.file("m.json"));
   EXPECT_EQ(to_text(read), text);
   EXPECT_EQ(read.examples(), 2);
@@ -242,7 +241,7 @@ TEST(Manifest, DamageIsFound) {
   const auto damage = [&](const std::string& from, const std::string& to) {
     std::string text = whole;
     text.replace(text.find(from), from.size(), to);
-    std::ofstream(file) << text;
+    write_whole(file, text);
     try {
       read_manifest(file);
     } catch (const Error& error) {

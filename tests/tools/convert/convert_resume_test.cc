@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -178,10 +177,7 @@ TEST_F(ConvertResume, KilledWhileAShardIsMadeAnewTheBytesAreTheSameAfterwards) {
   int number = calls.next();
   for (;; number = calls.next()) {
     SCOPED_TRACE(fmt::format("at call {}", number));
-    std::fstream(out + "/data-00001-of-00002.tfrecord",
-                 std::ios::binary | std::ios::in | std::ios::out)
-            .seekp(50)
-        << "XX";
+    write_at(out + "/data-00001-of-00002.tfrecord", 50, "XX");
     const ProgramResult struck = run_infeed(
         command("out", options),
         {.environment = {
@@ -255,12 +251,7 @@ TEST_F(ConvertResume, SaysWhatItFoundAndRepairsWhatWasDamagedMeanwhile) {
   };
   ASSERT_TRUE(struck());
   EXPECT_EQ(tools::read_journal(out + "/.data.journal").size(), 10);
-  {
-    std::fstream damaged(out + "/data-00003-of-00010.tfrecord",
-                         std::ios::binary | std::ios::in | std::ios::out);
-    damaged.seekp(1000);
-    damaged << "XXXX";
-  }
+  write_at(out + "/data-00003-of-00010.tfrecord", 1000, "XXXX");
   fs::remove(out + "/data-00005-of-00010.tfrecord.index");
   const ProgramResult planned = run_infeed(command("out", {"--shards", "10", "--dry-run"}));
   EXPECT_THAT(planned.out, HasSubstr("10 shards (10 of them made before)"));

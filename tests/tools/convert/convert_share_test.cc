@@ -221,7 +221,7 @@ TEST_F(ConvertShare, FinishNamesADamagedShard) {
   const std::string shard = folder_.file("out/data-00003-of-00007.tfrecord");
   done("out", {"--shard", "0/2"});
   done("out", {"--shard", "1/2"});
-  std::fstream(shard, std::ios::binary | std::ios::in | std::ios::out).seekp(60) << "XX";
+  write_at(shard, 60, "XX");
   EXPECT_THAT(failed("out", {"--finish", "--check"}),
               AllOf(HasSubstr("'data-00003-of-00007.tfrecord' has the checksum"),
                     HasSubstr("make it again")));

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +73,7 @@ TEST(Convert, RefusesToOverwriteUnlessAsked) {
   const auto input = numbered_input(folder, 10);
   ConvertOptions options{.prefix = folder.file("set"), .shard_count = 2};
   const std::string second = folder.file("set-00001-of-00002.tfrecord");
-  std::ofstream(second) << "mine";
+  write_whole(second, "mine");
   try {
     tools::convert(*input, options);
     FAIL() << "it was overwritten";
@@ -86,8 +85,8 @@ TEST(Convert, RefusesToOverwriteUnlessAsked) {
   EXPECT_EQ(read_whole(second), "mine");
   EXPECT_FALSE(fs::exists(folder.file(".set.journal")));
   // Shards with another total are removed, too: a pattern would find both.
-  std::ofstream(folder.file("set-00001-of-00007.tfrecord.gz")) << "old";
-  std::ofstream(folder.file("set-2-00001-of-00007.tfrecord")) << "another dataset";
+  folder.write("set-00001-of-00007.tfrecord.gz", "old");
+  folder.write("set-2-00001-of-00007.tfrecord", "another dataset");
   options.existing = ExistingDataset::replace;
   EXPECT_THAT(read_rows(tools::convert(*input, options).files), SizeIs(10));
   EXPECT_FALSE(fs::exists(folder.file("set-00001-of-00007.tfrecord.gz")));

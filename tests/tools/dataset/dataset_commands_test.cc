@@ -41,11 +41,6 @@ class DatasetCommands : public ::testing::Test {
   std::string shard(int index) const {
     return fmt::format("{}/data-0000{}-of-00004.tfrecord", data(), index);
   }
-  void change(const std::string& file, std::size_t at, const std::string& bytes) const {
-    std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
-    out.seekp(static_cast<std::streamoff>(at));
-    out << bytes;
-  }
   ProgramResult verify(const std::string& name) const {
     return run_infeed({"verify", name, "--json", folder_.file("json")});
   }
@@ -73,20 +68,20 @@ TEST_F(DatasetCommands, VerifyOfAGoodDataset) {
 }
 
 TEST_F(DatasetCommands, VerifyFindsEveryKindOfDamage) {
-  change(shard(1), 1000, "X");
+  write_at(shard(1), 1000, "X");
   expect_problem(data(), {"1 problem", shard(1), "it has the checksum",
                           "99 of 100 records are whole; record "});
   expect_problem(shard(1), {"99 records are whole"});
   fs::resize_file(shard(2), 500);
   expect_problem(data(), {"2 problems", "it has 500 bytes instead of"});
   fs::remove(shard(3));
-  change(shard(0) + ".index", 40, "X");
+  write_at(shard(0) + ".index", 40, "X");
   expect_problem(data(),
                  {"4 problems", shard(3) + ": it is missing", "make it anew with infeed index"});
-  std::ofstream(data() + "/data-00000-of-00009.tfrecord") << "";
+  write_whole(data() + "/data-00000-of-00009.tfrecord", "");
   expect_problem(data(),
                  {"5 problems", "data.manifest.json' doesn't list it: it is of another one"});
-  change(data() + "/data.manifest.json", 30, "X");
+  write_at(data() + "/data.manifest.json", 30, "X");
   expect_problem(data(), {"1 problem", "the manifest is damaged"});
 }
 
@@ -95,9 +90,9 @@ TEST_F(DatasetCommands, VerifyFindsEveryChangedByte) {
   std::mt19937 random(9);
   for (int i = 0; i < 40; ++i) {
     const std::size_t at = random() % whole.size();
-    change(shard(0), at, std::string(1, static_cast<char>(whole[at] ^ (1 << random() % 8))));
+    write_at(shard(0), at, std::string(1, static_cast<char>(whole[at] ^ (1 << random() % 8))));
     ASSERT_EQ(verify(data()).status, 1) << at;
-    change(shard(0), at, whole.substr(at, 1));
+    write_at(shard(0), at, whole.substr(at, 1));
   }
   EXPECT_EQ(verify(data()).status, 0);
 }
@@ -107,10 +102,10 @@ TEST_F(DatasetCommands, VerifyOfWhatIsNoDataset) {
   ProgramResult result = verify(folder_.file("empty"));
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("there is no manifest"), HasSubstr("*.tfrecord")));
-  std::ofstream(folder_.file("empty/.train.plan.json")) << "{}";
+  folder_.write("empty/.train.plan.json", "{}");
   expect_problem(folder_.file("empty"),
                  {"the conversion of 'train' isn't finished: run the same infeed convert again"});
-  std::ofstream(folder_.file("x.manifest.json")) << "{\"format\": \"other\"}";
+  folder_.write("x.manifest.json", "{\"format\": \"other\"}");
   result = verify(folder_.file("x.manifest.json"));
   EXPECT_THAT(result.err, HasSubstr("no manifest of infeed: its \"format\" is \"other\""));
   EXPECT_EQ(run_infeed({"verify"}).status, 2);
@@ -118,7 +113,7 @@ TEST_F(DatasetCommands, VerifyOfWhatIsNoDataset) {
 
 TEST_F(DatasetCommands, RepairSavesWhatIsWhole) {
   const auto before = example_texts({shard(1)});
-  change(shard(1), 1000, "X");
+  write_at(shard(1), 1000, "X");
   const std::string damaged = read_whole(shard(1));
   const std::string saved = folder_.file("saved.tfrecord");
   const ProgramResult result =
@@ -225,7 +220,7 @@ TEST_F(DatasetCommands, InspectShowsColumnsSizesAndValues) {
   result = run_infeed({"inspect", shard(0), "--first", "7", "--show", "1", "--records", "50"});
   EXPECT_THAT(result.out, AllOf(HasSubstr("looked at the first 50"), HasSubstr("Record 7 of"),
                                 HasSubstr("id                       [7]")));
-  change(shard(0), 1000, "X");
+  write_at(shard(0), 1000, "X");
   result = run_infeed({"inspect", shard(0)});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("1 problem was found"), HasSubstr("repair")));
@@ -245,7 +240,7 @@ TEST_F(DatasetCommands, AFolderStandsForItsRecordFiles) {
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.out, HasSubstr("400 records of 4 files in 1 shards"));
   }
-  change(shard(1), 1000, "X");
+  write_at(shard(1), 1000, "X");
   result =
       run_infeed({"repair", data(), "-o", folder_.file("saved"), "--json", folder_.file("json")});
   EXPECT_EQ(result.status, 0) << result.err;

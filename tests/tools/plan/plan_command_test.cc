@@ -1,4 +1,3 @@
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -22,10 +21,8 @@ class PlanCommand : public ::testing::Test {
   std::string recording(const std::string& name, std::size_t batches) const {
     std::vector<std::int64_t> times(batches, 6 * kPsOfMs);
     for (std::size_t i = 20; i < batches; i += 250) times[i] = 50 * kPsOfMs;
-    const std::string file = folder_.file(name);
-    std::ofstream(file) << recording_text(
-        parallel_recording_of({.service_ps = times, .step_ps = 2 * kPsOfMs}, 4));
-    return file;
+    return folder_.write(name, recording_text(parallel_recording_of(
+                                   {.service_ps = times, .step_ps = 2 * kPsOfMs}, 4)));
   }
   /// Returns the text with the file's name as RUN.
   static std::string without(const std::string& file, std::string text) {
@@ -33,10 +30,6 @@ class PlanCommand : public ::testing::Test {
       text.replace(at, file.size(), "RUN");
     }
     return text;
-  }
-  static std::string text_of(const std::string& file) {
-    std::ifstream in(file);
-    return {std::istreambuf_iterator<char>(in), {}};
   }
 
   TemporaryFolder folder_;
@@ -66,7 +59,7 @@ TEST_F(PlanCommand, PrintsATableAndWritesJsonAndAPicture) {
                         "4 cores and a queue of 2 a host, as recorded, reach "));
   EXPECT_THAT(printed, HasSubstr(" % with 4 hosts, not 99 %: a queue of "));
   EXPECT_TRUE(printed.ends_with(" holds it.\n"));
-  const auto plan = nlohmann::json::parse(text_of(json));
+  const auto plan = nlohmann::json::parse(read_whole(json));
   EXPECT_EQ(plan.at("schema"), "infeed.plan");
   EXPECT_EQ(plan.at("recorded_batches"), 1000);
   ASSERT_EQ(plan.at("rows").size(), 3u);
@@ -77,7 +70,7 @@ TEST_F(PlanCommand, PrintsATableAndWritesJsonAndAPicture) {
   EXPECT_GE(last.at("need").at("duty_cycle"), 0.99);
   EXPECT_EQ(plan.at("measured")[0].at("hosts"), 4);
   EXPECT_EQ(plan.at("measured")[0].at("file"), run);
-  const std::string picture = text_of(svg);
+  const std::string picture = read_whole(svg);
   EXPECT_THAT(picture, HasSubstr("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   EXPECT_THAT(picture, HasSubstr("<polyline class=\"recorded\""));
   EXPECT_THAT(picture, HasSubstr("<polyline class=\"need\""));
@@ -88,7 +81,7 @@ TEST_F(PlanCommand, PrintsATableAndWritesJsonAndAPicture) {
 TEST_F(PlanCommand, SaysWhatIsWrong) {
   const std::string run = recording("run.profile", 400);
   const std::string no_steps = folder_.file("no_steps.profile");
-  std::ofstream(no_steps) << text_of(run).substr(0, text_of(run).find("{\"window\""));
+  write_whole(no_steps, read_whole(run).substr(0, read_whole(run).find("{\"window\"")));
   const auto refused = [&](std::vector<std::string> arguments, int status, const std::string& why) {
     arguments.insert(arguments.begin(), "plan");
     const ProgramResult ended = run_infeed(arguments);

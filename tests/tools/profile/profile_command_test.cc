@@ -1,7 +1,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -271,7 +270,7 @@ class PlantedPages {
       fs::create_directory(name(number) + ".next");
     }
     fs::create_symlink("/etc/passwd", name(kPages + 1));
-    std::ofstream(name(kPages + 2)) << "no page\n";
+    write_whole(name(kPages + 2), "no page\n");
     if (::geteuid() == 0) {
       (void)!::chown(name(kPages + 2).c_str(), 12345, 12345);
     } else {

@@ -324,7 +324,7 @@ TEST_F(Train, ADamagedShardIsNamed) {
     damaged.replace(damaged.size() / 2, 16, 16, 'X');
     // Shards with another time would simply be made anew.
     const auto overwrite = [&](const std::string& bytes) {
-      std::ofstream(shard, std::ios::binary) << bytes;
+      write_whole(shard, bytes);
       fs::last_write_time(shard, time);
     };
     overwrite(damaged);

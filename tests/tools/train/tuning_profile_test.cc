@@ -1,7 +1,6 @@
 #include "train/tuning_profile.h"
 
 #include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -39,7 +38,7 @@ TEST(TuningProfile, WhatElseLiesThereDoesNoHarm) {
   ASSERT_EQ(::mkfifo(tools::tuning_profile_file(checkpoint).c_str(), 0600), 0);
   EXPECT_EQ(tools::load_tuning_profile(checkpoint), "") << "nobody waits for a writer";
   fs::remove(tools::tuning_profile_file(checkpoint));
-  std::ofstream(tools::tuning_profile_file(checkpoint)) << std::string(1 << 20, 'x');
+  write_whole(tools::tuning_profile_file(checkpoint), std::string(1 << 20, 'x'));
   EXPECT_EQ(tools::load_tuning_profile(checkpoint).size(), 64u * 1024);
 }
 
@@ -56,12 +55,12 @@ TEST(TuningProfile, IsUsedByTheNextTrainingAndDroppedWhereItIsOfAnotherMachine) 
   };
   const std::string profile = tools::tuning_profile_file(work + "/checkpoints/mlp-float32");
   fs::create_directory(work + "/checkpoints");
-  std::ofstream(profile) << "infeed tuning 1\ncores 96\nworkers 96 map\n";
+  write_whole(profile, "infeed tuning 1\ncores 96\nworkers 96 map\n");
   const ProgramResult other = train();
   ASSERT_EQ(other.status, 0) << other.err;
   EXPECT_THAT(other.out,
               HasSubstr("autotune: the profile is of a machine with 96 cores, and there are"));
-  std::ofstream(profile) << "infeed tuning 1\n";
+  write_whole(profile, "infeed tuning 1\n");
   EXPECT_THAT(train().out, Not(HasSubstr("autotune: the profile")));
 }
 

@@ -1,4 +1,3 @@
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +18,8 @@ using ::testing::HasSubstr;
 class OwnInput : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::ofstream(folder_.file("bergen.log")) << "1.5 2 -3\n4\n";
-    std::ofstream(folder_.file("oslo.log")) << "-7 -8\n";
+    folder_.write("bergen.log", "1.5 2 -3\n4\n");
+    folder_.write("oslo.log", "-7 -8\n");
   }
   ProgramResult run(std::vector<std::string> words) const {
     words.insert(words.end(), {"-o", folder_.file("out"), "--shards", "2"});
@@ -43,7 +42,7 @@ TEST_F(OwnInput, IsConvertedByItsNameAndByItsKind) {
 }
 
 TEST_F(OwnInput, HasTheRestOfTheProgramToo) {
-  std::ofstream(folder_.file("oslo.log")) << "-7 warm\n9\n";
+  folder_.write("oslo.log", "-7 warm\n9\n");
   const ProgramResult bad = run({"convert", folder_.file("*.log")});
   EXPECT_EQ(bad.status, 1);
   EXPECT_THAT(bad.err, AllOf(HasSubstr("' warm' is no temperature"), HasSubstr("oslo#2"),
@@ -51,7 +50,7 @@ TEST_F(OwnInput, HasTheRestOfTheProgramToo) {
   const ProgramResult good = run({"convert", folder_.file("*.log"), "--quarantine-max", "1"});
   EXPECT_EQ(good.status, 0) << good.err;
   EXPECT_THAT(run({"convert", "--help"}).out, HasSubstr("temperatures"));
-  std::ofstream(folder_.file("x.unknown")) << "?";
+  folder_.write("x.unknown", "?");
   EXPECT_THAT(run({"convert", folder_.file("x.unknown")}).err, HasSubstr("files, temperatures"));
 }
 
