@@ -1,4 +1,3 @@
-#include <array>
 #include <atomic>
 #include <gmock/gmock.h>
 
@@ -22,7 +21,6 @@ namespace infeed::test {
 namespace {
 
 using testing::AllOf;
-using testing::AnyOf;
 using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -1,6 +1,4 @@
 #include <array>
-#include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <string_view>
-#include <type_traits>
 #include <variant>
 
 #include <infeed/records/column_builder.h>

@@ -1,5 +1,4 @@
 #include <string>
-#include <vector>
 
 #include <infeed/error.h>
 #include <infeed/records/npy.h>

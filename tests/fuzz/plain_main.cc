@@ -1,7 +1,5 @@
 #include <array>
 #include <csignal>
-#include <cstring>
-#include <exception>
 #include <fcntl.h>
 #include <filesystem>
 #include <vector>

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <optional>
-#include <thread>
 
 #include <infeed/error.h>
 

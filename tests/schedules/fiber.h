@@ -2,8 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <functional>
-#include <memory>
 #include <ucontext.h>
 #include <vector>
 

@@ -1,9 +1,7 @@
 #include <gtest/gtest.h>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <infeed/detail/hand_off.h>

@@ -8,7 +8,6 @@
 #include <optional>
 #include <pthread.h>
 #include <sched.h>
-#include <string>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -2,7 +2,6 @@
 
 #if defined(__x86_64__)
 #include <csignal>
-#include <cstring>
 #include <sys/prctl.h>
 #include <ucontext.h>
 

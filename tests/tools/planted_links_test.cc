@@ -4,7 +4,6 @@
 
 #include "temporary_folder.h"
 #include "tools/run_program.h"
-#include "tools/small_dataset.h"
 
 /// A downloaded and unpacked folder may hold links at the names that the commands use.
 namespace infeed::test {

@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <numeric>
 
 #include <infeed/equal_steps.h>
 #include <infeed/pipeline/batch.h>

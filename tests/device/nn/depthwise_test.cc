@@ -1,6 +1,5 @@
 #include "infeed/device/depthwise.h"
 
-#include <algorithm>
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
 #include <infeed/records/bfloat16.h>

@@ -1,9 +1,7 @@
 #include "infeed/device/operations.h"
 
-#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <string>
 
 #include <infeed/device/losses.h>
 #include <infeed/error.h>

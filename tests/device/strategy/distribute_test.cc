@@ -2,9 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <numeric>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <infeed/device/slice.h>

@@ -1,7 +1,6 @@
 #include "infeed/device/paced.h"
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <future>

@@ -1,6 +1,5 @@
 #include "infeed/device/service_times.h"
 
-#include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
 

@@ -1,6 +1,5 @@
 #include "infeed/device/slice.h"
 
-#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>

@@ -1,9 +1,7 @@
 #include "infeed/device/split_workload.h"
 
 #include <algorithm>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <string>
 
 #include <infeed/device/hbm_need.h>
 

@@ -1,6 +1,5 @@
 #include "infeed/device/step_accounting.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
-#include <numeric>
 
 #include <infeed/pipeline/philox.h>
 

@@ -13,7 +13,6 @@
 namespace infeed {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 InputSignature points_of(std::optional<std::int64_t> rows) {

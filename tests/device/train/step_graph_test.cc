@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <infeed/device/depthwise.h>

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <numeric>

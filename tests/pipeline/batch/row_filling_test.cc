@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
 #include <vector>

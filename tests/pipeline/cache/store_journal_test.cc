@@ -1,6 +1,5 @@
 #include "cache/store_journal.h"
 
-#include <fstream>
 #include <gtest/gtest.h>
 
 #include <infeed/pipeline/flat_map.h>

@@ -8,7 +8,6 @@
 
 #include "pipeline/suite/stage_suite.h"
 #include "seeded_random.h"
-#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

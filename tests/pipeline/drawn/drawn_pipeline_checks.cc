@@ -1,6 +1,5 @@
 #include "pipeline/drawn/drawn_pipeline_checks.h"
 
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <optional>

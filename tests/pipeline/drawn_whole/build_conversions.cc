@@ -1,7 +1,4 @@
 #include <fmt/format.h>
-#include <map>
-#include <stdexcept>
-#include <string_view>
 
 #include <infeed/infeed.h>
 

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string_view>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "pipeline/drawn_whole/draw_plan.h"

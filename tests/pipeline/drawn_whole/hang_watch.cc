@@ -1,6 +1,5 @@
 #include "pipeline/drawn_whole/hang_watch.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>

@@ -1,7 +1,6 @@
 #include <any>
 #include <array>
 #include <gtest/gtest.h>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>

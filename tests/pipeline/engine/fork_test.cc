@@ -1,4 +1,4 @@
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,13 +7,9 @@
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 
-#include "thrown_error.h"
-
 // Uses of pipelines that a process may make after fork().
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// Returns the result of `run` in a child process.
 template <class Run>

@@ -1,7 +1,6 @@
 #include "engine/tuning/group_memory.h"
 
 #include <gtest/gtest.h>
-#include <string>
 
 #include "records/temporary_files.h"
 

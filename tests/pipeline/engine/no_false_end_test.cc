@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/map.h>
@@ -26,7 +25,6 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 constexpr std::size_t kElementsCompared = 200;
 

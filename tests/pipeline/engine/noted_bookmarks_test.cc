@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/filter.h>

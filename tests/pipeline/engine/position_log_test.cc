@@ -2,7 +2,6 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 

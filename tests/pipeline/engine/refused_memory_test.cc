@@ -11,7 +11,6 @@
 
 #include "pipeline/suite/busy.h"
 #include "pipeline/suite/stream.h"
-#include "seeded_random.h"
 
 // Whether memory is refused, and at which element, depends on the data, the options and the limit,
 // and never on how far threads have read ahead or how many elements came at once.

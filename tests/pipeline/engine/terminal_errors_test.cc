@@ -1,4 +1,3 @@
-#include <atomic>
 #include <chrono>
 #include <gmock/gmock.h>
 #include <stdexcept>
@@ -32,7 +31,6 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 /// An endless stream through a parallel map that takes its time, a batch and a queue.
 auto endless(microseconds time) {

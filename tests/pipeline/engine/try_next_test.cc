@@ -1,6 +1,6 @@
 #include <chrono>
 #include <functional>
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <numeric>
 #include <poll.h>
 #include <thread>

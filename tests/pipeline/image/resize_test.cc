@@ -17,7 +17,6 @@ namespace {
 
 using image::Filter;
 using image::Image;
-using image::Kernels;
 using image::resize;
 using image::ResizedLine;
 using image::ResizePlan;

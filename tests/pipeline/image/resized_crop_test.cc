@@ -3,7 +3,6 @@
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <random>
 
 #include <infeed/error.h>
 #include <infeed/image/header.h>

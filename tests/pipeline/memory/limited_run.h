@@ -1,10 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <gtest/gtest.h>
-#include <thread>
 
 #include <infeed/error.h>
 #include <infeed/pipeline/dataset.h>

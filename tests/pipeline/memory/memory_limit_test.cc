@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>

@@ -1,4 +1,3 @@
-#include <numeric>
 
 #include <infeed/pipeline/enumerate.h>
 #include <infeed/pipeline/filter.h>

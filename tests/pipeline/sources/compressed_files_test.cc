@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <infeed/pipeline/csv.h>

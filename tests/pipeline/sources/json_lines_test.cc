@@ -6,7 +6,6 @@
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
-#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -19,7 +19,6 @@ namespace {
 
 using test::TemporaryFolder;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::vector<std::string> texts_of(const Dataset<Record>& dataset) {
   std::vector<std::string> texts;

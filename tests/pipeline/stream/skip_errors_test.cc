@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <mutex>
 
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>

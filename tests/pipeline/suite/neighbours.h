@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "pipeline/suite/stream.h"
 #include "seeded_random.h"

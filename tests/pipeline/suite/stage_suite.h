@@ -1,13 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "pipeline/suite/elements.h"
 #include "pipeline/suite/stream_check.h"

@@ -1,5 +1,3 @@
-#include <atomic>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <thread>
@@ -19,8 +17,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 Dataset<std::int64_t> tuned(std::int64_t count = 20'000) {
   return range(count) |

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <lz4.h>
 #include <lz4frame.h>
 #include <stdexcept>

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 

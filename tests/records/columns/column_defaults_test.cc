@@ -1,7 +1,6 @@
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <gtest/gtest.h>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +13,6 @@
 #include "records/example/wire_writer.h"
 #include "records/temporary_files.h"
 #include "seeded_random.h"
-#include "thrown_error.h"
 
 /// Drawn schemas and records, parsed into columns and, by FeatureView, value by value.
 namespace infeed {

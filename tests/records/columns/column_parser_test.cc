@@ -23,7 +23,6 @@ namespace {
 using test::error_of;
 using test::parse_all;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::string example(const std::vector<std::int64_t>& tokens, const std::vector<std::string>& words,
                     std::int64_t label) {

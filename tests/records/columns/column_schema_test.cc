@@ -1,6 +1,5 @@
 #include "infeed/records/column_schema.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <optional>
@@ -9,7 +8,6 @@
 #include <vector>
 
 #include "infeed/records/example.h"
-#include "records/temporary_files.h"
 #include "seeded_random.h"
 #include "thrown_error.h"
 

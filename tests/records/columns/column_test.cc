@@ -7,7 +7,6 @@
 
 #include "infeed/records/column_batch.h"
 #include "records/columns/drawn_columns.h"
-#include "records/temporary_files.h"
 #include "seeded_random.h"
 #include "thrown_error.h"
 

@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "records/columns/plain_rows.h"
 #include "records/columns/reference_view.h"
 #include "records/example/wild_examples.h"
-#include "records/temporary_files.h"
 #include "seeded_random.h"
 #include "thrown_error.h"
 
@@ -21,7 +19,6 @@ namespace infeed {
 namespace {
 
 using test::error_of;
-using test::PlainRow;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

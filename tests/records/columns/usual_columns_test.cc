@@ -1,6 +1,5 @@
 #include <cstdint>
 #include <gmock/gmock.h>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -9,7 +9,6 @@
 
 #include "example.pb.h"
 #include "records/example/wire_writer.h"
-#include "records/temporary_files.h"
 #include "seeded_random.h"
 #include "thrown_error.h"
 

@@ -2,7 +2,6 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
-#include <string>
 
 #include "records/example/example_reference.h"
 #include "records/example/wild_examples.h"

@@ -7,7 +7,6 @@
 #include <infeed/records/detail/usual_form.h>
 
 #include "records/example/wire_writer.h"
-#include "records/temporary_files.h"
 #include "seeded_random.h"
 #include "thrown_error.h"
 

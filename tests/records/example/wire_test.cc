@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "records/example/wire_writer.h"
 #include "thrown_error.h"

@@ -1,6 +1,5 @@
 #include <bit>
 #include <cmath>
-#include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <limits>

@@ -1,7 +1,7 @@
 #include "infeed/records/file_sum.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <infeed/records/crc32c.h>
 

@@ -1,6 +1,5 @@
 #include "infeed/detail/folder_entries.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <infeed/detail/begin_thread.h>
 #include <infeed/detail/start_threads.h>

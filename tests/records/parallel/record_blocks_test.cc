@@ -11,7 +11,6 @@
 #include "infeed/records/record_writer.h"
 #include "records/temporary_files.h"
 #include "seeded_random.h"
-#include "thrown_error.h"
 
 namespace infeed::detail {
 namespace {

@@ -1,8 +1,6 @@
-#include <cstdint>
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <infeed/records/csv.h>
 

@@ -11,10 +11,8 @@
 namespace infeed::test {
 namespace {
 
-using detail::JsonMember;
 using detail::JsonMembers;
 using detail::ValueForm;
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

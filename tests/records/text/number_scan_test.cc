@@ -1,17 +1,14 @@
 #include "text/number_scan.h"
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "infeed/records/dtype.h"
-#include "records/temporary_files.h"
 #include "seeded_random.h"
 #include "text/number_text.h"
 

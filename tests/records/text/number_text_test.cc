@@ -8,7 +8,6 @@
 #include <limits>
 #include <string>
 
-#include "records/temporary_files.h"
 #include "seeded_random.h"
 
 namespace infeed::test {

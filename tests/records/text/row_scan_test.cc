@@ -3,7 +3,6 @@
 
 #include <infeed/records/detail/row_scan.h>
 
-#include "records/temporary_files.h"
 #include "seeded_random.h"
 
 namespace infeed::test {

@@ -8,7 +8,6 @@
 #include <infeed/records/detail/text_value.h>
 
 #include "plain_numbers.h"
-#include "records/temporary_files.h"
 #include "seeded_random.h"
 
 namespace infeed::test {

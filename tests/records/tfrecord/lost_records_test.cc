@@ -1,4 +1,4 @@
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <infeed/records/lost_records.h>
 #include <infeed/records/record_index.h>

@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <infeed/records/record_index.h>

@@ -13,7 +13,6 @@ namespace {
 
 using test::error_of;
 using test::TemporaryFolder;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::size_t kShardBytes = 100;

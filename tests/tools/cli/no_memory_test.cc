@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <string>
-#include <vector>
 
 #include <infeed/records/record_writer.h>
 

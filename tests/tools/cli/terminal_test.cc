@@ -1,7 +1,6 @@
 #include "cli/terminal.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>

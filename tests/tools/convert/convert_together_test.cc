@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mutex>
@@ -22,7 +21,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>

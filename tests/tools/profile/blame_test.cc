@@ -27,7 +27,6 @@ using namespace std::chrono_literals;
 using test::compute_for;
 using test::ExplainedRun;
 using test::is_not_of_pipeline;
-using test::LoopShape;
 using test::PlantedRecords;
 using test::run_recorded;
 using test::SlowRead;

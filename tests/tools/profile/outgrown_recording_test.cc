@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 #include <gmock/gmock.h>

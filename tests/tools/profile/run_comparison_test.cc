@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <string>
 
 /// Changes between two runs whose figures are known.

@@ -1,6 +1,5 @@
 #include "tools/profile/slow_reads.h"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <fmt/format.h>

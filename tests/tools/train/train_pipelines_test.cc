@@ -1,7 +1,6 @@
 #include "train/train_pipelines.h"
 
 #include <algorithm>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "convert/convert.h"

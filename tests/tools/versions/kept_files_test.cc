@@ -26,7 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 const fs::path kVersions = INFEED_KEPT_VERSIONS;
 

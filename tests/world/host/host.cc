@@ -5,7 +5,6 @@
 // host write FOLDER: writes the records that hosts share, some of them bad, and prints their file.
 
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <sstream>
 #include <string_view>

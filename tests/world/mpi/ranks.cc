@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <fmt/format.h>
 #include <iostream>
 #include <numeric>

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <gtest/gtest.h>
-#include <limits>
 #include <string>
 #include <variant>
 

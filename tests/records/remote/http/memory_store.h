@@ -1,10 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "records/remote/http/http_server.h"
 

@@ -1,5 +1,4 @@
 #include <cstdlib>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
