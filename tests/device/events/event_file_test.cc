@@ -14,6 +14,7 @@
 #include "device/error_message.h"
 #include "device/events/event_reader.h"
 #include "temporary_folder.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {
@@ -252,15 +253,11 @@ TEST(EventFile, TwoWritersNeverShareAFile) {
 TEST(EventFile, AFolderThatCannotBeMadeSaysSo) {
   const TemporaryFolder folder;
   write_whole(folder.file("taken"), "a file");
-  try {
-    EventFileWriter events(folder.file("taken/logs"));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(error.file(), folder.file("taken/logs"));
-    EXPECT_THAT(error.message(),
-                testing::StartsWith("cannot make the folder: a part of the path is a file"));
-  }
+  const Error error = test::error_of([&] { EventFileWriter(folder.file("taken/logs")); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error.file(), folder.file("taken/logs"));
+  EXPECT_THAT(error.message(),
+              testing::StartsWith("cannot make the folder: a part of the path is a file"));
 }
 
 /// While it lives, no file of this process grows beyond so many bytes: write() writes up to that

@@ -8,6 +8,8 @@
 #include <infeed/device/step_validation.h>
 #include <infeed/error.h>
 
+#include "thrown_error.h"
+
 namespace infeed {
 namespace {
 
@@ -69,14 +71,10 @@ TEST(Workload, CountsAreTheModels) {
 
 TEST(Workload, NamesAreListedWhenOneIsUnknown) {
   for (const std::string_view name : workload_names()) EXPECT_EQ(workload(name).name, name);
-  try {
-    workload("resnet51");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    EXPECT_THAT(error.message(), testing::StartsWith("unknown workload 'resnet51'; known: "));
-    EXPECT_THAT(error.message(), testing::HasSubstr("classifier, lenet5, "));
-  }
+  const Error error = test::error_of([] { workload("resnet51"); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_THAT(error.message(), testing::StartsWith("unknown workload 'resnet51'; known: "));
+  EXPECT_THAT(error.message(), testing::HasSubstr("classifier, lenet5, "));
 }
 
 TEST(StepTime, GrowsWithTheBatchAndShrinksWithTheSlice) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include "thrown_error.h"
+
 namespace infeed {
 namespace {
 
@@ -133,12 +135,7 @@ TEST(InfeedQueues, AbortWakesABlockedFeederAndDropsItems) {
 TEST(InfeedQueues, AbortWithoutAnErrorMeansCancelled) {
   SharedQueues queues({.replicas = 1, .depth = 1});
   queues.abort(nullptr);
-  try {
-    queues.pop(0);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::cancelled);
-  }
+  EXPECT_EQ(test::error_of([&] { queues.pop(0); }).code(), ErrorCode::cancelled);
 }
 
 TEST(InfeedQueues, WrongUseIsRefused) {

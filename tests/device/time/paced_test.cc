@@ -13,6 +13,7 @@
 #include <infeed/error.h>
 
 #include "device/error_message.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {
@@ -222,13 +223,11 @@ TEST(Paced, ErrorsOfTheSourceComeOut) {
       out = {.examples = 8};
       return true;
     }};
-    try {
+    const Error error = test::error_of([&] {
       run_paced(Slice::parse("v3-8"), source, {.step = {.compute_ps = kPsPerMs}, .feed = feed});
-      FAIL();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.message(), "broken");
-      EXPECT_EQ(error.file(), "a.tfrecord");
-    }
+    });
+    EXPECT_EQ(error.message(), "broken");
+    EXPECT_EQ(error.file(), "a.tfrecord");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <infeed/error.h>
 
 #include "device/error_message.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {
@@ -111,14 +112,9 @@ TEST(Slice, EveryKnownNameParsesAndCountsWhatItSays) {
 
 TEST(Slice, AnUnknownNameIsAnsweredWithTheNearestThree) {
   const auto message = [](const std::string& name) {
-    try {
-      Slice::parse(name);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      return error.message();
-    }
-    ADD_FAILURE() << name;
-    return std::string();
+    const Error error = test::error_of([&] { Slice::parse(name); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << name;
+    return error.message();
   };
   EXPECT_EQ(message("v3-9"),
             "unknown slice 'v3-9'; the nearest known ones: v3-8, v2-8, v3-32; or spell the "

@@ -6,6 +6,7 @@
 #include <infeed/error.h>
 
 #include "seeded_random.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {
@@ -108,13 +109,8 @@ TEST(StepAccounting, WrongEventsAreRefusedAndNotCounted) {
   EXPECT_THROW(accounting.add(std::vector<StepEvent>{a, b}), Error);
   EXPECT_EQ(accounting.summary().steps, 0);
   EXPECT_THROW(StepAccounting(0), Error);
-  try {
-    accounting.add(std::vector<StepEvent>{a});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.message(),
-              "step accounting got 1 events for a step of 2 replicas; give one event a replica");
-  }
+  EXPECT_EQ(test::error_of([&] { accounting.add(std::vector<StepEvent>{a}); }).message(),
+            "step accounting got 1 events for a step of 2 replicas; give one event a replica");
 }
 
 StepSummary summary_with_share(std::int64_t wait, std::int64_t total) {

@@ -8,6 +8,8 @@
 #include <infeed/device/hbm_need.h>
 #include <infeed/error.h>
 
+#include "thrown_error.h"
+
 namespace infeed {
 namespace {
 
@@ -16,13 +18,9 @@ using ::testing::HasSubstr;
 
 template <typename Work>
 std::string message_of_step(ErrorCode code, Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code);
-    return std::string(error.message());
-  }
-  return "nothing was thrown";
+  const Error error = test::error_of(work);
+  EXPECT_EQ(error.code(), code);
+  return error.message();
 }
 
 std::int64_t compute_ps_of(std::string_view model, const StepOptions& options) {

@@ -15,6 +15,8 @@
 #include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/slices.h>
 
+#include "thrown_error.h"
+
 namespace infeed {
 namespace {
 
@@ -35,12 +37,7 @@ void write_sample(const std::int64_t& x, const Row<Sample>& row) {
 }
 
 std::string error_text(Iterator<Batch<Sample>>& iterator) {
-  try {
-    iterator.next();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_of([&] { iterator.next(); }).what();
 }
 
 TEST(BatchInto, rows_land_in_their_columns) {
@@ -235,13 +232,10 @@ TEST(ParseBatch, a_member_without_a_feature_is_refused) {
     std::string name;
   };
   const auto schema = ExampleSchema<Pair>().feature("name", &Pair::name);
-  try {
-    (void)(slices(std::vector<Record>{}) | parse_batch(schema, 4));
-    FAIL() << "was not refused";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("member 0 of"));
-    EXPECT_THAT(error.what(), HasSubstr("has 0 features in the schema; it needs exactly one"));
-  }
+  const Error error =
+      test::error_of([&] { (void)(slices(std::vector<Record>{}) | parse_batch(schema, 4)); });
+  EXPECT_THAT(error.what(), HasSubstr("member 0 of"));
+  EXPECT_THAT(error.what(), HasSubstr("has 0 features in the schema; it needs exactly one"));
 }
 
 struct Drawn {

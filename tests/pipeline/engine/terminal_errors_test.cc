@@ -94,13 +94,9 @@ TEST(TerminalErrors, AUsersOwnCancelledIsAnElementsError) {
         EXPECT_EQ(iterator.next(), x);
         continue;
       }
-      try {
-        iterator.next();
-        ADD_FAILURE() << "no error";
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::user_function);
-        EXPECT_THAT(error.what(), ::testing::HasSubstr("the server hung up"));
-      }
+      const Error error = error_of([&] { iterator.next(); });
+      EXPECT_EQ(error.code(), ErrorCode::user_function);
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("the server hung up"));
     }
     EXPECT_FALSE(iterator.next());
     EXPECT_EQ(stream_of(range(6) | map(fails, {.parallelism = parallelism}) | skip_errors()),

@@ -9,6 +9,7 @@
 #include <infeed/detail/workers.h>
 
 #include "seeded_random.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
@@ -140,12 +141,8 @@ TEST_F(WorkersTest, WhatOneThrowsAbortsTheHandOff) {
   Lock lock = hand_off_.lock();
   workers_.set_count(2);
   add(lock, -1);
-  try {
-    done_changed_.wait(lock, [] { return false; });
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.message(), "a negative number");
-  }
+  EXPECT_EQ(error_of([&] { done_changed_.wait(lock, [] { return false; }); }).message(),
+            "a negative number");
 }
 
 // A thread that began looked itself up in the list that grew meanwhile; ThreadSanitizer and

@@ -7,6 +7,7 @@
 #include <infeed/detail/hand_off.h>
 
 #include "records/io/numbers_queue.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
@@ -36,12 +37,7 @@ TEST(HandOff, AFailureComesBehindAllBeforeIt) {
   numbers.hand_off().finish(failure("the disk is gone"));
   EXPECT_EQ(numbers.pop(), 1);
   for (int i = 0; i < 2; ++i) {
-    try {
-      numbers.pop();
-      ADD_FAILURE() << "no failure";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.message(), "the disk is gone");
-    }
+    EXPECT_EQ(test::error_of([&] { numbers.pop(); }).message(), "the disk is gone");
   }
 }
 
@@ -51,12 +47,7 @@ TEST(HandOff, AnAbortComesAtOnceAndTheFirstCounts) {
   numbers.hand_off().abort(failure("first"));
   numbers.hand_off().abort(failure("second"));
   for (int i = 0; i < 2; ++i) {
-    try {
-      numbers.pop();
-      ADD_FAILURE() << "no failure";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.message(), "first");
-    }
+    EXPECT_EQ(test::error_of([&] { numbers.pop(); }).message(), "first");
   }
 }
 

@@ -160,14 +160,10 @@ TEST(Convert, AShardOfAnotherInputDoesntTakeAPlaceInADataset) {
   fs::last_write_time(folder.file("images"), modified);
   fs::last_write_time(folder.file("labels"), labels_modified);
   const auto changed = tools::open_idx_pair(folder.file("images"), folder.file("labels"));
-  try {
-    tools::convert(*changed, options);
-    FAIL() << "other bytes were taken for the same";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("not to the bytes that the manifest names"),
-                                    HasSubstr("--overwrite"), HasSubstr(first.files[1])));
-  }
+  const Error error = error_of([&] { tools::convert(*changed, options); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("not to the bytes that the manifest names"),
+                                  HasSubstr("--overwrite"), HasSubstr(first.files[1])));
   EXPECT_FALSE(fs::exists(first.files[1]));
 }
 

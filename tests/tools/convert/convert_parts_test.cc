@@ -13,6 +13,7 @@
 #include "convert/manifest.h"
 #include "convert/shard_queue.h"
 #include "temporary_folder.h"
+#include "thrown_error.h"
 #include "tools/folder_content.h"
 
 /// The parts of a conversion, each alone.
@@ -242,12 +243,7 @@ TEST(Manifest, DamageIsFound) {
     std::string text = whole;
     text.replace(text.find(from), from.size(), to);
     write_whole(file, text);
-    try {
-      read_manifest(file);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing was found");
+    return std::string(error_of([&] { read_manifest(file); }).what());
   };
   EXPECT_THAT(damage("deadbeef", "deadbeee"), HasSubstr("the manifest is damaged"));
   EXPECT_THAT(damage("\"examples\": 2", "\"examples\": 3"), HasSubstr("damaged"));

@@ -10,6 +10,7 @@
 
 #include "convert/convert.h"
 #include "temporary_folder.h"
+#include "thrown_error.h"
 
 /// A split into training and validation by the value of a column.
 namespace infeed::test {
@@ -92,15 +93,13 @@ TEST(ConvertSplit, ASplitByAColumnKeepsAUserInOneSetWhateverTheFileIsCalled) {
   EXPECT_EQ(kept.users.size() + rest.users.size(), 97) << "no user is in both";
   EXPECT_NEAR(static_cast<double>(kept.users.size()), 29, 15);
   EXPECT_EQ(validation("renamed.csv", tools::SplitPart::validation).users, kept.users);
-  try {
+  const Error error = error_of([&] {
     tools::convert(UserInput("a"), {.prefix = folder.file("x"),
                                     .part = tools::SplitPart::train,
                                     .validation_share = 0.3,
                                     .split_column = "person"});
-    FAIL() << "there is no such column";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.message(), HasSubstr("a column 'person', but there are label, user"));
-  }
+  });
+  EXPECT_THAT(error.message(), HasSubstr("a column 'person', but there are label, user"));
 }
 
 TEST(ConvertSplit, ABadExampleOfASplitByAColumnIsReportedOnce) {

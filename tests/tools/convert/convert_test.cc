@@ -10,6 +10,7 @@
 #include <infeed/records/record_reader.h>
 
 #include "temporary_folder.h"
+#include "thrown_error.h"
 #include "tools/convert/inputs/image_rows.h"
 #include "tools/convert/numbered_inputs.h"
 #include "tools/folder_content.h"
@@ -74,14 +75,10 @@ TEST(Convert, RefusesToOverwriteUnlessAsked) {
   ConvertOptions options{.prefix = folder.file("set"), .shard_count = 2};
   const std::string second = folder.file("set-00001-of-00002.tfrecord");
   write_whole(second, "mine");
-  try {
-    tools::convert(*input, options);
-    FAIL() << "it was overwritten";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::already_exists);
-    EXPECT_THAT(error.what(),
-                AllOf(HasSubstr("1 of the 2 shards"), HasSubstr(second), HasSubstr("--overwrite")));
-  }
+  const Error error = error_of([&] { tools::convert(*input, options); });
+  EXPECT_EQ(error.code(), ErrorCode::already_exists);
+  EXPECT_THAT(error.what(),
+              AllOf(HasSubstr("1 of the 2 shards"), HasSubstr(second), HasSubstr("--overwrite")));
   EXPECT_EQ(read_whole(second), "mine");
   EXPECT_FALSE(fs::exists(folder.file(".set.journal")));
   // Shards with another total are removed, too: a pattern would find both.
@@ -116,13 +113,9 @@ TEST(Convert, AStopLeavesWholeShardsOnlyAndIsContinued) {
   std::stop_source stop;
   ConvertOptions options{
       .prefix = folder.file("set"), .shard_count = 10, .threads = 1, .stop = stop.get_token()};
-  try {
-    tools::convert(NumberInput({}, 57, stop), options);
-    FAIL() << "it was not stopped";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::cancelled);
-    EXPECT_THAT(error.message(), HasSubstr("5 of 10 shards are finished and were kept"));
-  }
+  const Error error = error_of([&] { tools::convert(NumberInput({}, 57, stop), options); });
+  EXPECT_EQ(error.code(), ErrorCode::cancelled);
+  EXPECT_THAT(error.message(), HasSubstr("5 of 10 shards are finished and were kept"));
   EXPECT_THAT(match_files(folder.file("set-*.tfrecord")), SizeIs(5));
   for (const std::string& file : match_files(folder.file("set-*.tfrecord"))) {
     EXPECT_EQ(count_records(file), 10) << file;
@@ -139,13 +132,9 @@ TEST(Convert, BadExamplesAreLeftOutUpToALimit) {
   const NumberInput input({3, 50, 51}, 1000, unused);
   ConvertOptions options{.prefix = folder.file("set"), .shard_count = 4};
   const auto error_text = [&] {
-    try {
-      tools::convert(input, options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::data_loss);
-      return error.message();
-    }
-    return std::string("nothing was thrown");
+    const Error error = error_of([&] { tools::convert(input, options); });
+    EXPECT_EQ(error.code(), ErrorCode::data_loss);
+    return error.message();
   };
   EXPECT_THAT(error_text(),
               AllOf(HasSubstr("it is bad; example number"), HasSubstr("with --quarantine-max N")));
@@ -211,12 +200,9 @@ TEST(Convert, ShardsOfASize) {
                 .files.size(),
             1000)
       << "none without an example";
-  try {
-    tools::convert(large, {.prefix = folder.file("many"), .shard_bytes = 40});
-    FAIL() << "a million shards can't be named";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.message(), HasSubstr("at most 99999 can be named"));
-  }
+  const Error error =
+      error_of([&] { tools::convert(large, {.prefix = folder.file("many"), .shard_bytes = 40}); });
+  EXPECT_THAT(error.message(), HasSubstr("at most 99999 can be named"));
 }
 
 }  // namespace
