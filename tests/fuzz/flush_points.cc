@@ -14,7 +14,7 @@ namespace infeed::fuzz {
 namespace {
 
 struct Data {
-  test::TemporaryFolder folder{test::memory_folder()};
+  TemporaryFolder folder{test::memory_folder()};
   std::string file = folder.file("x");
   std::vector<std::string> payloads;
   std::string ends;  // binds the points to the file
@@ -25,7 +25,7 @@ struct Data {
     RecordWriter writer(file, {.compression = Compression::gzip, .flush_point_bytes = 200});
     for (const std::string& payload : payloads) writer.write(payload);
     writer.close();
-    ends = test::read_whole(file + ".points").substr(12, 12);
+    ends = read_whole(file + ".points").substr(12, 12);
   }
 };
 

@@ -31,7 +31,7 @@ void require_expected(const Error& error) {
 }
 
 void require_written_alike(const RecordIndex& index) {
-  static const test::TemporaryFolder folder(test::memory_folder());
+  static const TemporaryFolder folder(test::memory_folder());
   write_index(index, folder.file("index"));
   require(read_index(folder.file("index")) == index, "an index is read back as it was written");
   write_dali_index(index, folder.file("index"));

@@ -47,7 +47,7 @@ std::vector<std::string> load(const std::filesystem::path& place) {
     files.push_back(place);
   }
   std::vector<std::string> inputs;
-  for (const auto& file : files) inputs.push_back(test::read_whole(file.string()));
+  for (const auto& file : files) inputs.push_back(read_whole(file.string()));
   return inputs;
 }
 

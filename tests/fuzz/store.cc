@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kReadsMax = 4096;
 
 struct Store {
-  test::TemporaryFolder folder{test::memory_folder()};
+  TemporaryFolder folder{test::memory_folder()};
 
   Store() {
     for (const char* const shard : {"a", "b"}) {

@@ -14,7 +14,7 @@ namespace infeed::fuzz {
 namespace {
 
 struct Place {
-  test::TemporaryFolder folder{test::memory_folder()};
+  TemporaryFolder folder{test::memory_folder()};
   Place() { std::filesystem::create_directory(folder.file("c")); }
 };
 

@@ -10,9 +10,6 @@
 /// Shared parts of this module's tests: a folder that removes itself, whole files, random bytes.
 namespace infeed::test {
 
-using infeed::read_whole;
-using infeed::TemporaryFolder;
-
 /// Returns a folder for thousands of small files: in memory, if the system offers it.
 inline std::filesystem::path memory_folder() {
   return ::access("/dev/shm", W_OK) == 0 ? std::filesystem::path("/dev/shm")

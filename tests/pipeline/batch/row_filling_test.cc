@@ -30,8 +30,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
-
 struct FilledSample {
   std::int64_t id;
   std::string text;
@@ -128,7 +126,7 @@ class RowFilling : public ::testing::Test {
   }
   /// Flips a byte, cuts the file, or appends bytes.
   void damage(const std::string& file) {
-    std::string whole = test::read_whole(file);
+    std::string whole = read_whole(file);
     switch (random_.below(4)) {
       case 0:
         whole.resize(random_.below(whole.size() + 1));

@@ -24,8 +24,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
-
 // The sanitizers keep what was freed.
 constexpr bool kFreedIsGivenBack = !test::kAddressSanitizer && !test::kThreadSanitizer;
 

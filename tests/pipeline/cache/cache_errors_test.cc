@@ -88,7 +88,7 @@ class CacheErrors : public ::testing::TestWithParam<bool> {
   }
 
  private:
-  const test::TemporaryFolder folder_{test::memory_folder()};
+  const TemporaryFolder folder_{test::memory_folder()};
   int count_ = 0;
 };
 

@@ -28,7 +28,7 @@ std::uint64_t hash_of_all(const Dataset<T>& dataset) {
 /// without files.
 template <class Describe>
 void check_cached(const Describe& describe) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto cached = [&] { return describe(20) | cache({.path = folder.file("cache")}); };
   const auto kept = [&] { return describe(20) | snapshot({.path = folder.file("snapshot")}); };
   const std::uint64_t expected = hash_of_all(describe(20));

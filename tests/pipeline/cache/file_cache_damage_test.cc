@@ -104,7 +104,7 @@ TEST_F(FileCache, AJournalThatIsCutAnywhereIsGoneOnWith) {
   };
   const Stream expected = stream_of(make());
   const std::string journal = options.path + "/elements.journal";
-  const std::string whole = test::read_whole(journal);
+  const std::string whole = read_whole(journal);
   for (std::size_t size = whole.find('\n') + 1; size < whole.size(); size += 29) {
     SCOPED_TRACE("cut at " + std::to_string(size));
     write_whole(journal, read_whole(journal).substr(0, size));

@@ -52,7 +52,7 @@ class FileCache : public ::testing::Test {
     return found;
   }
 
-  test::TemporaryFolder folder_{test::memory_folder()};
+  TemporaryFolder folder_{test::memory_folder()};
   int count_ = 0;
   std::vector<StoreEvent::Kind> kinds_;
   std::uint64_t elements_ = 0;

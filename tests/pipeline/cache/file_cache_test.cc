@@ -195,7 +195,7 @@ TEST_F(FileCache, AFolderOfOthersIsLeftAlone) {
   const Stream refused = stream_of(range(3) | cache(options));
   ASSERT_EQ(refused.size(), 1);
   EXPECT_THAT(refused[0], HasSubstr("does not begin with the line 'infeed elements 1'"));
-  EXPECT_EQ(test::read_whole(path + "/elements.journal"), "my diary\n");
+  EXPECT_EQ(read_whole(path + "/elements.journal"), "my diary\n");
 }
 
 TEST_F(FileCache, WhileSomebodyWritesOthersGoWithout) {
@@ -258,7 +258,7 @@ TEST_F(FileCache, APlantedLinkIsNotFollowed) {
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::failed_precondition) << error.what();
     }
-    EXPECT_EQ(test::read_whole(victim), "precious") << name;
+    EXPECT_EQ(read_whole(victim), "precious") << name;
   }
 }
 

@@ -15,7 +15,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 

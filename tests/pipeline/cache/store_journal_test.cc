@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kFirst = "infeed elements 1";
 
 StoreContent content_of(std::vector<std::string> lines) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   lines.insert(lines.begin(), std::string(kFirst));
   const std::string file =
       folder.write("elements.journal", LineJournal::text_of(lines, LineChecksum::behind_text));
@@ -69,7 +69,7 @@ TEST(StoreJournal, SaysByWhatInnerDatasetsDrewWhateverIsCut) {
                                             {StoredDraw::kOutermost, "99"}};
   EXPECT_EQ(content.draws, expected);
   content.cut(0);
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   folder.write("elements.journal", journal_of(content));
   EXPECT_EQ(read_journal(folder.path().string())->draws, expected);
 }

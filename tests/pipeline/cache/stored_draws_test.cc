@@ -124,7 +124,7 @@ TEST_F(FileCache, DrawsOfInterleavesAndOfSeveralStagesAreKeptEach) {
   }
   const Stream whole = stream_of(describe());
   EXPECT_THAT(whole, UnorderedElementsAreArray(stream_of(range(120))));
-  const std::string journal = test::read_whole(options.path + "/elements.journal");
+  const std::string journal = read_whole(options.path + "/elements.journal");
   EXPECT_TRUE(std::regex_search(journal, std::regex("drew\t1\tflat_map\\(seed=[0-9]+\\)\t")));
   EXPECT_TRUE(std::regex_search(journal, std::regex("drew\t3\tinterleave\\(seed=[0-9]+, cycle")));
 }
@@ -153,7 +153,7 @@ TEST_F(FileCache, DrawsNothingWhereNobodyDraws) {
     return range(5) | flat_map([](std::int64_t x) { return range(x); }) | cache(options);
   };
   stream_of(describe());
-  EXPECT_EQ(test::read_whole(options.path + "/elements.journal").find("drew"), std::string::npos);
+  EXPECT_EQ(read_whole(options.path + "/elements.journal").find("drew"), std::string::npos);
   auto iterator = describe().iterate();
   take_stream(iterator, 3);
   EXPECT_EQ(iterator.checkpoint().signature[1], "flat_map");

@@ -33,7 +33,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 const auto kDraw = [](std::int64_t x, Rng& rng) { return 1000 * x + rng.below(1000); };

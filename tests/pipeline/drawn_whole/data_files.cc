@@ -195,7 +195,7 @@ std::string record_bytes(const std::string& name, const Step& step, std::int64_t
   if (std::filesystem::exists(whole + ".points")) {
     std::filesystem::rename(whole + ".points", name + ".points");
   }
-  std::string bytes = test::read_whole(whole);
+  std::string bytes = read_whole(whole);
   std::filesystem::remove(whole);
   if (packing == kGzipMembers) return gzipped_in_members(bytes, words);
   return bytes;

@@ -290,7 +290,7 @@ int supervise(const std::vector<std::string>& words, const Arguments& arguments)
 
 int run(const std::vector<std::string>& words) {
   Arguments arguments = read_arguments(words);
-  std::optional<test::TemporaryFolder> folder;
+  std::optional<TemporaryFolder> folder;
   if (arguments.options.folder.empty()) {
     folder.emplace(test::memory_folder());
     arguments.options.folder = folder->path();

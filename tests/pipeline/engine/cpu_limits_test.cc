@@ -33,7 +33,7 @@ class CpuLimits : public ::testing::Test {
     return found;
   }
 
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::filesystem::path& root_ = folder_.path();
 };
 

@@ -14,7 +14,7 @@ class GroupMemory : public ::testing::Test {
     return detail::group_memory(folder_.path().string(), (folder_.path() / "groups").string());
   }
 
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(GroupMemory, WithoutALimitThereIsNone) {

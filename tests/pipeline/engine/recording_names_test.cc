@@ -17,7 +17,7 @@ namespace {
 /// Names to which an iterator can't record, and those that others use.
 class RecordingNames : public ::testing::Test {
  protected:
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::string file_ = folder_.file("run.profile");
 };
 

@@ -44,7 +44,7 @@ std::vector<Json> all_of(const std::vector<Json>& lines, const char* name) {
 
 class Recording : public ::testing::Test {
  protected:
-  test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   const std::string file_ = folder_.file("run.profile");
 };
 

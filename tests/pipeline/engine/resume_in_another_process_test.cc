@@ -92,7 +92,7 @@ int run_this_test_again(const std::string& tasks_file) {
 TEST(ResumeInAnotherProcess, GoesOnExactly) {
   if (const char* const tasks = std::getenv(kTasks)) return be_the_other_process(tasks);
   SeededRandom random;
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.file("tasks.jsonl");
   const std::vector<Task> tasks = begin_some(400, random);
   {

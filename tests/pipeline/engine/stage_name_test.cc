@@ -10,7 +10,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -130,7 +130,7 @@ class Trace : public ::testing::Test {
     return files;
   }
 
-  test::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   mutable int runs_ = 0;
 };
 

@@ -48,7 +48,7 @@ class ParsedImages : public ::testing::Test {
                                    .next_batch_bytes = 16 * sizeof(ParsedImage)};
 
  private:
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::string file_ = folder_.file("images");
 };
 
@@ -107,7 +107,7 @@ class ParsedSentences : public ::testing::Test {
             .next_batch_bytes = kRows * kRowBytesMax};
   }
 
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::string file_ = folder_.file("sentences");
 };
 

@@ -22,8 +22,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
-
 enum class SeekTable { none, at_end };
 
 /// Makes zstd frames by hand, of stored blocks, each frame with `frame_bytes` of the content. With a
@@ -162,9 +160,8 @@ TEST_F(CompressedFiles, OfTar) {
   write("tar", [](int i) { return test::tar_member(fmt::format("{}.txt", i), std::to_string(i)); });
   for (int file = 0; file < kFiles; ++file) {  // a tar ends with two empty blocks
     const std::string name = folder_.file(fmt::format("{}.tar.zst", file));
-    folder_.write(
-        fmt::format("{}.tar.zst", file),
-        test::read_whole(name) + stored_by_zstd(std::string(1024, '\0'), 700, SeekTable::none));
+    folder_.write(fmt::format("{}.tar.zst", file),
+                  read_whole(name) + stored_by_zstd(std::string(1024, '\0'), 700, SeekTable::none));
   }
   const auto value_of_sample = [](const TarSample& sample) -> std::int64_t {
     return std::stoll(std::string(sample.find("txt")->bytes()));

@@ -12,7 +12,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 class Csv : public ::testing::Test {

@@ -31,7 +31,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 /// A source over files in a folder. Elements don't matter, so they are texts.
@@ -81,7 +80,7 @@ class DataIdentities : public ::testing::Test {
   void change(const std::string& name) const {
     const std::string file = folder_.file(name);
     const fs::file_time_type time = fs::last_write_time(file);
-    std::string bytes = test::read_whole(file);
+    std::string bytes = read_whole(file);
     bytes.at(bytes.rfind('1')) = '3';
     std::ofstream(file, std::ios::binary) << bytes;  // write_whole() would make another file
     fs::last_write_time(file, time);

@@ -16,7 +16,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 constexpr std::string_view kAdvice =

@@ -207,7 +207,7 @@ TEST(ExpectedFeatures, RandomAccessIsJudgedByTheFirstPositions) {
 }
 
 TEST(ExpectedFeatures, HaveNoLineOfTheirOwn) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   RecordWriter writer(folder.file("r"));
   for (const std::string& example : examples(10, 0)) writer.write(example);
   writer.close();

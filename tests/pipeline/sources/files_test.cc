@@ -11,7 +11,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 Stream names_of(const Dataset<std::string>& dataset) {

@@ -13,7 +13,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 class FixedLengthRecords : public ::testing::Test {

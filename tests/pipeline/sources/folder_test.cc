@@ -18,7 +18,6 @@ namespace {
 static_assert(detail::kHasPayload<LabeledFile>, "a memory limit counts what it holds");
 static_assert(kHasElementCodec<LabeledFile>, "a file cache can write it");
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 class FolderSource : public ::testing::Test {

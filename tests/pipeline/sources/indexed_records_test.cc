@@ -28,7 +28,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 /// Makes indexed shards of `per_file` records of `bytes` bytes; each record holds its row.

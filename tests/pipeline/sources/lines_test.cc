@@ -17,7 +17,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::ElementsAre;
 
 std::vector<std::string> texts_of(const Dataset<Record>& dataset) {

@@ -18,7 +18,6 @@ namespace {
 
 using test::bytes_of;
 using test::npy_of;
-using test::TemporaryFolder;
 using test::zip_of;
 using ::testing::Contains;
 using ::testing::HasSubstr;

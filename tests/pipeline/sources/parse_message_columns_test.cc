@@ -17,7 +17,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -28,7 +28,6 @@ inline std::int64_t value_of(const Click& click) {
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 shop::Click click_of(std::int64_t id) {

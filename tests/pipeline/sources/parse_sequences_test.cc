@@ -38,7 +38,7 @@ std::string sentence_bytes(std::int64_t n) {
   return builder.encode();
 }
 
-std::string write_sentences(const test::TemporaryFolder& folder, std::int64_t count) {
+std::string write_sentences(const TemporaryFolder& folder, std::int64_t count) {
   RecordWriter writer(folder.file("sentences"));
   for (std::int64_t n = 0; n < count; ++n) writer.write(sentence_bytes(n));
   writer.close();
@@ -75,7 +75,7 @@ auto tokens_as_rows() {
 }
 
 TEST(ParseRaggedBatch, PassesTheSuite) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = write_sentences(folder, 130);
   for (const std::int64_t size : {1, 4, 60, 1000}) {
     for (const int parallelism : {1, 3}) {
@@ -92,7 +92,7 @@ TEST(ParseRaggedBatch, PassesTheSuite) {
 }
 
 TEST(ParsePaddedBatch, PassesTheSuite) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = write_sentences(folder, 130);
   for (const std::int64_t size : {1, 4, 60}) {
     SCOPED_TRACE(size);

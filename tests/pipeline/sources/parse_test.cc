@@ -36,7 +36,7 @@ Sample sample_of(std::int64_t label) {
   return sample;
 }
 
-std::string write_samples(const test::TemporaryFolder& folder, std::int64_t count) {
+std::string write_samples(const TemporaryFolder& folder, std::int64_t count) {
   RecordWriter writer(folder.file("samples"));
   for (std::int64_t i = 0; i < count; ++i) {
     writer.write(i % 50 == 7 ? ExampleBuilder().integers("label", std::array{i}).encode()
@@ -47,7 +47,7 @@ std::string write_samples(const test::TemporaryFolder& folder, std::int64_t coun
 }
 
 TEST(Parse, PassesTheSuite) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = write_samples(folder, 200);
   Iterator<Sample> iterator = (records(file) | parse<Sample>(schema())).iterate();
   Stream expected = take_stream(iterator, 7);
@@ -93,7 +93,7 @@ TEST(Parse, MembersOfTypeRecordPointIntoTheBlock) {
   struct View {
     Record image;
   };
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = write_samples(folder, 3);
   const auto views =
       records(file) | parse<View>(ExampleSchema<View>().feature("image", &View::image));

@@ -21,8 +21,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
-
 /// Sets the only knob to this, and keeps what it saw.
 class Fixed final : public TuningPolicy {
  public:

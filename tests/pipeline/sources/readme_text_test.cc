@@ -9,7 +9,7 @@ namespace infeed::test {
 namespace {
 
 TEST(ReadmeText, TheTextPipelineDoesWhatItSays) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   double expected = 0;
   for (int file = 0; file < 2; ++file) {
     std::string text = "city,age,income\n";

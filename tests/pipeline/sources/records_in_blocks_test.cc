@@ -14,8 +14,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
-
 /// The count of each file included those of the files before it, so that a resume skipped too few
 /// records, and gave one a second time.
 TEST(RecordsInBlocks, AreCountedByFileForTheNextResume) {

@@ -18,7 +18,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 /// Makes three shards of 20 records, and their manifest.
@@ -56,7 +55,7 @@ class ListedRecords : public ::testing::Test {
     writer.write("902");
     writer.close();
     std::ofstream(list_[file], std::ios::binary | std::ios::app)
-        << test::read_whole(folder_.file("more"));
+        << read_whole(folder_.file("more"));
   }
   std::string pattern() const { return folder_.file("train-*.tfrecord"); }
   std::string manifest() const { return folder_.file("train.manifest.json"); }
@@ -194,7 +193,7 @@ TEST_F(ListedRecords, AreCheckedWhereTheyAreInterleaved) {
 }
 
 TEST_F(ListedRecords, ADamagedManifestIsAnErrorAtOnce) {
-  std::string text = test::read_whole(manifest());
+  std::string text = read_whole(manifest());
   text[text.find("20")] = '3';
   folder_.write("train.manifest.json", text);
   const Error error = error_of([&] { records(pattern()); });

@@ -18,7 +18,6 @@
 namespace infeed::test {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 /// Writes records first .. first+count-1, each `bytes` long.

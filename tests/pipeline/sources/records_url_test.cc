@@ -19,10 +19,6 @@
 namespace infeed::test {
 namespace {
 
-using test::HttpReply;
-using test::HttpRequestSeen;
-using test::HttpServer;
-
 /// Serves shards of 100 records that hold their own names.
 std::string shard_of(const std::string& path) {
   std::vector<std::string> payloads;

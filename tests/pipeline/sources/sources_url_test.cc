@@ -17,9 +17,6 @@
 namespace infeed::test {
 namespace {
 
-using test::HttpRequestSeen;
-using test::HttpServer;
-
 class SourcesByUrl : public ::testing::Test {
  protected:
   SourcesByUrl() : server_(&answer) { ::setenv("no_proxy", "*", 1); }

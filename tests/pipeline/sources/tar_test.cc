@@ -22,7 +22,6 @@ static_assert(detail::kHasPayload<TarSample>, "a memory limit counts what it hol
 static_assert(kHasElementCodec<TarSample>, "a file cache can write it");
 
 using test::tar_of;
-using test::TemporaryFolder;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
@@ -76,7 +75,7 @@ TEST_F(TarSource, PassesTheSuiteWithErrors) {
   folder_.write("2.tar", samples(10, 5).substr(0, 9000));
   folder_.write("3.tar", std::string(5000, 'x'));
   write_gzipped("4.tar.gz", samples(20, 5));
-  const std::string packed = test::read_whole(folder_.file("4.tar.gz"));
+  const std::string packed = read_whole(folder_.file("4.tar.gz"));
   folder_.write("4.tar.gz", packed.substr(0, packed.size() / 2));
   folder_.write("5.tar", samples(30, 5));
   folder_.write("6.tar", tar_of({{"s/35.txt", "35"},

@@ -118,14 +118,14 @@ TEST(SkipErrors, CountsEachPassAnew) {
 }
 
 TEST(SkipErrors, WritesTheQuarantineFile) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.write("bad.jsonl", "{\"from\": \"before\"}\n");
   const auto dataset = failing(6, [](std::int64_t x) { return x % 3 == 1; }) |
                        shuffle({.buffer = 6, .seed = 1}) | skip_errors({.quarantine_file = file}) |
                        repeat(4);
   EXPECT_EQ(stream_of(dataset).size(), 16);
   EXPECT_EQ(stream_of(dataset).size(), 16);
-  std::istringstream lines(test::read_whole(file));
+  std::istringstream lines(read_whole(file));
   std::vector<std::string> all;
   for (std::string line; std::getline(lines, line);) all.push_back(line);
   ASSERT_EQ(all.size(), 3) << "each error once";
@@ -138,7 +138,7 @@ TEST(SkipErrors, WritesTheQuarantineFile) {
 }
 
 TEST(SkipErrors, AQuarantineThatCannotBeWrittenEndsThePass) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto dataset = failing(6, [](std::int64_t x) { return x == 3; }) |
                        skip_errors({.quarantine_file = folder.file("absent/bad.jsonl")});
   const Stream stream = stream_of(dataset);

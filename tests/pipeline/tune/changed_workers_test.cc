@@ -41,7 +41,6 @@ namespace infeed::test {
 namespace {
 
 using std::chrono::microseconds;
-using test::TemporaryFolder;
 
 constexpr bool kIsSanitized = test::kAddressSanitizer || test::kThreadSanitizer;
 

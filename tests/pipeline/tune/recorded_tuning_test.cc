@@ -50,7 +50,7 @@ TEST(RecordedTuning, IsAnsweredAsBefore) {
 }
 
 TEST(RecordedTuning, IsReadAsItWasWritten) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const fs::path file = folder.path() / "windows.txt";
   {
     const auto dataset =
@@ -69,7 +69,7 @@ TEST(RecordedTuning, IsReadAsItWasWritten) {
 }
 
 TEST(RecordedTuning, ThatIsNoneSaysWhichLine) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const fs::path file = folder.path() / "windows.txt";
   for (const char* line : {"stage 0", "knob 1 7 0 0 0 0 0 0 0", "what", "window 1 2 x"}) {
     folder.write("windows.txt", std::string("window 1 2 3 4 5 2 0 0 0\n") + line + "\n");

@@ -107,7 +107,7 @@ TEST(CheckpointManifest, SizesStayWithin64Bits) {
 }
 
 TEST(CheckpointFolder, OnlyFoldersOfStepsAreCheckpoints) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   for (const char* const name : {"step-12", "step-0000000007", "step-100", "step-", "step-x",
                                  "step-5x", "steps-4", "step-18446744073709551616"}) {
     fs::create_directory(folder.file(name));
@@ -120,7 +120,7 @@ TEST(CheckpointFolder, OnlyFoldersOfStepsAreCheckpoints) {
 }
 
 TEST(CheckpointFolder, OnlyLeftoversOfASaveAreRemoved) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   for (const char* const name :
        {".step-1.partial", ".step-2.removed", ".step-3.other", ".mine.partial", "step-4.partial"}) {
     fs::create_directory(folder.file(name));

@@ -74,7 +74,7 @@ TEST(Deflater, writes_both_formats_at_all_levels) {
       test::random_bytes(random, std::size_t{1} << 20));  // more than is given out at once
   std::string plain;
   for (const std::string& text : texts) plain += text;
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   for (const Compression compression : {Compression::gzip, Compression::zlib}) {
     for (int level = 0; level <= 9; ++level) {
       ByteStream in(folder.write("f", deflated(compression, level, texts)), compression);

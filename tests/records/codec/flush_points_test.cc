@@ -14,7 +14,6 @@ namespace {
 
 using test::error_of;
 using test::little;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 /// A gzip file of 1,000 records with flush points.
@@ -24,7 +23,7 @@ class FlushPoints : public ::testing::Test {
     RecordWriter writer(file_, {.compression = Compression::gzip, .flush_point_bytes = 3000});
     for (int i = 0; i < 1000; ++i) writer.write("record " + std::to_string(i));
     writer.close();
-    points_ = test::read_whole(name_);
+    points_ = read_whole(name_);
   }
 
   /// Writes points with a checksum that fits.
@@ -115,7 +114,7 @@ TEST_F(FlushPoints, SayWhatIsDamaged) {
 }
 
 TEST_F(FlushPoints, BelongToTheirDataOnly) {
-  const std::string data = test::read_whole(file_);
+  const std::string data = read_whole(file_);
   folder_.write("f.gz", data + " ");
   EXPECT_EQ(refusal().code(), ErrorCode::failed_precondition);
   EXPECT_THAT(refusal().what(), HasSubstr(std::to_string(data.size()) + " bytes, it has " +

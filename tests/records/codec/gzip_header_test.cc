@@ -230,7 +230,7 @@ std::size_t count_records(const std::string& file) {
 }
 
 TEST(GzipHeader, lies_anywhere_in_a_file_of_many_members) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string member = header(kChecksum) + behind_header(test::frame("record"));
   std::string file;
   for (int i = 0; i < 30'000; ++i) file += member;
@@ -239,7 +239,7 @@ TEST(GzipHeader, lies_anywhere_in_a_file_of_many_members) {
 
 // Tapes and some writers fill a file up to a block; gzip ignores the zeros as well.
 TEST(GzipStream, zeros_after_the_last_member_are_ignored) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string member = header(kChecksum) + behind_header(test::frame("record"));
   for (const std::size_t zeros : {1, 7, 512, 1'500'000}) {
     const std::string padded = member + member + std::string(zeros, '\0');
@@ -262,7 +262,7 @@ void write_to_pipe(const std::string& pipe, const std::vector<std::string>& piec
 }
 
 TEST(GzipHeader, comes_through_a_pipe_in_any_two_pieces) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = header(kChecksum) + behind_header(test::frame("record"));
   const std::string pipe = folder.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

@@ -21,7 +21,6 @@ using test::error_of;
 using test::frame;
 using test::lz4_file;
 using test::read_with_damage;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
 
@@ -99,7 +98,7 @@ TEST(Lz4, writes_what_the_format_says) {
     const std::string stream = frame(payloads);
     const std::string by_hand =
         payloads.empty() ? lz4_file({}, {}) : lz4_file({stream}, {payloads.size()});
-    EXPECT_EQ(test::read_whole(folder.file("x")), by_hand);
+    EXPECT_EQ(read_whole(folder.file("x")), by_hand);
   }
 }
 

@@ -20,7 +20,6 @@ namespace {
 using test::error_of;
 using test::frame;
 using test::skippable_frame;
-using test::TemporaryFolder;
 using test::zstd;
 using ::testing::HasSubstr;
 

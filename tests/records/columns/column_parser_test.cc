@@ -161,7 +161,7 @@ TEST(ColumnParser, an_error_leaves_the_rows_before_it) {
 }
 
 TEST(ColumnParser, errors_name_the_place) {
-  test::TemporaryFolder folder;
+  TemporaryFolder folder;
   const std::string file = folder.file("a.tfrecord");
   RecordWriter writer(file);
   writer.write(example({1}, {}, 1));

@@ -300,7 +300,7 @@ TEST(ExampleSchema, partitions_that_do_not_fit_say_why) {
 }
 
 TEST(ExampleSchema, errors_of_a_record_say_where_it_lies) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto schema = sample_schema();
   const auto file = folder.write("x", test::frame({schema.encode({{1, 2, 3, 4}, 9}), "rubbish"}));
   RecordReader reader(file);

@@ -277,7 +277,7 @@ TEST(InferredSchema, names_of_any_bytes_make_json) {
 }
 
 TEST(InferredSchema, looks_at_the_first_records_of_files) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::vector<std::string> files = {
       folder.write("a", test::frame({image(1, 1), image(2, 1)})),
       folder.write("b", test::frame({image(3, 1), image(4, 4)}))};

@@ -168,7 +168,7 @@ TEST(SequenceExampleSchema, messages_teach) {
 }
 
 TEST(SequenceExampleSchema, errors_of_a_record_say_where_it_lies) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto schema = clip_schema();
   const auto file = folder.write(
       "x", test::frame({schema.encode(kClip),

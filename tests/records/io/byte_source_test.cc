@@ -19,8 +19,6 @@
 namespace infeed::detail {
 namespace {
 
-using test::TemporaryFolder;
-
 TEST(RecogniseCompression, LooksAtTheFirstBytes) {
   using namespace std::string_view_literals;
   for (const auto& [front, compression] : std::vector<std::pair<std::string_view, Compression>>{
@@ -190,7 +188,7 @@ TEST(ByteStream, FillsTheRoomAcrossTheStepsOfItsSource) {
   EXPECT_EQ(stream.read(into), 0U);
   ByteStream plain(file, Compression::none);
   EXPECT_EQ(plain.read(into), 8U);
-  EXPECT_EQ(into, test::read_whole(file).substr(0, 8));
+  EXPECT_EQ(into, read_whole(file).substr(0, 8));
 }
 
 TEST(ByteStream, NamesItsFileWhereItIsDamaged) {

@@ -12,7 +12,6 @@ namespace infeed {
 namespace {
 
 using test::error_of;
-using test::TemporaryFolder;
 
 FileSum sum_of(const std::string& bytes) { return {bytes.size(), crc32c(bytes)}; }
 

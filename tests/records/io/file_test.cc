@@ -24,7 +24,6 @@ namespace infeed {
 namespace {
 
 using test::error_of;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 struct ExplainedNumber {

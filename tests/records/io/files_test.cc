@@ -25,7 +25,6 @@ namespace infeed {
 namespace {
 
 using test::error_of;
-using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;

@@ -35,7 +35,7 @@ const std::vector<ForeignFile>& foreign_files() {
 }
 
 TEST(ForeignFormats, AreNamedWithAnAdvice) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   for (const ForeignFile& foreign : foreign_files()) {
     SCOPED_TRACE(foreign.said);
     const std::string file = folder.write("file", foreign.front + std::string(100, 'x'));
@@ -49,7 +49,7 @@ TEST(ForeignFormats, AreNamedWithAnAdvice) {
 }
 
 TEST(ForeignFormats, AreReadAsTheyAreWhereNoneIsNamed) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   for (const ForeignFile& foreign : foreign_files()) {
     const std::string file = folder.write("file", foreign.front);
     const OpenedSource opened = open_data_source(file, {.compression = Compression::none});
@@ -60,7 +60,7 @@ TEST(ForeignFormats, AreReadAsTheyAreWhereNoneIsNamed) {
 }
 
 TEST(ForeignFormats, ShortTextsAreNone) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   for (const std::string text :
        {"", "P", "PK", "BZh9", "version https://git", "<", "<htm", "  ", "<!doctype svg"}) {
     EXPECT_NO_THROW(open_data_source(folder.write("file", text), {})) << text;

@@ -16,7 +16,6 @@ namespace {
 
 using namespace std::string_literals;
 using test::error_of;
-using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -12,7 +12,6 @@ namespace infeed {
 namespace {
 
 using test::error_of;
-using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -32,7 +31,7 @@ TEST_P(LineJournalFile, has_the_whole_lines_wherever_it_is_cut) {
     journal.append("first");
     journal.append(std::vector<std::string>{"", "third\twith a tab"});
   }
-  const std::string whole = test::read_whole(file_);
+  const std::string whole = read_whole(file_);
   EXPECT_THAT(read(), ElementsAre("first", "", "third\twith a tab"));
   EXPECT_EQ(LineJournal::text_of(read(), GetParam()), whole);
   for (std::size_t size = 0; size <= whole.size(); ++size) {

@@ -11,8 +11,6 @@
 namespace infeed::detail {
 namespace {
 
-using test::TemporaryFolder;
-
 std::string_view bytes_of(const MappedFile& mapped) {
   EXPECT_TRUE(mapped.bring(0, mapped.size_bytes()));
   return {mapped.data(), static_cast<std::size_t>(mapped.size_bytes())};

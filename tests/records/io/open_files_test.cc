@@ -37,7 +37,7 @@ class OpenFilesTest : public ::testing::Test {
     return numbers;
   }
 
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   std::vector<std::string> names_;
   OpenFiles files_;
   std::vector<std::weak_ptr<const InputFile>> seen_;

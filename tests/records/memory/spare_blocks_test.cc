@@ -11,8 +11,6 @@
 namespace infeed {
 namespace {
 
-using test::TemporaryFolder;
-
 constexpr std::size_t kBytesReadAtOnce = 4096;
 // A block has room for the rest of a record that ends behind the bytes read at once.
 constexpr std::size_t kBlockBytes = 2 * kBytesReadAtOnce;

@@ -22,7 +22,6 @@ namespace {
 using test::error_of;
 using test::expect_same;
 using test::frame;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Payloads = std::vector<std::string>;
@@ -71,7 +70,7 @@ class ParallelRecordReaderTest : public ::testing::Test {
   }
   /// Changes some bytes of the file, or cuts its end.
   void damage_file() {
-    std::string bytes = test::read_whole(file_);
+    std::string bytes = read_whole(file_);
     for (std::size_t i = random_() % 4; i > 0 && !bytes.empty(); --i) {
       bytes[random_() % bytes.size()] = static_cast<char>(random_());
     }
@@ -193,7 +192,7 @@ TEST_F(ParallelRecordReaderTest, damage_in_the_middle_of_a_gzip_file_with_its_po
   const RecordWriterOptions options = {
       .compression = Compression::gzip, .compression_level = 0, .flush_point_bytes = 1};
   write_records(file_, payloads, options);
-  const std::string good = test::read_whole(file_);
+  const std::string good = read_whole(file_);
   ASSERT_GT(good.size(), 9500U) << "the ends are bound by a checksum; this damage is between them";
   for (int round = 0; round < 4; ++round) {
     std::string bytes = good;
@@ -210,7 +209,7 @@ TEST_F(ParallelRecordReaderTest, damage_in_the_middle_of_a_gzip_file_with_its_po
 TEST_F(ParallelRecordReaderTest, flush_points_that_are_damaged_or_foreign_are_not_used) {
   const RecordWriterOptions options = {.compression = Compression::gzip, .flush_point_bytes = 500};
   write_records(file_, mixed_payloads(random_, 100), options);
-  const std::string points = test::read_whole(file_ + ".points");
+  const std::string points = read_whole(file_ + ".points");
   for (std::size_t bit = 0; bit < points.size() * 8; bit += 1 + random_() % 20) {
     std::string bytes = points;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
@@ -236,8 +235,8 @@ TEST_F(ParallelRecordReaderTest, flush_points_that_are_damaged_or_foreign_are_no
 TEST_F(ParallelRecordReaderTest, a_file_of_flush_points_is_as_the_format_says) {
   write_records(file_, {"hello", "", "123456789"},
                 {.compression = Compression::gzip, .flush_point_bytes = 30});
-  const std::string data = test::read_whole(file_);
-  const std::string points = test::read_whole(file_ + ".points");
+  const std::string data = read_whole(file_);
+  const std::string points = read_whole(file_ + ".points");
   ASSERT_EQ(points.size(), 32U + 3 * 24 + 4);
   const auto number = [&points](std::size_t at) {
     std::uint64_t value = 0;

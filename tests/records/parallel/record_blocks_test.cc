@@ -15,8 +15,6 @@
 namespace infeed::detail {
 namespace {
 
-using test::TemporaryFolder;
-
 struct Found {
   std::vector<std::string> payloads;
   std::vector<std::uint64_t> offsets;
@@ -137,7 +135,7 @@ TEST_F(RecordBlocks, end_before_what_is_wrong_at_the_end) {
       EXPECT_EQ(found.next.record, 300U);
     }
     EXPECT_TRUE(read_blocks(open(options.compression, {.records = 300}), random_).ended_well);
-    folder_.write("data", test::read_whole(file_) + "more");
+    folder_.write("data", read_whole(file_) + "more");
     if (options.compression == Compression::lz4) continue;  // its end mark ends it
     EXPECT_FALSE(read_blocks(open(options.compression), random_).ended_well);
   }
@@ -151,7 +149,7 @@ TEST_F(RecordBlocks, of_damaged_files) {
     write(options, 40, round % 2 == 0 ? 100 : 3000);
     const std::string name =
         random_() % 8 == 0 && options.flush_point_bytes != 0 ? file_ + ".points" : file_;
-    std::string bytes = test::read_whole(name);
+    std::string bytes = read_whole(name);
     if (random_() % 4 == 0) {
       bytes.resize(random_() % (bytes.size() + 1));
     } else {
@@ -202,7 +200,7 @@ TEST_F(RecordBlocks, of_mapped_files) {
   for (int round = 0; round < 8; ++round) {
     write({}, 20, 300'000);
     if (round % 4 != 0) {
-      std::string bytes = test::read_whole(file_);
+      std::string bytes = read_whole(file_);
       if (round % 4 == 1) bytes.resize(random_() % (bytes.size() + 1));
       if (round % 4 == 2) bytes[random_() % bytes.size()] ^= static_cast<char>(1 << random_() % 8);
       if (round % 4 == 3) bytes += "more";

@@ -31,7 +31,7 @@ class SegmentPlanTest : public ::testing::Test {
     return ends;
   }
 
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 /// Four blocks of 7 bytes each, which take 11 in the file.

@@ -56,7 +56,7 @@ class SegmentSourceTest : public ::testing::TestWithParam<Compression> {
         ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
   }
 
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::string file_ = folder_.file("x");
   std::string stream_;
   std::vector<Segment> segments_;
@@ -138,7 +138,7 @@ TEST_P(GzipTail, EndsTheFileWithItsChecksumAndSize) {
   EXPECT_FALSE(is_right(end + 1, crc, stream_.size()));
   EXPECT_FALSE(is_right(end + 3, crc, stream_.size())) << "the trailer is cut";
   EXPECT_FALSE(is_right(segments_.front().file_begin, crc, stream_.size()));
-  const std::string good = test::read_whole(file_);
+  const std::string good = read_whole(file_);
   for (const std::size_t at : {0, 1, 2, 3}) {
     std::string other = good;
     other[at] = static_cast<char>(other[at] ^ 8);

@@ -69,7 +69,7 @@ class ThreadsNow : public ::testing::Test {
 
   std::atomic<int> begun_{0};
   std::atomic<int> ended_{0};
-  test::TemporaryFolder folder_{test::memory_folder()};
+  TemporaryFolder folder_{test::memory_folder()};
   const std::string file_ = folder_.file("x");
   const std::shared_ptr<std::atomic<unsigned>> now_ = std::make_shared<std::atomic<unsigned>>(0);
   std::atomic<int> decoded_{0};

@@ -16,7 +16,6 @@ namespace {
 
 using test::seek_table;
 using test::seekable_zstd;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 struct Outcome {

@@ -51,7 +51,7 @@ class TextFeedTest : public ::testing::Test {
   }
   std::string name(int file) const { return folder_.file(std::to_string(file)); }
 
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(TextFeedTest, CutsAtRowsAndKnowsTheirPlaces) {

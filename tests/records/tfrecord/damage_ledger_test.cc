@@ -15,7 +15,6 @@ namespace infeed {
 namespace {
 
 using test::error_of;
-using test::TemporaryFolder;
 
 /// Whole records, each behind one whose bytes were changed.
 std::string damaged_file(std::size_t ranges) {

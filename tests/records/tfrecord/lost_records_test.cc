@@ -9,8 +9,6 @@
 namespace infeed {
 namespace {
 
-using test::TemporaryFolder;
-
 /// 100 records of 84 bytes, framing included.
 constexpr std::uint64_t kRecordBytes = 84;
 std::string write_hundred(const TemporaryFolder& folder, RecordWriterOptions options = {}) {

@@ -42,7 +42,7 @@ ReadWork read_damaged(const std::string& file) {
 }
 
 TEST(LyingHeaders, every_byte_is_hashed_a_limited_number_of_times) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   constexpr std::size_t kHeaders = 60'000;
   constexpr std::size_t kBytes = 12 * kHeaders;
   std::string rest_of_file, same_length, powers_of_two, with_records;
@@ -102,7 +102,7 @@ Payloads search_by_definition(std::string_view bytes) {
 
 TEST(LyingHeaders, the_same_records_are_found_as_by_the_definition) {
   test::SeededRandom random;
-  const test::TemporaryFolder folder(test::memory_folder());
+  const TemporaryFolder folder(test::memory_folder());
   for (int round = 0; round < 150; ++round) {
     std::string bytes;
     const std::size_t size = 1 + random() % 6000;

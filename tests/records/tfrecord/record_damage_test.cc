@@ -19,7 +19,6 @@ using test::DamagedRead;
 using test::frame;
 using test::gzip;
 using test::read_with_damage;
-using test::TemporaryFolder;
 using test::zlib;
 using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;

@@ -14,7 +14,6 @@ namespace {
 
 using test::error_of;
 using test::frame;
-using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
@@ -47,7 +46,7 @@ TEST(RecordIndex, both_kinds_of_file_are_read_back) {
     EXPECT_EQ(read_index(folder.file("x.idx")), index);
   }
   write_dali_index(index_records(folder.write("x", frame(kThree))), folder.file("x.idx"));
-  EXPECT_EQ(test::read_whole(folder.file("x.idx")), "0 21\n21 16\n37 25\n");
+  EXPECT_EQ(read_whole(folder.file("x.idx")), "0 21\n21 16\n37 25\n");
 }
 
 TEST(RecordIndex, golden_bytes) {
@@ -59,7 +58,7 @@ TEST(RecordIndex, golden_bytes) {
   write_index(index, folder.file("x"));
   const std::string body = "INFEEDIX\1\0\0\0\1\2\3\4\x25\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"s +
                            "\0\0\0\0\0\0\0\0\x15\0\0\0\0\0\0\0"s;
-  EXPECT_EQ(test::read_whole(folder.file("x")), body + test::little(crc32c(body)));
+  EXPECT_EQ(read_whole(folder.file("x")), body + test::little(crc32c(body)));
 }
 
 TEST(RecordIndex, random_access_from_several_threads) {
@@ -91,7 +90,7 @@ TEST(RecordIndex, random_access_from_several_threads) {
 TEST(RecordIndex, every_bit_flip_and_truncation_of_an_index_is_detected) {
   const TemporaryFolder folder;
   write_index(index_records(folder.write("x", frame(kThree))), folder.file("x.index"));
-  const std::string good = test::read_whole(folder.file("x.index"));
+  const std::string good = read_whole(folder.file("x.index"));
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
     std::string bytes = good;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));

@@ -15,8 +15,6 @@
 namespace infeed {
 namespace {
 
-using test::TemporaryFolder;
-
 std::uint64_t wanted_file_bytes() {
   const char* const text = std::getenv("INFEED_TEST_FILE_MB");
   return (text == nullptr ? 24 : std::strtoull(text, nullptr, 10)) << 20;

@@ -20,7 +20,6 @@ namespace {
 using test::error_of;
 using test::frame;
 using test::gzip;
-using test::TemporaryFolder;
 using test::zlib;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

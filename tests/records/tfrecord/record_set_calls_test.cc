@@ -32,7 +32,7 @@ class RecordSetCalls : public ::testing::Test {
     return count;
   }
 
-  const test::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   std::vector<std::string> files_;
 };
 

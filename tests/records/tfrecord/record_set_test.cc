@@ -15,7 +15,6 @@ namespace {
 
 using test::error_of;
 using test::frame;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
 
@@ -98,7 +97,7 @@ TEST_F(RecordSetTest, reads_several_rows_as_one_by_one) {
     all.insert(all.end(), payloads.begin(), payloads.end());
   }
   Payloads wholes;
-  for (const std::string& file : files_) wholes.push_back(test::read_whole(file));
+  for (const std::string& file : files_) wholes.push_back(read_whole(file));
   const RecordSet set(files_, {.open_files_max = 2});
   for (int turn = 0; turn < 40; ++turn) {
     std::vector<std::uint64_t> rows(1 + random() % 400);
@@ -237,7 +236,7 @@ TEST_F(RecordSetTest, damage_behind_which_headers_can_not_be_found) {
     EXPECT_THAT(error_of([&] { set.at(row); }).message(), HasSubstr("record header is damaged"));
   }
   EXPECT_EQ(value(set.at(20)), 20U);
-  const auto lone = folder_.write("lone", test::read_whole(files_[1]));
+  const auto lone = folder_.write("lone", read_whole(files_[1]));
   EXPECT_THAT(error_of([&] { RecordSet({lone}, {.without_index = WithoutIndex::scan}); }).message(),
               HasSubstr("; what follows can't be counted without an index: infeed repair saves"));
 }

@@ -18,7 +18,6 @@ namespace {
 
 using test::error_of;
 using test::frame;
-using test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
@@ -51,9 +50,9 @@ TEST(RecordWriter, writes_the_bytes_of_the_format) {
   const TemporaryFolder folder;
   const Payloads payloads = {"hello", "", "123456789", std::string(300'000, 'x'), "end"};
   write_all(folder.file("a"), payloads);
-  EXPECT_EQ(test::read_whole(folder.file("a")), frame(payloads));
+  EXPECT_EQ(read_whole(folder.file("a")), frame(payloads));
   write_all(folder.file("empty"), {});
-  EXPECT_EQ(test::read_whole(folder.file("empty")), "");
+  EXPECT_EQ(read_whole(folder.file("empty")), "");
 }
 
 TEST(RecordWriter, what_it_writes_is_read_back_in_every_compression) {
@@ -84,7 +83,7 @@ TEST(RecordWriter, the_same_records_give_the_same_compressed_bytes) {
   for (const char* name : {"a", "b"}) {
     write_all(folder.file(name), {"hello", "hello"}, {.compression = Compression::gzip});
   }
-  EXPECT_EQ(test::read_whole(folder.file("a")), test::read_whole(folder.file("b")));
+  EXPECT_EQ(read_whole(folder.file("a")), read_whole(folder.file("b")));
 }
 
 TEST(RecordWriter, an_empty_compressed_file_is_a_whole_stream) {
@@ -117,7 +116,7 @@ TEST(RecordWriter, takes_over_what_a_killed_writer_left) {
   const TemporaryFolder folder;
   folder.write(".a.partial", std::string(1000, 'z'));
   write_all(folder.file("a"), {"hello"});
-  EXPECT_EQ(test::read_whole(folder.file("a")), frame("hello"));
+  EXPECT_EQ(read_whole(folder.file("a")), frame("hello"));
   EXPECT_THAT(names_in(folder), ElementsAre("a"));
 }
 
@@ -127,7 +126,7 @@ TEST(RecordWriter, an_existing_file_is_only_replaced_when_asked) {
   const Error error = error_of([&] { RecordWriter writer(file); });
   EXPECT_EQ(error.code(), ErrorCode::already_exists);
   EXPECT_EQ(error.file(), file);
-  EXPECT_EQ(test::read_whole(file), "precious");
+  EXPECT_EQ(read_whole(file), "precious");
   write_all(file, {"new"}, {.existing = ExistingFile::replace});
   EXPECT_EQ(read_back(file), Payloads{"new"});
   // Also if the file appears while the writer is at work.
@@ -135,7 +134,7 @@ TEST(RecordWriter, an_existing_file_is_only_replaced_when_asked) {
   writer.write("x");
   folder.write("b", "precious");
   EXPECT_EQ(error_of([&] { writer.close(); }).code(), ErrorCode::already_exists);
-  EXPECT_EQ(test::read_whole(folder.file("b")), "precious");
+  EXPECT_EQ(read_whole(folder.file("b")), "precious");
   EXPECT_THAT(names_in(folder), ElementsAre("a", "b"));
 }
 
@@ -154,7 +153,7 @@ TEST(RecordWriter, synced_files_are_the_same) {
   const TemporaryFolder folder;
   const Payloads payloads(20, std::string(1'000'000, 'x'));
   write_all(folder.file("a"), payloads, {.durability = Durability::synced});
-  EXPECT_EQ(test::read_whole(folder.file("a")), frame(payloads));
+  EXPECT_EQ(read_whole(folder.file("a")), frame(payloads));
 }
 
 TEST(RecordWriter, knows_where_each_record_goes) {

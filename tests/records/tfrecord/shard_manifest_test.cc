@@ -12,7 +12,6 @@ namespace infeed {
 namespace {
 
 using test::error_of;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 /// Two shards of 100 and 90 examples.

@@ -12,7 +12,6 @@ namespace infeed {
 namespace {
 
 using test::error_of;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 constexpr std::size_t kShardBytes = 100;

@@ -21,7 +21,6 @@ using test::HttpRequestSeen;
 using test::HttpServer;
 using test::lent_json;
 using test::metadata;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 
 void expect_provided(const AwsCredentials& provided, const std::string& id) {

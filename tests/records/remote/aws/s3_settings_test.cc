@@ -11,7 +11,6 @@ namespace {
 
 using test::environment_of;
 using test::error_of;
-using test::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

@@ -268,11 +268,11 @@ TEST_F(UrlReading, SkipsLargePayloadsWithoutFetchingThem) {
 }
 
 TEST_F(UrlReading, WorksInAllReaders) {
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string local = folder.write("a", file_);
   const RecordIndex index = index_records(local);
   write_index(index, local + ".index");
-  const std::string index_file = test::read_whole(local + ".index");
+  const std::string index_file = read_whole(local + ".index");
   HttpServer server([&](const HttpRequestSeen& request) {
     return serve_bytes(request, request.path == "/a" ? file_ : index_file);
   });

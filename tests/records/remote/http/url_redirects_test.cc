@@ -16,7 +16,6 @@ using test::HttpReply;
 using test::HttpRequestSeen;
 using test::HttpServer;
 using test::serve_bytes;
-using test::TemporaryFolder;
 using ::testing::Each;
 using ::testing::StartsWith;
 
