@@ -38,17 +38,16 @@ void read_part(Scratch& scratch, const Rect& part, unsigned denominator,
   ImageRows rows({part.width, part.height}, channels, image);
   reader.read(part, denominator, channels, options.background, rows);
   turn_upright(image, orientation, scratch.turned);
-  trim(scratch);
 }
 
 }  // namespace
 
 void decode_into(std::string_view bytes, const DecodeOptions& options, Image& image) {
-  Scratch& scratch = thread_scratch();
-  scratch.reader.open(bytes, options.limits, options.refuse_damaged);
-  const unsigned denominator = denominator_for(scratch.reader, options.jpeg_width_max);
-  const Size size = divided(scratch.reader.size(), denominator);
-  read_part(scratch, {0, 0, size.width, size.height}, denominator, options, image);
+  const auto scratch = thread_scratch();
+  scratch->reader.open(bytes, options.limits, options.refuse_damaged);
+  const unsigned denominator = denominator_for(scratch->reader, options.jpeg_width_max);
+  const Size size = divided(scratch->reader.size(), denominator);
+  read_part(*scratch, {0, 0, size.width, size.height}, denominator, options, image);
 }
 
 Image decode(std::string_view bytes, const DecodeOptions& options) {
@@ -58,13 +57,13 @@ Image decode(std::string_view bytes, const DecodeOptions& options) {
 }
 
 Image decode_crop(std::string_view bytes, const Rect& crop, const DecodeOptions& options) {
-  Scratch& scratch = thread_scratch();
-  scratch.reader.open(bytes, options.limits, options.refuse_damaged);
-  const Size stored = scratch.reader.size();
-  const int orientation = options.upright ? scratch.reader.header().orientation : 1;
+  const auto scratch = thread_scratch();
+  scratch->reader.open(bytes, options.limits, options.refuse_damaged);
+  const Size stored = scratch->reader.size();
+  const int orientation = options.upright ? scratch->reader.header().orientation : 1;
   require_inside(crop, upright_size(stored, orientation));
   Image image;
-  read_part(scratch, stored_part(crop, orientation, stored), 1, options, image);
+  read_part(*scratch, stored_part(crop, orientation, stored), 1, options, image);
   return image;
 }
 

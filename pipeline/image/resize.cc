@@ -47,7 +47,8 @@ void resize_into(const Image& image, Size size, Filter filter, std::span<std::ui
                     "has {}",
                     out.size(), size.width, size.height, image.channels, size.height * row_bytes));
   }
-  Resampler& resampler = thread_scratch().resampler;
+  const auto scratch = thread_scratch();
+  Resampler& resampler = scratch->resampler;
   BytesRows rows(row_bytes, out);
   resampler.begin({.length = image.width, .outputs = size.width},
                   {.length = image.height, .outputs = size.height}, image.channels, filter, rows);

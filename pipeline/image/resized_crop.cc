@@ -150,7 +150,6 @@ void write_crop(Scratch& scratch, const Target& target, const Augmentation& augm
   } else {
     crop.run(batch_rows);
   }
-  trim(scratch);
 }
 
 Size open(Scratch& scratch, std::string_view bytes, const Target& target) {
@@ -162,9 +161,9 @@ Size open(Scratch& scratch, std::string_view bytes, const Target& target) {
 template <class T>
 void crop_at_random(std::string_view bytes, const Target& target, Rng& rng, std::span<T> row,
                     const RandomCrop& random) {
-  Scratch& scratch = thread_scratch();
-  const Size size = open(scratch, bytes, target);
-  write_crop(scratch, target, draw(size, random, rng), row);
+  const auto scratch = thread_scratch();
+  const Size size = open(*scratch, bytes, target);
+  write_crop(*scratch, target, draw(size, random, rng), row);
 }
 
 template <class T>
@@ -174,8 +173,8 @@ void crop_centrally(std::string_view bytes, const Target& target, std::span<T> r
         ErrorCode::invalid_argument,
         fmt::format("a central crop can't have a share of {}: over 0 to 1 is expected", share));
   }
-  Scratch& scratch = thread_scratch();
-  const Size size = open(scratch, bytes, target);
+  const auto scratch = thread_scratch();
+  const Size size = open(*scratch, bytes, target);
   // In integers, so that the largest crop touches the borders exactly.
   const std::size_t width = std::min(size.width, size.height * target.width / target.height);
   const std::size_t height = std::min(size.height, size.width * target.height / target.width);
@@ -188,15 +187,15 @@ void crop_centrally(std::string_view bytes, const Target& target, std::span<T> r
   central.crop.height = shortened(height);
   central.crop.left = (size.width - central.crop.width) / 2;
   central.crop.top = (size.height - central.crop.height) / 2;
-  write_crop(scratch, target, central, row);
+  write_crop(*scratch, target, central, row);
 }
 
 template <class T>
 void crop_as_said(std::string_view bytes, const Target& target, const Augmentation& augmentation,
                   std::span<T> row) {
-  Scratch& scratch = thread_scratch();
-  open(scratch, bytes, target);
-  write_crop(scratch, target, augmentation, row);
+  const auto scratch = thread_scratch();
+  open(*scratch, bytes, target);
+  write_crop(*scratch, target, augmentation, row);
 }
 
 }  // namespace

@@ -2,15 +2,15 @@
 
 namespace infeed::image {
 
-Scratch& thread_scratch() {
+std::unique_ptr<Scratch, TrimScratch> thread_scratch() {
   static thread_local Scratch scratch;
-  return scratch;
+  return std::unique_ptr<Scratch, TrimScratch>(&scratch);
 }
 
-void trim(Scratch& scratch) {
+void TrimScratch::operator()(Scratch* scratch) const {
   constexpr std::size_t kBytesMax = std::size_t{16} << 20;  // per part
-  scratch.reader.trim(kBytesMax);
-  for (Image* image : {&scratch.image, &scratch.turned, &scratch.resized}) {
+  scratch->reader.trim(kBytesMax);
+  for (Image* image : {&scratch->image, &scratch->turned, &scratch->resized}) {
     if (image->pixels.capacity() > kBytesMax) *image = {};
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <vector>
+#include <memory>
 
 #include <infeed/image/image.h>
 
@@ -19,10 +19,13 @@ struct Scratch {
   Image resized;
 };
 
-/// Returns the scratch of the calling thread. It lives as long as the thread.
-Scratch& thread_scratch();
-
 /// Frees memory that only a rare large image needs.
-void trim(Scratch& scratch);
+struct TrimScratch {
+  void operator()(Scratch* scratch) const;
+};
+
+/// Lends the scratch of the calling thread for one image. It lives as long as the thread, and is
+/// trimmed when it is given back, also if the image failed.
+std::unique_ptr<Scratch, TrimScratch> thread_scratch();
 
 }  // namespace infeed::image

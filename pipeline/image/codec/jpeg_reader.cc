@@ -96,7 +96,9 @@ JpegReader::JpegReader() : state_(std::make_unique<State>()) {
 
 JpegReader::~JpegReader() { jpeg_destroy_decompress(&state_->decoder); }
 
+/// Frees libjpeg's memory for the image, which of a progressive one may be hundreds of megabytes.
 void JpegReader::fail() const {
+  jpeg_abort_decompress(&state_->decoder);
   throw Error(ErrorCode::data_loss,
               fmt::format("the JPEG image can't be decoded: {}", state_->errors.message.data()));
 }

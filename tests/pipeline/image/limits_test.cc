@@ -8,6 +8,7 @@
 #include <infeed/image/resized_crop.h>
 
 #include "pipeline/image/encoded_images.h"
+#include "pipeline/suite/counted_memory.h"
 #include "thrown_error.h"
 
 /// Claims of a few bytes are refused before they take memory or time.
@@ -115,6 +116,27 @@ TEST(ImageLimits, the_pixels_themselves_count) {
               HasSubstr("has 100 x 100 pixels, but at most 9999"));
   EXPECT_THAT(cost_of(jpeg, {.limits = {.memory_bytes_max = 29'999}}).message,
               HasSubstr("memory_bytes_max"));
+}
+
+TEST(ImageLimits, an_image_that_fails_gives_back_its_memory_at_once) {
+  constexpr unsigned kSide = 3000;
+  constexpr std::size_t kRgbBytes = std::size_t{3} * kSide * kSide;
+  const std::vector<std::uint8_t> black(kRgbBytes);
+  std::string png = raw_png(kSide, kSide, 8, PNG_COLOR_TYPE_RGB, true, std::string(kRgbBytes, 0));
+  png.resize(png.size() / 2);
+  std::string jpeg = jpeg_of(3, kSide, kSide, black, {.is_progressive = true});
+  jpeg.resize(jpeg.size() - 100);
+  std::vector<float> row(8 * 8 * 3);
+  const image::Target target{.width = 8, .height = 8};
+  for (const std::string& damaged : {png, jpeg}) {
+    const CountedMemory memory;
+    EXPECT_THAT(error_of([&] { image::decode(damaged); }).message(),
+                HasSubstr("image can't be decoded"));
+    EXPECT_LT(memory.held_bytes(), kRgbBytes / 2) << "behind decode()";
+    EXPECT_THAT(error_of([&] { image::central_crop(damaged, target, row); }).message(),
+                HasSubstr("image can't be decoded"));
+    EXPECT_LT(memory.held_bytes(), kRgbBytes / 2) << "behind central_crop()";
+  }
 }
 
 TEST(ImageLimits, a_crop_is_as_large_as_an_image_that_is_resized) {
