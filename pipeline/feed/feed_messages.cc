@@ -34,20 +34,25 @@ std::string_view text_of(const Communicator::Message& message) {
   return {reinterpret_cast<const char*>(message.bytes.data()), message.bytes.size()};
 }
 
-/// Calls the function. Its Error is terminal: a message is damaged, and no element.
+/// Calls the function, which reads a message of that rank. Its Error is terminal: the message is
+/// damaged, and no element.
 template <class Function>
-auto terminal_if_damaged(const Function& function) {
+auto terminal_if_damaged(int rank, const Function& function) {
   try {
     return function();
-  } catch (Error& error) {
-    throw error.as_terminal();
+  } catch (const Error& error) {
+    throw terminal(
+        ErrorCode::data_loss,
+        fmt::format("feed: rank {} sent a damaged message: {}; do all ranks run the same "
+                    "version of infeed?",
+                    rank, error.message()));
   }
 }
 
-/// Takes the value off the front of the bytes.
+/// Takes the value off the front of the bytes of that rank's message.
 template <class T>
-T take(std::string_view& bytes) {
-  return terminal_if_damaged([&] { return take_value<T>(bytes); });
+T take(int rank, std::string_view& bytes) {
+  return terminal_if_damaged(rank, [&] { return take_value<T>(bytes); });
 }
 
 }  // namespace
@@ -60,7 +65,7 @@ std::string bytes_of(const StepRequest& request) {
 
 StepRequest read_request(const Communicator::Message& message) {
   std::string_view bytes = text_of(message);
-  StepRequest request = take<StepRequest>(bytes);
+  StepRequest request = take<StepRequest>(message.source, bytes);
   check_world(request.share);
   return request;
 }
@@ -97,7 +102,7 @@ void append_cardinality(const Cardinality& cardinality, std::string& out) {
 
 ReceivedAnswer::ReceivedAnswer(Communicator::Message message) : message_(std::move(message)) {
   std::string_view payload = text_of(message_);
-  head_ = take<StepAnswer>(payload);
+  head_ = take<StepAnswer>(message_.source, payload);
   payload_begin_ = message_.bytes.size() - payload.size();
 }
 
@@ -105,20 +110,25 @@ std::string_view ReceivedAnswer::payload() const {
   return text_of(message_).substr(payload_begin_);
 }
 
+Checkpoint ReceivedAnswer::place() const {
+  return terminal_if_damaged(message_.source,
+                             [this] { return Checkpoint::from_text(head_.place); });
+}
+
 ColumnBatch ReceivedAnswer::batch() const {
-  return terminal_if_damaged([this] { return decode_columns(payload()); });
+  return terminal_if_damaged(message_.source, [this] { return decode_columns(payload()); });
 }
 
 Cardinality ReceivedAnswer::cardinality() const {
   std::string_view bytes = payload();
-  const auto sent = take<SentCount>(bytes);
+  const auto sent = take<SentCount>(message_.source, bytes);
   if (sent.is_finite) return Cardinality::finite(sent.count);
   return sent.is_infinite ? Cardinality::infinite() : Cardinality::unknown();
 }
 
 Error ReceivedAnswer::error() const {
   std::string_view bytes = payload();
-  auto sent = take<SentError>(bytes);
+  auto sent = take<SentError>(message_.source, bytes);
   if (sent.code > static_cast<std::uint8_t>(ErrorCode::internal)) {
     throw terminal(
         ErrorCode::data_loss,

@@ -9,6 +9,7 @@
 #include <infeed/communicator.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/cardinality.h>
+#include <infeed/pipeline/checkpoint.h>
 #include <infeed/records/column_batch.h>
 
 namespace infeed::detail {
@@ -69,7 +70,8 @@ class ReceivedAnswer {
   explicit ReceivedAnswer(Communicator::Message message);
 
   const StepAnswer& head() const { return head_; }
-  // The payloads. Throw a terminal Error(data_loss) for other bytes.
+  // The place and the payloads. Throw a terminal Error(data_loss) for other bytes.
+  Checkpoint place() const;
   ColumnBatch batch() const;
   Error error() const;
   Cardinality cardinality() const;

@@ -173,7 +173,7 @@ class Feeder::Steps {
       return;
     }
     count_ = answer.received.cardinality();
-    Checkpoint place = Checkpoint::from_text(answer.received.head().place);
+    Checkpoint place = answer.received.place();
     place.position += options_.skip;
     begin_at(std::move(place));
   }
@@ -291,7 +291,7 @@ class Feeder::Steps {
   // Handing out.
 
   std::optional<ColumnBatch> hand_out(const ReceivedAnswer& answer) {
-    Checkpoint place = Checkpoint::from_text(answer.head().place);
+    Checkpoint place = answer.place();
     if (answer.head().kind == AnswerKind::end) {
       is_over_ = true;
       begin_at(std::move(place));

@@ -15,6 +15,7 @@
 #include <infeed/pipeline/slices.h>
 
 #include "feed/fed_job.h"
+#include "feed/feed_messages.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -71,6 +72,38 @@ TEST(FeedRefusals, RefusesOptionsThatCantBe) {
               HasSubstr("silent_after"));
   EXPECT_THAT(error_of([&] { serve_steps(world.at(0), {}, {}); }).message(),
               HasSubstr("trainers is empty"));
+}
+
+TEST(FeedRefusals, RefusesADamagedAnswerByItsRank) {
+  using detail::AnswerKind;
+  for (const AnswerKind damaged : {AnswerKind::place, AnswerKind::error, AnswerKind::end}) {
+    LocalWorld world(2);
+    const auto errors = world.run([damaged](Communicator& rank) {
+      if (rank.world().rank == 0) {
+        Feeder feeder(rank, {.workers = {1}});
+        const Error error = error_of([&] { feeder.next(); });
+        EXPECT_TRUE(error.is_terminal());
+        EXPECT_EQ(error.code(), ErrorCode::data_loss);
+        EXPECT_THAT(error.message(),
+                    HasSubstr("rank 1 sent a damaged message: checkpoint, line 1"));
+        EXPECT_EQ(error_of([&] { feeder.next(); }).message(), error.message());
+        return;
+      }
+      // The first request is for the place at the start.
+      for (AnswerKind kind = AnswerKind::place;; kind = damaged) {
+        const auto asked = rank.receive_any(std::chrono::seconds(60));
+        const std::string place = kind == damaged ? "no checkpoint" : Checkpoint().to_text();
+        std::string answer = detail::bytes_of(detail::StepAnswer{
+            .run = detail::read_request(*asked).run, .kind = kind, .place = place});
+        if (kind == AnswerKind::place) detail::append_cardinality(Cardinality::finite(9), answer);
+        if (kind == AnswerKind::error)
+          detail::append_error(Error(ErrorCode::data_loss, "broken"), answer);
+        rank.send(0, detail::kFeedAnswerTag, std::as_bytes(std::span(answer)));
+        if (kind == damaged) return;
+      }
+    });
+    EXPECT_THAT(errors, Each(IsEmpty()));
+  }
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ class Feeder {
 
   /// Returns the next batch; empty at the end. Throws the element's error that a step has. Throws a
   /// terminal Error: unavailable if no worker answers, which names each; failed_precondition if the
-  /// pipeline can't be asked by step or doesn't fit the checkpoint.
+  /// pipeline can't be asked by step or doesn't fit the checkpoint; data_loss if an answer is damaged.
   std::optional<ColumnBatch> next();
   /// Returns the place behind the last batch: what an iterator in this process would return. Asks a
   /// worker for the place of the start.
