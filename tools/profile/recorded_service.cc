@@ -134,6 +134,7 @@ class ServiceReading {
       const double element_ns = parts_.empty() ? 0 : parts_[part].element_ns;
       StepInput unit = seen(i, part);
       unit.average_ns = element_ns * static_cast<double>(step.elements);
+      if (unit.is_least) unit.took_ns = std::max(unit.took_ns, unit.average_ns);
       units.push_back(unit);
       part_of_.push_back(part);
     }

@@ -14,10 +14,10 @@
 ///
 /// How: where a step and the one before it waited, the pipeline worked without a pause, and the
 /// time between the two batches is what the second one took. A step that waited alone shows the
-/// least that its batch took: batches made ahead hid the rest, which a slow call tells. Elsewhere
-/// the work of the stages around that time (FlowModel, by windows) says what a batch took on
-/// average; a slow call or a wait that was seen lengthens the batch that it belongs to, and
-/// shortens the others around it, whose average it is part of.
+/// least that its batch took: batches made ahead hid the rest, which a slow call tells. Elsewhere,
+/// and where that least is less, the work of the stages around that time (FlowModel, by windows)
+/// says what a batch took on average; a slow call or a wait that was seen lengthens the batch that
+/// it belongs to, and shortens the others around it, whose average it is part of.
 namespace infeed::tools {
 
 struct RecordedService {

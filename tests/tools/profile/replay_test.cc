@@ -1,5 +1,6 @@
 #include "profile/replay.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -104,6 +105,21 @@ TEST(RecordedService, AShortWaitIsThePartOfASlowBatchThatAQueueDidNotHide) {
     EXPECT_LE(service.ps[i], 5 * kPsPerMs) << i;
   }
   EXPECT_NEAR(mean(service.ps), 5.0 * kPsPerMs, 0.1 * kPsPerMs);
+}
+
+/// The first step to wait showed a part of its batch, which was taken for all of it.
+TEST(RecordedService, AShortWaitMakesABatchNoQuickerThanTheAverage) {
+  Truth truth{.service_ps = std::vector<std::int64_t>(200, 5 * kPsPerMs)};
+  for (std::size_t i = 100; i < 200; ++i) truth.service_ps[i] = 18 * kPsPerMs;
+  const RecordedRun run = recording_of(truth);
+  const auto first =
+      std::ranges::find_if(run.steps.begin() + 100, run.steps.end(),
+                           [](const auto& step) { return step.infeed_wait_ns > 2 * kNsPerMs; });
+  ASSERT_LT(first->begin_ns + first->infeed_wait_ns - (first - 1)->begin_ns, 17 * kNsPerMs);
+  const RecordedService service = recorded_service(run);
+  for (std::size_t i = 100; i < 200; ++i) {
+    EXPECT_NEAR(static_cast<double>(service.ps[i]), 18.0 * kPsPerMs, 0.1 * kPsPerMs) << i;
+  }
 }
 
 TEST(RecordedService, CallsThatAreSlowAsUsualAreInTheAverage) {
