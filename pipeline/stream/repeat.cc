@@ -191,6 +191,7 @@ class RepeatNode final : public Node {
   RepeatNode(std::uint64_t count, NodePointer input)
       : Node("repeat", input->type(), {input}), count_(count) {}
 
+  StageTraits traits() const override { return {.skips_input = true}; }
   std::string signature() const override {
     return count_ == kForever ? "repeat(forever)" : fmt::format("repeat({})", count_);
   }

@@ -155,9 +155,7 @@ class ShardStage final : public PassThroughStage {
 /// Returns true if the stage's elements are read by position, so that those that are skipped are not
 /// read at all.
 bool is_read_by_position(const Node& node) {
-  if (node.is_indexable()) return true;
-  const bool hands_on = node.name() == "repeat" || node.name() == "take" || node.name() == "skip";
-  return hands_on && is_read_by_position(node.input());
+  return node.is_indexable() || (node.traits().skips_input && is_read_by_position(node.input()));
 }
 
 class ShardNode final : public Node {

@@ -40,7 +40,6 @@ class SkipStage final : public PassThroughStage {
 
   std::uint64_t count_;
   const std::uint64_t head_ = count_;
-  const std::unique_ptr<Stage> input_;
 };
 
 class SkipNode final : public Node {
@@ -48,6 +47,7 @@ class SkipNode final : public Node {
   SkipNode(std::uint64_t count, NodePointer input)
       : Node("skip", input->type(), {input}), count_(count) {}
 
+  StageTraits traits() const override { return {.skips_input = true}; }
   std::string signature() const override {
     return count_ == kAll ? "skip(all)" : fmt::format("skip({})", count_);
   }

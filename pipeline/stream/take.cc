@@ -35,6 +35,7 @@ class TakeNode final : public Node {
   TakeNode(std::uint64_t count, NodePointer input)
       : Node("take", input->type(), {input}), count_(count) {}
 
+  StageTraits traits() const override { return {.skips_input = true}; }
   std::string signature() const override { return fmt::format("take({})", count_); }
   Cardinality cardinality() const override {
     const Cardinality upstream = input().cardinality();

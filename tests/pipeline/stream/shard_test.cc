@@ -6,6 +6,9 @@
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/reshard_checkpoint.h>
 #include <infeed/pipeline/shard.h>
+#include <infeed/pipeline/skip.h>
+#include <infeed/pipeline/slices.h>
+#include <infeed/pipeline/take.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"
@@ -60,6 +63,52 @@ TEST(OwnRows, PassTheSuite) {
           }
           return show_all(out);
         });
+  }
+}
+
+/// Hands on its input, and adds up what is pulled.
+class AddedUpStage final : public PassThroughStage {
+ public:
+  AddedUpStage(const StageContext& context, std::uint64_t& pulled, std::unique_ptr<Stage> input)
+      : PassThroughStage(context, std::move(input)), pulled_(pulled) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const Pull result = input().pull(out, want);
+    pulled_ += out.slots();
+    return result;
+  }
+
+ private:
+  std::uint64_t& pulled_;
+};
+
+class AddedUpNode final : public Node {
+ public:
+  AddedUpNode(bool skips_input, std::uint64_t& pulled, NodePointer input)
+      : Node("added_up", input->type(), {input}), skips_input_(skips_input), pulled_(pulled) {}
+
+  StageTraits traits() const override { return {.skips_input = skips_input_}; }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<AddedUpStage>(context, pulled_, input().open(context));
+  }
+
+ private:
+  const bool skips_input_;
+  std::uint64_t& pulled_;
+};
+
+TEST(OwnRows, ReadNoRowsOfOthersBehindStagesThatSayThatTheySkipTheirInput) {
+  for (const bool skips_input : {false, true}) {
+    std::uint64_t pulled = 0;
+    const auto added_up = untyped_stage([&](NodePointer input) -> NodePointer {
+      return std::make_shared<AddedUpNode>(skips_input, pulled, std::move(input));
+    });
+    const auto rows = slices(std::vector<std::string>(12, "a record")) | added_up | skip(2) |
+                      take(8) | repeat(2) | rows_of(4, 1, 2);
+    EXPECT_EQ(rows.count(), 8U);
+    EXPECT_EQ(pulled, skips_input ? 8U : 16U);
   }
 }
 

@@ -45,7 +45,7 @@ class Node {
   /// Returns true if the stage has a line of its own in statistics and paths. A stage whose open()
   /// returns its input's stage has no line.
   virtual bool has_counters() const { return true; }
-  /// Tells what the statistics need to know of the stage's kind.
+  /// Tells what statistics and other stages need to know of the stage's kind.
   virtual StageTraits traits() const { return {}; }
   /// The type of the elements that the stage gives.
   const TypeInfo& type() const { return *type_; }

@@ -8,7 +8,8 @@
 namespace infeed {
 
 /// Why: the engine knows no kind of stage, and yet statistics advise how to speed one up and show
-/// its own counts. So a node tells them the traits of its kind (Node::traits()).
+/// its own counts, and shard must know what a skip costs. So a node tells them the traits of its
+/// kind (Node::traits()).
 ///
 ///     static constexpr std::string_view kCounts[] = {"skipped_frames"};
 ///     static constexpr infeed::StageTraits kTraits{.reads_files = true, .counts = kCounts};
@@ -18,6 +19,7 @@ namespace infeed {
 struct StageTraits {
   bool has_parallelism = false;  ///< an option `parallelism`: threads for what it does to elements
   bool reads_files = false;      ///< one after the other; interleave reads several at once
+  bool skips_input = false;      ///< passes over elements by passing over as many of its input
   /// Numbers that it counts beside elements and errors, named with their units.
   std::span<const std::string_view> counts = {};
   /// Returns the lines that table() shows of them: "dropped by records: 3 records\n". Null: none.
