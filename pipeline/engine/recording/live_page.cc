@@ -11,9 +11,9 @@
 
 namespace infeed::detail {
 
-std::string live_page_begin(long process) { return fmt::format("/dev/shm/infeed-{}.", process); }
-
 namespace {
+
+constexpr const char* kFolder = "/dev/shm";
 
 /// Replaces the file at once. Throws where somebody else's lies at its name, or at that of the next
 /// one.
@@ -35,6 +35,13 @@ void replace_page(const std::string& file, const std::string& text) {
 
 }  // namespace
 
+std::string live_page_begin(long process) { return fmt::format("{}/infeed-{}.", kFolder, process); }
+
+void require_live_pages() {
+  if (::access(kFolder, W_OK | X_OK) == 0) return;
+  throw system_error("create", live_page_begin(::getpid()), errno);
+}
+
 LivePage::LivePage(std::uint64_t number)
     : numbered_(fmt::format("{}{}", live_page_begin(::getpid()), number)) {}
 
@@ -51,21 +58,16 @@ void LivePage::add(const std::string& line) {
   }
 }
 
-bool LivePage::show() {
+void LivePage::show() {
   std::string text = header_ + stages_;
   for (const std::string& line : lines_) text += line;
   try {
-    try {
-      replace_page(file_, text);
-    } catch (const Error&) {
-      ::unlink(file_.c_str());  // only its owner may
-      file_ = fmt::format("{}-{}", numbered_, std::random_device()());
-      replace_page(file_, text);
-    }
-  } catch (const std::exception&) {  // there is no room, or nothing to draw from
-    return false;
+    replace_page(file_, text);
+  } catch (const Error&) {
+    ::unlink(file_.c_str());  // only its owner may
+    file_ = fmt::format("{}-{}", numbered_, std::random_device()());
+    replace_page(file_, text);
   }
-  return true;
 }
 
 }  // namespace infeed::detail

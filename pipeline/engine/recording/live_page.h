@@ -22,8 +22,8 @@ class LivePage {
 
   /// Adds a line of the recording.
   void add(const std::string& line);
-  /// Shows the lines so far. False if that fails; the page is of no use then.
-  bool show();
+  /// Shows the lines so far. Throws if that fails; the page is of no use then.
+  void show();
 
  private:
   static constexpr std::size_t kLinesMax = 64;
@@ -37,5 +37,7 @@ class LivePage {
 
 /// Returns how the names of a process's pages begin: "/dev/shm/infeed-PID.".
 std::string live_page_begin(long process);
+/// Throws Error if this process can't show pages: /dev/shm isn't there, or may not be written.
+void require_live_pages();
 
 }  // namespace infeed::detail

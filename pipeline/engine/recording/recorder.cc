@@ -65,6 +65,20 @@ std::optional<RecordingFile> begin_file(const RecordingOptions& wanted, std::str
   return std::nullopt;
 }
 
+/// Throws Error if no run can be shown on this machine, which `who` asked for.
+void check_live(std::string_view who) {
+  // A process that has shown one goes on if it loses the right to.
+  [[maybe_unused]] static const bool could_be_shown = [who] {
+    try {
+      require_live_pages();
+    } catch (const Error& error) {
+      throw error.reworded(error.code(), fmt::format("{} shows the run by a file in /dev/shm: {}",
+                                                     who, error.message()));
+    }
+    return true;
+  }();
+}
+
 /// Returns the time that half of a stage's calls didn't exceed.
 std::uint64_t usual_call_ns(const StageCounters& stage) {
   std::uint64_t all = 0;
@@ -85,6 +99,7 @@ std::unique_ptr<Recorder> Recorder::of(IteratorContext& run, const RecordingOpti
   if (wanted.file.empty()) wanted.file = text_of_environment("INFEED_PROFILE");
   wanted.live = wanted.live || std::string_view(text_of_environment("INFEED_TOP")) == "1";
   if (wanted.file.empty() && !wanted.live) return nullptr;
+  if (wanted.live) check_live(options.live ? "recording.live" : "INFEED_TOP");
   // An iterator that begins beside another finds that one's file with its first line, which says
   // that it is this process's.
   static std::mutex beginning;
@@ -201,18 +216,34 @@ void Recorder::look_for_quota() {
 
 void Recorder::append(const std::string& line) {
   if (live_ != nullptr) live_->add(line);
-  if (file_ && status_.problem.empty()) file_->append(line);
+  if (file_) file_->append(line);
 }
 
 void Recorder::flush() {
-  if (!file_ || !status_.problem.empty()) return;
+  if (!file_) return;
   try {
     file_->write();
   } catch (...) {
     // The run goes on; what was written stays.
-    const std::lock_guard lock(mutex_);
-    status_.problem = current_error()->what();
+    note_problem();
+    file_.reset();
   }
+}
+
+void Recorder::show_page() {
+  if (live_ == nullptr) return;
+  try {
+    live_->show();
+  } catch (...) {
+    note_problem();
+    live_ = nullptr;
+  }
+}
+
+/// Keeps the current exception, if it is the first one.
+void Recorder::note_problem() {
+  const std::lock_guard lock(mutex_);
+  if (status_.problem.empty()) status_.problem = current_error()->what();
 }
 
 void Recorder::write_header() {
@@ -248,7 +279,7 @@ void Recorder::write_down(bool is_last) {
     accounts_.find_groups();
   }
   flush();
-  if (live_ != nullptr && looks_ % kLooksPerPage == 0 && !live_->show()) live_ = nullptr;
+  if (looks_ % kLooksPerPage == 0) show_page();
   threads_.forget_waits_before(ticks_now() - ticks_of_us(10e6));
 }
 

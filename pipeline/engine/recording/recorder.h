@@ -36,7 +36,7 @@ class LivePage;
 class Recorder {
  public:
   /// Returns null if nobody wants a recording, or if it can't be begun: `status` then says why.
-  /// Throws Error if nothing can be recorded to the file's name.
+  /// Throws Error if nothing can be recorded to the file's name, or shown on this machine.
   static std::unique_ptr<Recorder> of(IteratorContext& run, const RecordingOptions& options,
                                       RecordingStatus& status);
   Recorder(IteratorContext& run, const RecordingOptions& options,
@@ -72,6 +72,8 @@ class Recorder {
   void look_for_quota();
   void append(const std::string& line);
   void flush();
+  void show_page();
+  void note_problem();
   void write_header();
   void write_down(bool is_last);
   void write_window();

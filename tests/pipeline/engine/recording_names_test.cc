@@ -1,7 +1,9 @@
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,6 +67,30 @@ TEST_F(RecordingNames, AFolderThatIsRemovedMeanwhileEndsNoRun) {
     while (iterator->next()) ++elements;
     EXPECT_EQ(elements, 3);
   }
+}
+
+/// `infeed top` then advised to set the variable that was set.
+TEST_F(RecordingNames, AMachineThatCantShowARunIsAnErrorOfIterate) {
+  int said[2];
+  ASSERT_EQ(::pipe(said), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {  // it leaves /dev/shm behind, which only root or a user namespace may
+    const char* const root = folder_.path().c_str();
+    const bool has_left =
+        ::chroot(root) == 0 || (::unshare(CLONE_NEWUSER) == 0 && ::chroot(root) == 0);
+    ::setenv("INFEED_TOP", "1", 1);
+    const std::string text = has_left ? error_of([] { range(3).iterate(); }).what() : "stayed";
+    (void)!::write(said[1], text.data(), text.size());
+    ::_exit(0);
+  }
+  std::array<char, 1000> text{};
+  EXPECT_GT(::read(said[0], text.data(), text.size() - 1), 0);
+  ::waitpid(child, nullptr, 0);
+  if (std::string(text.data()) == "stayed") return;  // a machine where no process may leave
+  EXPECT_EQ(text.data(), fmt::format("not_found: INFEED_TOP shows the run by a file in /dev/shm: "
+                                     "cannot create: folder '/dev' does not exist [file "
+                                     "/dev/shm/infeed-{}.]",
+                                     child));
 }
 
 TEST_F(RecordingNames, TwoProcessesDontShareAFile) {

@@ -318,6 +318,27 @@ TEST_F(Recording, WhatEndsItIsInTheTableOfStatistics) {
   EXPECT_NE(table.find("\nrecording failed: " + problem + "\n"), std::string::npos) << table;
 }
 
+/// A run that could no longer be shown said so nowhere.
+TEST_F(Recording, WhatEndsThePageIsInTheTableOfStatistics) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  auto iterator = range(std::int64_t{1} << 40).iterate({.recording = {.live = true}});
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit nothing{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &nothing), 0);
+  const auto latest = std::chrono::steady_clock::now() + 60s;
+  while (iterator.recording().problem.empty() && std::chrono::steady_clock::now() < latest) {
+    iterator.next();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  std::signal(SIGXFSZ, before);
+  const std::string problem = iterator.recording().problem;
+  EXPECT_NE(problem.find("/dev/shm/infeed-"), std::string::npos) << problem;
+  const std::string table = iterator.statistics().table();
+  EXPECT_NE(table.find("\nrecording failed: " + problem + "\n"), std::string::npos) << table;
+}
+
 TEST_F(Recording, GrowsNoFurtherThanItMay) {
   auto iterator = range(40'000).iterate(
       {.recording = {.file = file_, .slow_after = 10us, .bytes_max = 100'000}});

@@ -16,12 +16,13 @@
 ///
 /// INFEED_PROFILE applies to every iterator that names no file: the first one of a process writes
 /// FILE, the next ones FILE-2, FILE-3 and so on. A recording of an earlier process is replaced; any
-/// other file is not. With INFEED_TOP=1 `infeed top PID` can look on.
+/// other file is not. With INFEED_TOP=1 `infeed top PID` can look on, by a file in /dev/shm.
 ///
 /// Recording never ends a run. Problems (a full disk, a file that another process writes) are told
 /// in RecordingStatus::problem and in the table of Iterator::statistics(). But a name to which
 /// nothing can be recorded (its folder isn't there or may not be written, it is somebody's other
-/// file) is refused by iterate(), as any wrong option is, unless this process has recorded to it.
+/// file) is refused by iterate(), as any wrong option is, unless this process has recorded to it. So
+/// is INFEED_TOP where /dev/shm isn't there or may not be written.
 ///
 /// pipeline/recording.md describes the format. Everything written stays readable even if the
 /// process crashes.
@@ -40,8 +41,9 @@ struct RecordingOptions {
 
 struct RecordingStatus {
   bool is_on = false;
-  std::string file = {};     ///< the file that is written
-  std::string problem = {};  ///< why nothing more is written; empty while all is well
+  std::string file = {};  ///< the file that is written
+  /// Why nothing more is written to the file, or shown; empty while all is well.
+  std::string problem = {};
 };
 
 /// The times of one step of a training loop, for a caller that has measured them. (A device does;
