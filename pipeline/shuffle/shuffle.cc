@@ -5,7 +5,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
-#include <unordered_map>
 
 #include <infeed/pipeline/detail/held_bytes.h>
 #include <infeed/pipeline/detail/seeds.h>
@@ -38,7 +37,9 @@ class ShuffleStage final : public Stage {
                length_of(input) != kUnknown) {}
 
   ~ShuffleStage() override {
-    for (std::uint64_t position = start_; position < end_; ++position) destroy(position % buffer_);
+    for (std::uint64_t position = start_; position < end_; ++position) {
+      slots_.destroy(position % buffer_);
+    }
     note_buffered(0, 0);
   }
 
@@ -111,17 +112,11 @@ class ShuffleStage final : public Stage {
     return declared.is_finite() ? declared.count() : kUnknown;
   }
 
-  bool holds_value(std::uint64_t slot) const { return errors_.empty() || !errors_.contains(slot); }
-
-  void destroy(std::uint64_t slot) {
-    if (!type().trivially_destructible && holds_value(slot)) type().destroy(slots_.at(slot), 1);
-  }
-
   /// Fills the buffer for the first time, by whole chunks.
   void fill() {
     const std::size_t room =
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer_ - end_, in_.slots()));
-    slots_.reserve(end_ + room, end_, [this](std::uint64_t slot) { return holds_value(slot); });
+    slots_.reserve(end_ + room, end_);
     const std::size_t count = std::min(room, in_.size());
     if (count > 0) {
       slots_.hold(in_.front(), count);
@@ -129,14 +124,14 @@ class ShuffleStage final : public Stage {
       in_.drop_front(count);
       end_ += count;
     }
-    if (count < room) errors_[end_++] = in_.take_error();
+    if (count < room) slots_.put_error(end_++, in_.take_error());
     publish_level();
   }
 
   /// Takes one in and hands one out while there are only values. Nearly all time is spent in this
   /// loop.
   bool steady_run(Chunk& out, std::size_t want) {
-    if (ended_ || !errors_.empty() || buffer_ > UINT32_MAX) return false;
+    if (ended_ || slots_.has_errors() || buffer_ > UINT32_MAX) return false;
     // After a hand-out one slot is free. The first hand-out finds the buffer full.
     if (end_ - start_ == buffer_) return false;
     std::size_t count = std::min(in_.size(), want - out.size());
@@ -186,7 +181,7 @@ class ShuffleStage final : public Stage {
 
   /// Hands out the remaining elements after the input's end.
   bool drain_run(Chunk& out, std::size_t want) {
-    if (!ended_ || !errors_.empty() || end_ - start_ > UINT32_MAX) return false;
+    if (!ended_ || slots_.has_errors() || end_ - start_ > UINT32_MAX) return false;
     const std::size_t count =
         static_cast<std::size_t>(std::min<std::uint64_t>(end_ - start_, want - out.size()));
     void* const first_out = out.back();
@@ -222,28 +217,14 @@ class ShuffleStage final : public Stage {
         type().relocate(slots_.at(slot), in_.front(), 1);
         in_.drop_front(1);
       } else {
-        errors_[slot] = in_.take_error();
+        slots_.put_error(slot, in_.take_error());
       }
       ++end_;
     }
     const std::uint64_t j = start_ % buffer_;
     const std::uint64_t i = (j + words_() % (end_ - start_)) % buffer_;
-    if (holds_value(i)) {
-      slots_.let_go(slots_.at(i), 1);
-      type().relocate(out.back(), slots_.at(i), 1);
-      out.grow(1);
-    } else {
-      out.set_error(errors_.extract(i).mapped());
-    }
-    if (i != j) {
-      if (holds_value(j)) {
-        type().relocate(slots_.at(i), slots_.at(j), 1);
-      } else {
-        auto error = errors_.extract(j);
-        error.key() = i;
-        errors_.insert(std::move(error));
-      }
-    }
+    slots_.hand_out(i, out);
+    if (i != j) slots_.move(j, i);
     ++start_;
     publish_level();
   }
@@ -253,7 +234,7 @@ class ShuffleStage final : public Stage {
   std::uint64_t load(std::uint64_t handed_out, std::uint64_t input_count, Known known) {
     BufferContent content(words_.generator(), buffer_, input_count, handed_out);
     const std::uint64_t filled = elements_entered(buffer_, input_count, handed_out);
-    slots_.reserve(std::min(buffer_, filled + 1), 0, [](std::uint64_t) { return false; });
+    slots_.reserve(std::min(buffer_, filled + 1), 0);
     std::vector<bool> loaded(std::min(buffer_, filled), false);
     std::uint64_t position = 0;
     std::uint64_t shorter = kUnknown;
@@ -286,10 +267,10 @@ class ShuffleStage final : public Stage {
   void drop_loaded(const std::vector<bool>& loaded) {
     for (std::uint64_t slot = 0; slot < loaded.size(); ++slot) {
       if (!loaded[slot]) continue;
-      if (holds_value(slot)) slots_.let_go(slots_.at(slot), 1);
-      destroy(slot);
+      if (slots_.holds_value(slot)) slots_.let_go(slots_.at(slot), 1);
+      slots_.destroy(slot);
     }
-    errors_.clear();
+    slots_.drop_errors();
   }
 
   /// Pulls the front of the content and its neighbours in one go. Returns false at the input's end.
@@ -303,7 +284,7 @@ class ShuffleStage final : public Stage {
     if (!in_.has_error()) return true;
     const std::uint64_t slot = content.front().slot;
     content.pop();
-    errors_[slot] = in_.take_error();
+    slots_.put_error(slot, in_.take_error());
     loaded[slot] = true;
     return true;
   }
@@ -327,11 +308,10 @@ class ShuffleStage final : public Stage {
   std::unique_ptr<Stage> input_;
   Chunk in_;
   ShuffleSlots slots_;
-  std::unordered_map<std::uint64_t, ErrorPointer> errors_;  ///< by slot; nearly always empty
-  std::uint64_t start_ = 0;                                 ///< hand-outs so far
-  std::uint64_t end_ = 0;                                   ///< elements that have entered
-  bool ended_ = false;                                      ///< the input has ended
-  std::atomic<std::uint64_t> count_{length_of(node_)};      ///< the input's length, once known
+  std::uint64_t start_ = 0;                             ///< hand-outs so far
+  std::uint64_t end_ = 0;                               ///< elements that have entered
+  bool ended_ = false;                                  ///< the input has ended
+  std::atomic<std::uint64_t> count_{length_of(node_)};  ///< the input's length, once known
 };
 
 class ShuffleNode final : public Node {

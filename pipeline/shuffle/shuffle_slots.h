@@ -6,8 +6,10 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <unordered_map>
 #include <utility>
 
+#include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/type_info.h>
 
@@ -15,8 +17,9 @@
 
 namespace infeed::detail {
 
-/// The slots of the buffer. If their number isn't known it grows by doubling as elements come,
-/// since "as large as the dataset" is often given as a generous number.
+/// The slots of the buffer, each with a value, an error or nothing. If their number isn't known it
+/// grows by doubling as elements come, since "as large as the dataset" is often given as a generous
+/// number.
 class ShuffleSlots {
  public:
   /// `expected` is the final number of slots if no element fails, if that is known; else the most
@@ -40,9 +43,12 @@ class ShuffleSlots {
 
   std::byte* data() { return data_; }
   void* at(std::uint64_t slot) { return data_ + slot * type_.size; }
+  bool has_errors() const { return !errors_.empty(); }
+  /// Returns true unless the slot, which holds something, holds an error.
+  bool holds_value(std::uint64_t slot) const { return errors_.empty() || !errors_.contains(slot); }
 
-  /// Makes room for slots 0 .. count-1. Those below `used` hold values.
-  void reserve(std::uint64_t count, std::uint64_t used, auto&& holds_value) {
+  /// Makes room for slots 0 .. count-1. Those below `used` hold something.
+  void reserve(std::uint64_t count, std::uint64_t used) {
     if (count <= capacity_) return;
     const std::uint64_t doubled = std::max(2 * capacity_, first_);
     const std::uint64_t wanted =
@@ -61,6 +67,33 @@ class ShuffleSlots {
     memory_.shrink(capacity_ * type_.size);
     capacity_ = wanted;
   }
+
+  void put_error(std::uint64_t slot, ErrorPointer error) { errors_[slot] = std::move(error); }
+  /// Appends what the slot holds.
+  void hand_out(std::uint64_t slot, Chunk& out) {
+    if (!holds_value(slot)) {
+      out.set_error(errors_.extract(slot).mapped());
+      return;
+    }
+    let_go(at(slot), 1);
+    type_.relocate(out.back(), at(slot), 1);
+    out.grow(1);
+  }
+  /// Moves what slot `from` holds to another, which holds nothing.
+  void move(std::uint64_t from, std::uint64_t to) {
+    if (holds_value(from)) {
+      type_.relocate(at(to), at(from), 1);
+      return;
+    }
+    auto error = errors_.extract(from);
+    error.key() = to;
+    errors_.insert(std::move(error));
+  }
+  /// Destroys the value of a slot that holds one.
+  void destroy(std::uint64_t slot) {
+    if (!type_.trivially_destructible && holds_value(slot)) type_.destroy(at(slot), 1);
+  }
+  void drop_errors() { errors_.clear(); }
 
   /// Frees the memory. No values may be left.
   void release() {
@@ -111,6 +144,7 @@ class ShuffleSlots {
   Reservation memory_;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_ = 0;
+  std::unordered_map<std::uint64_t, ErrorPointer> errors_;  ///< by slot; nearly always empty
 };
 
 }  // namespace infeed::detail
