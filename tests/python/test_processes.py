@@ -13,11 +13,13 @@ import textwrap
 import threading
 import time
 import unittest
+import unittest.mock
 
 import numpy as np
 
 import infeed
 import data
+from infeed import _processes
 
 LONG = bool(os.environ.get("INFEED_PYTHON_LONG"))
 SECONDS_MAX = 60
@@ -183,6 +185,14 @@ class Growth(unittest.TestCase):
 
 
 class Processes(unittest.TestCase):
+    def test_a_process_that_cannot_be_started_leaves_nothing_open(self):
+        call = _processes.ProcessFunction(doubled, 1)
+        before = open_files()
+        with unittest.mock.patch.object(_processes, "start", side_effect=BlockingIOError("no process is left")):
+            with self.assertRaisesRegex(BlockingIOError, "no process is left"):
+                call(None, 0, 0)
+        self.assertEqual(open_files(), before)
+
     def test_a_fork_is_refused(self):
         iterator = iter(endless())
         next(iterator)

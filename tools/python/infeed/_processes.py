@@ -5,6 +5,7 @@ they have no name, so nothing of them stays behind, however a process ends. A pi
 """
 
 import atexit
+import contextlib
 import mmap
 import multiprocessing
 import multiprocessing.reduction
@@ -149,15 +150,20 @@ class _Worker:
 
     def __init__(self, function):
         context = multiprocessing.get_context("spawn")
-        self._requests, self._replies = (
-            Area(os.memfd_create(f"infeed-{name}")) for name in ("requests", "replies"))
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_work, daemon=True, name="infeed map_batches",
-            args=(function, theirs, Inherited(self._requests.descriptor),
-                  Inherited(self._replies.descriptor)))
-        start(self._process)
-        theirs.close()
+        with contextlib.ExitStack() as undone:  # where the process can't be started
+            descriptors = []
+            for name in ("requests", "replies"):
+                descriptors.append(os.memfd_create(f"infeed-{name}"))
+                undone.callback(os.close, descriptors[-1])
+            self._connection, theirs = context.Pipe()
+            undone.enter_context(self._connection)
+            with theirs:
+                self._process = context.Process(
+                    target=_work, daemon=True, name="infeed map_batches",
+                    args=(function, theirs, *map(Inherited, descriptors)))
+                start(self._process)
+            undone.pop_all()
+        self._requests, self._replies = map(Area, descriptors)
 
     def call(self, batch, high, low):
         try:
