@@ -84,9 +84,9 @@ class Keras(unittest.TestCase):
                 left = batches[trained:13 * (1 + trained // 13)]
                 self.assertEqual(rest, left, f"{steps} steps, {execution} at once, {trained} trained")
 
-    def test_epochs_behind_a_resume_are_whole_passes(self):
-        # pylint: disable=import-outside-toplevel
-        import keras
+    def batches_of_epochs(self, adapter):
+        """Trains for three epochs."""
+        import keras  # pylint: disable=import-outside-toplevel
 
         class Counts(keras.callbacks.Callback):
             """Counts the batches of each epoch."""
@@ -97,15 +97,27 @@ class Keras(unittest.TestCase):
             def on_train_batch_end(self, batch, logs=None):
                 counts[-1] += 1
 
-        for taken, expected_counts in [(9, [4, 13, 13]), (13, [13, 13, 13])]:
-            with dataset().iterate(epoch=0) as iterator:
-                for _ in range(taken):
-                    next(iterator)
-                state = iterator.state_dict()
-            adapter, counts = dataset().keras(inputs="x", targets="y"), []
-            adapter.load_state_dict(state)
-            self.model().fit(adapter, epochs=3, verbose=0, callbacks=[Counts()])
-            self.assertEqual(counts, expected_counts)
+        counts = []
+        self.model().fit(adapter, epochs=3, verbose=0, callbacks=[Counts()])
+        return counts
+
+    def test_epochs_behind_a_resume_are_whole_passes(self):
+        # Behind skip_errors() the length isn't known unless it is told.
+        for kind in [dataset(), dataset().skip_errors().assert_cardinality(13)]:
+            for taken, expected_counts in [(9, [4, 13, 13]), (13, [13, 13, 13])]:
+                with kind.iterate(epoch=0) as iterator:
+                    for _ in range(taken):
+                        next(iterator)
+                    state = iterator.state_dict()
+                adapter = kind.keras(inputs="x", targets="y")
+                adapter.load_state_dict(state)
+                self.assertEqual(self.batches_of_epochs(adapter), expected_counts)
+
+    def test_epochs_of_unknown_length_end_with_their_passes(self):
+        unknown = dataset().skip_errors()
+        with self.assertRaises(TypeError):
+            len(unknown)
+        self.assertEqual(self.batches_of_epochs(unknown.keras(inputs="x", targets="y")), [13, 13, 13])
 
 
 if __name__ == "__main__":

@@ -45,6 +45,9 @@ def generator(dataset, inputs, targets=None, sample_weight=None):
 class Adapter(_DataAdapter):
     """What fit() asks for batches; each epoch is one pass over the Dataset.
 
+    Where len(dataset) isn't known, Keras asks for batches until the pass ends: tf.data then says OutOfRange, the other
+    backends see StopIteration. Give steps_per_epoch for a Dataset without an end.
+
     Trainers read ahead, so ask for a place by the number of batches that were trained:
     state_after(n), which the callback CurrentState does. A pass may be longer than an epoch (steps_per_epoch),
     so batches are counted over all passes.
