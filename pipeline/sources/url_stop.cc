@@ -14,6 +14,8 @@ UrlStop::UrlStop(const StageContext& context, UrlOptions& url) {
   users_stop_token_ = url.stop;
   url.stop = stop_.get_token();
   end_waiting_.emplace(run, [this] { stop_.request_stop(); });
+  // A stage may be opened inside a pull that began before the cancellation.
+  if (run.cancelled()) stop_.request_stop();
   if (users_stop_token_.stop_possible()) {
     users_stop_.emplace(users_stop_token_, [this] { stop_.request_stop(); });
   }
