@@ -1,6 +1,8 @@
 #include "sources/records/record_file.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <infeed/records/files.h>
@@ -96,6 +98,11 @@ std::size_t RecordFile::read(std::span<Record> out) {
 
 std::uint64_t RecordFile::skip(std::uint64_t count) {
   return parallel_ ? parallel_->skip(count) : reader_->skip(count);
+}
+
+bool RecordFile::may_have_blocks(const std::string& file) {
+  std::error_code error;
+  return !is_url(file) && std::filesystem::is_regular_file(file, error);
 }
 
 bool RecordFile::has_blocks() const {

@@ -31,6 +31,9 @@ class RecordFile {
   std::uint64_t skip(std::uint64_t count);
   /// Records handed out or passed over so far, those before an error included.
   std::uint64_t passed() const;
+  /// Returns false for a URL, a pipe, or what isn't there. A pipe must not be opened to see whether it
+  /// has blocks: its first bytes would be gone.
+  static bool may_have_blocks(const std::string& file);
   /// Whether it is a file on a disk, read by the thread that pulls, which can be read in blocks: a
   /// plain one from anywhere, one that is compressed from the front.
   bool has_blocks() const;

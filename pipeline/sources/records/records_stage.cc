@@ -154,10 +154,12 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   /// Opens the next file if it has blocks, and leaves it to open() if not.
   void open_for_blocks() {
     if (reader_ || file_ == without_blocks_) return;
-    begin_file();
-    reader_.emplace(sources_->files[file_], options_, run());
-    if (reader_->has_blocks()) return;
-    reader_.reset();
+    if (RecordFile::may_have_blocks(sources_->files[file_])) {
+      begin_file();
+      reader_.emplace(sources_->files[file_], options_, run());
+      if (reader_->has_blocks()) return;
+      reader_.reset();
+    }
     without_blocks_ = file_;
   }
 
@@ -168,6 +170,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     while (!in_blocks_.back().file->claim(block)) {
       const std::size_t next = in_blocks_.back().index + 1;
       if (next == sources_->files.size()) return false;
+      if (!RecordFile::may_have_blocks(sources_->files[next])) return false;
       try {
         const RecordFile file(sources_->files[next], options_, run());
         if (!file.has_blocks() || file.is_at_end()) return false;

@@ -7,6 +7,7 @@
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stream.h"
+#include "records/filled_pipe.h"
 #include "records/temporary_files.h"
 
 // The counts of records() for its files, behind a run in which a stage that fills batches read them
@@ -45,6 +46,35 @@ TEST(RecordsInBlocks, AreCountedByFileForTheNextResume) {
                                          all.end());
     EXPECT_EQ(rows_from(iterator.checkpoint()), rest) << taken << " were taken";
     iterator.next();
+  }
+}
+
+/// A pipe was opened to see whether it has blocks, which took its first bytes, and then again.
+TEST(RecordsInBlocks, APipeIsOpenedOnce) {
+  const TemporaryFolder folder;
+  const auto written = [&](const std::string& name, const std::string& payloads) {
+    RecordWriter writer(folder.file(name));
+    for (const char payload : payloads) writer.write(std::string(1, payload));
+    writer.close();
+    return folder.file(name);
+  };
+  const std::string plain = written("plain", "abc");
+  const std::string content = test::read_whole(written("content", "defgh"));
+  for (const Count parallelism : {Count(1), Count(autotune)}) {
+    for (const bool comes_first : {true, false}) {
+      const TemporaryFolder of_pipe;
+      const FilledPipe pipe(of_pipe, "pipe", content);
+      const auto batches =
+          records(comes_first ? std::vector{pipe.name(), plain} : std::vector{plain, pipe.name()},
+                  {.parallelism = parallelism}) |
+          batch_into<std::int64_t>(1, [](const Record& record, const Row<std::int64_t>& row) {
+            row.value() = record.bytes().front();
+          });
+      std::string found;
+      auto iterator = batches.iterate();
+      while (const auto batch = iterator.next()) found += static_cast<char>((*batch)[0]);
+      EXPECT_EQ(found, comes_first ? "defghabc" : "abcdefgh");
+    }
   }
 }
 
