@@ -171,8 +171,16 @@ Compression recognise_compression(std::string_view prefix) {
   return Compression::none;
 }
 
-OpenedSource open_source(const std::string& name, const SourceOptions& options) {
-  OpenedSource opened = is_url(name) ? open_url_source(name, options) : open_local(name, options);
+namespace {
+
+/// Opens a path or URL as its stored bytes, and recognises the compression.
+OpenedSource open_stored(const std::string& name, const SourceOptions& options) {
+  return is_url(name) ? open_url_source(name, options) : open_local(name, options);
+}
+
+/// Puts what decompresses it on top of a source of stored bytes.
+OpenedSource decompressed(OpenedSource opened, const std::string& name,
+                          const SourceOptions& options) {
   switch (opened.compression) {
     case Compression::automatic:
     case Compression::none:
@@ -198,14 +206,20 @@ OpenedSource open_source(const std::string& name, const SourceOptions& options) 
   return opened;
 }
 
-OpenedSource open_data_source(const std::string& name, SourceOptions options) {
-  OpenedSource opened = open_source(name, options);
+}  // namespace
+
+OpenedSource open_source(const std::string& name, const SourceOptions& options) {
+  return decompressed(open_stored(name, options), name, options);
+}
+
+OpenedSource open_data_source(const std::string& name, const SourceOptions& options) {
+  OpenedSource opened = open_stored(name, options);
+  const bool is_recognised = options.compression == Compression::automatic;
+  // It isn't opened again as what it is: the first bytes of a pipe were read.
+  if (is_recognised && opened.compression == Compression::zlib)
+    opened.compression = Compression::none;
   if (opened.compression == Compression::none) refuse_foreign_format(opened.front, name);
-  if (options.compression != Compression::automatic || opened.compression != Compression::zlib) {
-    return opened;
-  }
-  options.compression = Compression::none;
-  return open_source(name, options);
+  return decompressed(std::move(opened), name, options);
 }
 
 std::optional<std::uint64_t> plain_file_bytes(const std::string& name, Compression compression) {

@@ -84,7 +84,7 @@ struct SourceOptions {
 /// Opens a path or URL.
 OpenedSource open_source(const std::string& file, const SourceOptions& options);
 /// Opens text or data of any kind (recognise_data_compression()); zlib has to be named.
-OpenedSource open_data_source(const std::string& file, SourceOptions options);
+OpenedSource open_data_source(const std::string& file, const SourceOptions& options);
 
 /// Returns the size of a regular file that open_data_source() would give as it is. Empty for a file
 /// that is compressed, not regular, or can't be opened.

@@ -13,6 +13,7 @@
 #include <infeed/records/byte_stream.h>
 
 #include "records/codec/skippable.h"
+#include "records/filled_pipe.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
@@ -159,6 +160,20 @@ TEST(PlainSource, OfAPipeGivesTheBytesThatWereLookedAt) {
       EXPECT_EQ(all, text) << size << " bytes in steps of " << step;
     }
   }
+}
+
+/// Text that begins as zlib may was opened a second time, behind the bytes that were looked at.
+TEST(PlainSource, OfAPipeThatLooksLikeZlibGivesAllBytes) {
+  const TemporaryFolder folder;
+  const std::string text = "X\tbxjegbjccjjxfnsiearbs gsof ywt\n" + std::string(100, '1');
+  ASSERT_EQ(recognise_compression(text.substr(0, kCompressionPrefixBytes)), Compression::zlib);
+  const test::FilledPipe pipe(folder, "pipe", text);
+  const OpenedSource opened = open_data_source(pipe.name(), {});
+  EXPECT_EQ(opened.compression, Compression::none);
+  std::string all;
+  std::string into(50, '\0');
+  while (const std::size_t got = opened.source->read(into)) all.append(into, 0, got);
+  EXPECT_EQ(all, text);
 }
 
 TEST(RequireEnd, SaysWhereAFileEndsThatBecameShorter) {
