@@ -154,6 +154,13 @@ bool is_device(const File& file) {
   return S_ISCHR(mode) || S_ISBLK(mode);
 }
 
+void let_calls_wait(const File& file) {
+  const int flags = ::fcntl(file.descriptor(), F_GETFL);
+  if (flags < 0 || ::fcntl(file.descriptor(), F_SETFL, flags & ~O_NONBLOCK) < 0) {
+    throw system_error("examine", file.name(), errno);
+  }
+}
+
 /// Waits until there are bytes, or no more writers. A pipe that is opened without waiting has no bytes
 /// until its first writer has come. Throws Error cancelled after a stop request.
 void wait_until_readable(const File& file, const std::stop_token& stop) {
@@ -174,6 +181,13 @@ bool is_sticky(const std::string& folder) {
   return ::stat(folder.c_str(), &status) == 0 && (status.st_mode & S_ISVTX) != 0;
 }
 
+/// True if an open that mustn't wait for a pipe failed because another program has a lease on a
+/// regular file, as file servers do for their clients. An open that waits gets the file when the
+/// lease is given up, within 45 seconds. (Nobody waits so for what others may have planted.)
+bool is_leased(int error_number, int flags) {
+  return error_number == EWOULDBLOCK && (flags & O_NONBLOCK) != 0 && (flags & O_NOFOLLOW) == 0;
+}
+
 Error planted(const std::string& path, std::string_view what) {
   return Error(ErrorCode::failed_precondition,
                fmt::format("'{}' is {}, but should be a file of this program's own; nothing was "
@@ -185,11 +199,15 @@ Error planted(const std::string& path, std::string_view what) {
 
 File File::open(const std::string& path, int flags, std::string reported) {
   if (reported.empty()) reported = path;
-  int descriptor = -1;
-  do {
-    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
-  } while (descriptor < 0 && errno == EINTR);
-  if (descriptor >= 0) return {descriptor, std::move(reported)};
+  while (true) {
+    const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    if (descriptor >= 0) return {descriptor, std::move(reported)};
+    if (is_leased(errno, flags)) {
+      flags &= ~O_NONBLOCK;
+    } else if (errno != EINTR) {
+      break;
+    }
+  }
   const bool is_for_reading = (flags & O_ACCMODE) == O_RDONLY;
   const bool may_create = (flags & O_CREAT) != 0;
   const char* const action = is_for_reading ? "open" : may_create ? "create" : "write";
@@ -235,7 +253,7 @@ std::optional<File> File::open_locked(const std::string& path, int flags,
 }
 
 File File::open_to_read(const std::string& name) {
-  // A pipe doesn't keep the open waiting, and for a regular file the flag means nothing.
+  // A pipe doesn't keep the open waiting, and reading a regular file ignores the flag.
   File file = open(name, O_RDONLY | O_NONBLOCK);
   const mode_t mode = examine(file).st_mode;
   if (S_ISDIR(mode)) throw system_error("read", name, EISDIR);
@@ -248,7 +266,10 @@ File File::open_to_read(const std::string& name) {
 File File::open_stream(const std::string& name) {
   // The open of a pipe would wait for a writer, and nothing could end that.
   File file = open(name, O_RDONLY | O_NONBLOCK);
-  if (S_ISDIR(examine(file).st_mode)) throw system_error("read", name, EISDIR);
+  const mode_t mode = examine(file).st_mode;
+  if (S_ISDIR(mode)) throw system_error("read", name, EISDIR);
+  // A device that can't be polled, as /dev/hwrng, would be asked again and again.
+  if (!S_ISREG(mode) && !S_ISFIFO(mode)) let_calls_wait(file);
   return file;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -280,6 +281,35 @@ TEST(ReadFile, AStopEndsWaitingForAPipe) {
   ::close(writer);
   // Nobody opens it for writing, for which the open would wait.
   EXPECT_EQ(error_of([&] { read_stream(pipe, stop.get_token()); }).code(), ErrorCode::cancelled);
+}
+
+/// A file server holds a lease while a client has the file open. Opens that don't wait were refused.
+TEST(ReadFile, ALeaseIsWaitedFor) {
+  const TemporaryFolder folder;
+  const std::string name = folder.write("file", "text");
+  for (const auto open : {&File::open_stream, &File::open_to_read}) {
+    const File held = File::open(name, O_RDWR);
+    ASSERT_EQ(::fcntl(held.descriptor(), F_SETSIG, SIGURG), 0);  // which nobody minds
+    ASSERT_EQ(::fcntl(held.descriptor(), F_SETLEASE, F_WRLCK), 0);
+    const std::jthread holder([&](const std::stop_token& stop) {
+      while (!stop.stop_requested() && ::fcntl(held.descriptor(), F_GETLEASE) == F_WRLCK) {
+        std::this_thread::yield();
+      }
+      ::fcntl(held.descriptor(), F_SETLEASE, F_UNLCK);
+    });
+    EXPECT_EQ(read_file(open(name)), "text");
+  }
+}
+
+TEST(ReadFile, OnlyAPipeIsReadWithoutWaitingInTheSystem) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto never_waits = [](const std::string& name) {
+    return (::fcntl(File::open_stream(name).descriptor(), F_GETFL) & O_NONBLOCK) != 0;
+  };
+  EXPECT_TRUE(never_waits(pipe));
+  EXPECT_FALSE(never_waits("/dev/zero"));
 }
 
 }  // namespace
