@@ -339,31 +339,22 @@ void require_not_sparse(const File& file, std::uint64_t size) {
       .at_file(file.name());
 }
 
-}  // namespace
-
-std::string read_file(const std::string& file) {
-  if (is_url(file)) {
-    const auto in = detail::open_input_file(file);
-    const std::uint64_t size = in->size_bytes().value_or(0);
-    std::string whole;
-    while (whole.size() < size) {
-      const std::size_t begin = whole.size();
-      whole.resize(begin + static_cast<std::size_t>(
-                               std::min<std::uint64_t>(limits::url_step_bytes, size - begin)));
-      const std::size_t got = in->read_at(begin, std::span(whole).subspan(begin));
-      whole.resize(begin + got);
-      if (got == 0) break;
-    }
-    return whole;
+std::string read_url(const std::string& url, const std::stop_token& stop) {
+  const auto in = detail::open_input_file(url, {.stop = stop});
+  const std::uint64_t size = in->size_bytes().value_or(0);
+  std::string whole;
+  while (whole.size() < size) {
+    const std::size_t begin = whole.size();
+    whole.resize(begin + static_cast<std::size_t>(
+                             std::min<std::uint64_t>(limits::url_step_bytes, size - begin)));
+    const std::size_t got = in->read_at(begin, std::span(whole).subspan(begin));
+    whole.resize(begin + got);
+    if (got == 0) break;
   }
-  return read_file(File::open_to_read(file));
+  return whole;
 }
 
-std::string read_stream(const std::string& file, const std::stop_token& stop) {
-  return is_url(file) ? read_file(file) : read_file(File::open_stream(file), stop);
-}
-
-std::string read_file(const File& in, const std::stop_token& stop) {
+std::string read_to_end(const File& in, const std::stop_token& stop) {
   std::string bytes;
   if (const auto size = in.size_bytes()) {
     require_not_sparse(in, *size);
@@ -382,6 +373,18 @@ std::string read_file(const File& in, const std::stop_token& stop) {
     }
   }
   return bytes;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& file) {
+  return is_url(file) ? read_url(file, {}) : read_to_end(File::open_to_read(file), {});
+}
+
+std::string read_file(const File& file) { return read_to_end(file, {}); }
+
+std::string read_stream(const std::string& file, const std::stop_token& stop) {
+  return is_url(file) ? read_url(file, stop) : read_to_end(File::open_stream(file), stop);
 }
 
 std::string folder_of(const std::string& file) {

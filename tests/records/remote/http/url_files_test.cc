@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stop_token>
+#include <thread>
 
 #include <infeed/records/byte_stream.h>
 #include <infeed/records/file.h>
@@ -165,6 +167,22 @@ TEST(UrlFiles, WhatAServerClaimsTakesNoMemoryBeforeItComes) {
   });
   EXPECT_EQ(error_of([&] { read_file(server.url("/train.manifest.json")); }).code(),
             ErrorCode::not_found);
+}
+
+/// Ctrl-C didn't end waiting for a pipeline's JSON, though that for its data.
+TEST(UrlFiles, AStopEndsWaitingForAServer) {
+  HttpServer server([](const HttpRequestSeen& request) {
+    HttpReply reply = serve_bytes(request, "{}");
+    reply.hang_after = 0;
+    return reply;
+  });
+  std::stop_source stop;
+  const std::jthread stopper([&] {
+    while (server.requests() == 0) std::this_thread::yield();
+    stop.request_stop();
+  });
+  EXPECT_EQ(error_of([&] { read_stream(server.url("/run.json"), stop.get_token()); }).code(),
+            ErrorCode::cancelled);
 }
 
 TEST(UrlFiles, OfABucketWithoutWildcardAreNotLookedUp) {

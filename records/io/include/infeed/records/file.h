@@ -82,9 +82,10 @@ class File {
 /// Reads a whole regular file, by path or URL. Throws data_loss for a large file with holes
 /// (limits.h).
 std::string read_file(const std::string& file);
-std::string read_file(const File& file, const std::stop_token& stop = {});
+std::string read_file(const File& file);
 /// Reads a file that a user names in the same way. It may also be a pipe or a device, as
-/// /dev/stdin; a device gives 64 MiB at most. A stop request ends waiting for a pipe (cancelled).
+/// /dev/stdin; a device gives 64 MiB at most. A stop request ends waiting for a pipe or a server
+/// (cancelled).
 std::string read_stream(const std::string& file, const std::stop_token& stop = {});
 
 /// Returns the folder of `file`; "." for a bare name.
