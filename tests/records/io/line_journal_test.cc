@@ -59,6 +59,14 @@ TEST_P(LineJournalFile, ends_at_any_flipped_bit) {
   }
 }
 
+TEST_P(LineJournalFile, ends_at_a_line_that_is_too_short_to_be_whole) {
+  const std::string first = LineJournal::text_of(std::vector<std::string>{"one"}, GetParam());
+  for (std::size_t bytes = 0; bytes <= 10; ++bytes) {
+    folder_.write("journal", first + std::string(bytes, '0') + "\n" + first);
+    EXPECT_THAT(read(), ElementsAre("one")) << bytes;
+  }
+}
+
 TEST_P(LineJournalFile, is_emptied_and_removed) {
   LineJournal journal(open(), GetParam(), Durability::leave_to_system);
   journal.append("old");
