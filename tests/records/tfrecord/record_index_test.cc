@@ -87,6 +87,13 @@ TEST(RecordIndex, random_access_from_several_threads) {
             "record 500 is asked for, but the file has 500");
 }
 
+TEST(RecordIndex, the_only_record_may_be_the_whole_file) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("x", frame("hello"));
+  const IndexedRecords records(file, index_records(file));
+  EXPECT_EQ(records.read(0).bytes(), "hello");
+}
+
 TEST(RecordIndex, every_bit_flip_and_truncation_of_an_index_is_detected) {
   const TemporaryFolder folder;
   write_index(index_records(folder.write("x", frame(kThree))), folder.file("x.index"));
