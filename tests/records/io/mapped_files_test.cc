@@ -1,10 +1,14 @@
 #include "infeed/records/detail/mapped_files.h"
 
+#include <array>
 #include <fcntl.h>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
+#include <utility>
+#include <vector>
 
 #include "records/temporary_files.h"
 
@@ -36,6 +40,35 @@ TEST(MappedFiles, stay_mapped_until_they_change) {
   ASSERT_NE(replaced, nullptr);
   EXPECT_EQ(bytes_of(*replaced), "replaced");
   EXPECT_EQ(bytes_of(*longer), "longer than before");
+}
+
+/// Written in place, with the size or the time that it had.
+TEST(MappedFiles, are_mapped_anew_where_either_size_or_time_is_another) {
+  const TemporaryFolder folder;
+  const std::string name = folder.write("data", "before");
+  const auto changed = [&](const std::string& bytes, timespec modified) {
+    File file = File::open(name, O_WRONLY | O_TRUNC);
+    file.write(bytes);
+    const std::array<timespec, 2> times{modified, modified};
+    ASSERT_EQ(::futimens(file.descriptor(), times.data()), 0);
+  };
+  MappedFiles files;
+  const auto mapped = [&] { return files.of(File::open_to_read(name)); };
+  changed("before", {.tv_sec = 1000, .tv_nsec = 7});
+  auto last = mapped();
+  EXPECT_EQ(mapped(), last);
+  for (const auto& [bytes, modified] :
+       std::vector<std::pair<std::string, timespec>>{{"longer", {.tv_sec = 1001, .tv_nsec = 7}},
+                                                     {"longer", {.tv_sec = 1001, .tv_nsec = 8}},
+                                                     {"longer!", {.tv_sec = 1001, .tv_nsec = 8}},
+                                                     {"short", {.tv_sec = 1001, .tv_nsec = 8}}}) {
+    changed(bytes, modified);
+    const auto now = mapped();
+    ASSERT_NE(now, nullptr);
+    EXPECT_NE(now, last);
+    EXPECT_EQ(bytes_of(*now), bytes);
+    last = now;
+  }
 }
 
 TEST(MappedFiles, say_what_is_not_there_any_more) {
