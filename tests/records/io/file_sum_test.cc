@@ -1,7 +1,10 @@
 #include "infeed/records/file_sum.h"
 
+#include <cerrno>
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <system_error>
 
 #include <infeed/records/crc32c.h>
 
@@ -44,6 +47,25 @@ TEST(FileSum, ADifferenceSaysWhatIsThere) {
   EXPECT_EQ(difference(file, sum_of("0123456780"), FileCheck::content),
             fmt::format("has the checksum {:08x} instead of {:08x} of its 10 bytes (can be read)",
                         crc32c("0123456789"), crc32c("0123456780")));
+}
+
+TEST(FileSum, OfWhatIsNoRegularFileIsRefused) {
+  EXPECT_EQ(error_of([] { sum_file("/dev/null"); }).message(),
+            "this is no regular file (a device), which is not read here");
+}
+
+TEST(FileSum, ADifferenceSaysWhyNothingIsKnown) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(difference(folder.file(std::string(300, 'x')), sum_of("0"), FileCheck::size),
+            "can't be looked at: " + std::generic_category().message(ENAMETOOLONG));
+  const std::string file = folder.write("f", "0123456789");
+  rlimit open_files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &open_files), 0);
+  const rlimit none{0, open_files.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const std::string found = difference(file, sum_of("0123456780"), FileCheck::content);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &open_files), 0);
+  EXPECT_THAT(found, ::testing::StartsWith("can't be read: cannot open: too many open files"));
 }
 
 TEST(FileSum, OfAnotherSizeIsNotRead) {
