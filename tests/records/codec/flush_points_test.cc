@@ -60,6 +60,17 @@ TEST_F(FlushPoints, LieBeforeRecords) {
   }
 }
 
+TEST_F(FlushPoints, ComeAsSoonAsThereAreSoManyBytes) {
+  RecordWriter writer(file_, {.compression = Compression::gzip,
+                              .flush_point_bytes = 200,
+                              .existing = ExistingFile::replace});
+  for (int i = 0; i < 9; ++i) writer.write(std::string(84, 'x'));  // 100 with what is around them
+  writer.close();
+  std::vector<std::uint64_t> offsets;
+  for (const SegmentPlace& place : read_flush_points(file_)) offsets.push_back(place.stream_offset);
+  EXPECT_THAT(offsets, ::testing::ElementsAre(0, 200, 400, 600, 800, 900));
+}
+
 TEST_F(FlushPoints, NoByteIsChangedOrMissingUnseen) {
   for (std::size_t at = 0; at < points_.size(); ++at) {
     std::string changed = points_;
