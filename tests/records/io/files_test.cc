@@ -301,6 +301,16 @@ TEST(ReadFile, ALeaseIsWaitedFor) {
   }
 }
 
+/// Others may have put the file, and the lease, at a name that we derive.
+TEST(OpenOwn, WaitsForNoLease) {
+  const TemporaryFolder folder;
+  const std::string name = folder.write("file", "text");
+  const File held = File::open(name, O_RDWR);
+  ASSERT_EQ(::fcntl(held.descriptor(), F_SETSIG, SIGURG), 0);
+  ASSERT_EQ(::fcntl(held.descriptor(), F_SETLEASE, F_WRLCK), 0);
+  EXPECT_EQ(error_of([&] { File::open_own(name, O_RDONLY); }).code(), ErrorCode::unavailable);
+}
+
 TEST(ReadFile, OnlyAPipeIsReadWithoutWaitingInTheSystem) {
   const TemporaryFolder folder;
   const std::string pipe = folder.file("pipe");
