@@ -30,6 +30,10 @@ struct ProgramOptions {
   std::chrono::seconds time_limit{kAddressSanitizer || kThreadSanitizer ? 600 : 60};
 };
 
+/// Far more than a command that was interrupted needs to end, on a busy machine, too, and far less than the work from
+/// which it was called away.
+inline constexpr double kSoonSeconds = 20;
+
 /// Runs `infeed ARGUMENTS...`. Past its time limit the program is killed (status 137).
 ProgramResult run_infeed(const std::vector<std::string>& arguments,
                          const ProgramOptions& options = {});

@@ -8,6 +8,7 @@
 #include <infeed/infeed.h>
 
 #include "device/service_samples.h"
+#include "quiet_run.h"
 #include "temporary_folder.h"
 #include "thrown_error.h"
 #include "tools/run_program.h"
@@ -34,44 +35,48 @@ std::int64_t pace_parts_ps(const Json& json) {
 TEST(PaceCommand, HoldsTheDeadlinesAndAccountsForTheWallsTime) {
   const TemporaryFolder folder;
   const std::string file = folder.file("pace.json");
-  const ProgramResult ended =
-      run_infeed({"pace", "--step-us", "1200", "--seconds", "0.6", "--json", file, "--no-color"});
-  EXPECT_EQ(ended.status, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("v3-8, steps of 1200 us, batches that are made up\n"));
-  EXPECT_THAT(ended.out, HasSubstr("  overshoot: p50 "));
-  EXPECT_THAT(ended.out, HasSubstr("NOT input-bound"));
-  const Json json = pace_json(file);
-  EXPECT_EQ(json.at("schema"), "infeed.pace");
-  EXPECT_EQ(json.at("ended"), "duration");
-  EXPECT_EQ(json.at("accounted_ps"), pace_parts_ps(json));
-  EXPECT_EQ(json.at("compute_ps"), json.at("steps").get<std::int64_t>() * 1'200'000'000);
-  EXPECT_GT(json.at("steps"), 300);
-  EXPECT_LE(json.at("overshoot_p50_ns"), json.at("overshoot_p99_ns"));
-  EXPECT_LE(json.at("overshoot_p99_ns"), json.at("overshoot_max_ns"));
-  // On a busy machine the last wake-up may be later.
-  EXPECT_LE(json.at("accounted_and_wall_apart_percent").get<double>(), 1.0) << json;
-  EXPECT_NEAR(json.at("wall_ns").get<double>(), 6e8, 1e8);
+  Json json;
+  EXPECT_TRUE(holds_in_a_quiet_run([&] {
+    const ProgramResult ended =
+        run_infeed({"pace", "--step-us", "1200", "--seconds", "0.6", "--json", file, "--no-color"});
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("v3-8, steps of 1200 us, batches that are made up\n"));
+    EXPECT_THAT(ended.out, HasSubstr("  overshoot: p50 "));
+    json = pace_json(file);
+    EXPECT_EQ(json.at("schema"), "infeed.pace");
+    EXPECT_EQ(json.at("ended"), "duration");
+    EXPECT_EQ(json.at("accounted_ps"), pace_parts_ps(json));
+    EXPECT_EQ(json.at("compute_ps"), json.at("steps").get<std::int64_t>() * 1'200'000'000);
+    EXPECT_LE(json.at("overshoot_p50_ns"), json.at("overshoot_p99_ns"));
+    EXPECT_LE(json.at("overshoot_p99_ns"), json.at("overshoot_max_ns"));
+    EXPECT_GE(json.at("wall_ns").get<double>(), 6e8);
+    return ended.out.find("NOT input-bound") != std::string::npos && json.at("steps") > 300 &&
+           json.at("accounted_and_wall_apart_percent").get<double>() <= 1.0 &&
+           json.at("wall_ns").get<double>() <= 7e8;
+  })) << json;
 }
 
 TEST(PaceCommand, ASlowSourceIsWaitedForAndItsTimesCanBeReplayed) {
   const TemporaryFolder folder;
   const std::string file = folder.file("pace.json");
   const std::string times = folder.file("times.txt");
-  const ProgramResult ended =
-      run_infeed({"pace", "--step-us", "1000", "--source-us", "3000", "--seconds", "0.2", "--slice",
-                  "v3-32", "--json", file, "--service-times", times, "--no-color"});
-  EXPECT_EQ(ended.status, 0) << ended.err;
-  EXPECT_THAT(ended.out,
-              HasSubstr("v3-32 has 4 hosts; the share of one of them is paced: 8 of 32 replicas"));
-  EXPECT_THAT(ended.out, HasSubstr("HIGHLY input-bound"));
-  const Json json = pace_json(file);
-  EXPECT_EQ(json.at("verdict"), "HIGHLY");
-  EXPECT_EQ(json.at("hosts"), 4);
-  EXPECT_EQ(json.at("replicas"), 8);
-  EXPECT_GE(json.at("infeed_wait_share"), 0.5);
-  const std::vector<std::int64_t> ps = tools::parse_service_samples(read_whole(times), times);
-  EXPECT_EQ(ps.size(), json.at("steps").get<std::size_t>());
-  EXPECT_GE(*std::ranges::min_element(ps), 3'000'000'000);
+  Json json;
+  EXPECT_TRUE(holds_in_a_quiet_run([&] {
+    const ProgramResult ended =
+        run_infeed({"pace", "--step-us", "1000", "--source-us", "3000", "--seconds", "0.2",
+                    "--slice", "v3-32", "--json", file, "--service-times", times, "--no-color"});
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("v3-32 has 4 hosts; the share of one of them is paced: 8 of "
+                                     "32 replicas"));
+    json = pace_json(file);
+    EXPECT_EQ(json.at("hosts"), 4);
+    EXPECT_EQ(json.at("replicas"), 8);
+    const std::vector<std::int64_t> ps = tools::parse_service_samples(read_whole(times), times);
+    EXPECT_EQ(ps.size(), json.at("steps").get<std::size_t>());
+    EXPECT_GE(*std::ranges::min_element(ps), 3'000'000'000);
+    return ended.out.find("HIGHLY input-bound") != std::string::npos &&
+           json.at("verdict") == "HIGHLY" && json.at("infeed_wait_share") >= 0.5;
+  })) << json;
 }
 
 TEST(PaceCommand, TakesItsBatchesFromAPipeline) {
@@ -113,7 +118,7 @@ TEST(PaceCommand, PrintsWhatItHasWhenItIsStopped) {
                   .signal = SIGINT});
   EXPECT_EQ(ended.status, 130) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("infeed pace: stopped after "));
-  EXPECT_LT(ended.seconds_after_signal, 5);
+  EXPECT_LT(ended.seconds_after_signal, kSoonSeconds);
   EXPECT_THAT(read_whole(out), HasSubstr("  overshoot: p50 "));
 }
 
