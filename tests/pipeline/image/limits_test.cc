@@ -7,6 +7,7 @@
 #include <infeed/image/decode.h>
 #include <infeed/image/resized_crop.h>
 
+#include "cpu_time.h"
 #include "pipeline/image/encoded_images.h"
 #include "pipeline/suite/counted_memory.h"
 #include "thrown_error.h"
@@ -55,9 +56,9 @@ Cost cost_of(const std::string& bytes, const image::DecodeOptions& options = {})
     return static_cast<double>(usage.ru_maxrss) / 1024;
   };
   const double before = peak();
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = process_cpu_time();
   const Error error = error_of([&] { image::decode(bytes, options); });
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  const std::chrono::duration<double> taken = process_cpu_time() - start;
   return {error.message(), taken.count(), peak() - before};
 }
 
