@@ -56,6 +56,7 @@ class WorkersTest : public ::testing::Test {
   std::vector<int> done_;
   std::vector<std::size_t> done_by_;
   std::set<std::thread::id> threads_;
+  std::size_t threads_awaited_ = 1;  ///< none ends a task before so many have begun one
   int at_work_ = 0;
   Workers<int> workers_;
 
@@ -70,9 +71,12 @@ class WorkersTest : public ::testing::Test {
   }
   void run(Lock& lock, int& number) {
     threads_.insert(std::this_thread::get_id());
-    lock.unlock();
-    std::this_thread::yield();
-    lock.lock();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    do {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    } while (threads_.size() < threads_awaited_ && std::chrono::steady_clock::now() < until);
     --at_work_;
     if (number < 0) throw std::runtime_error("a negative number");
     done_.push_back(number);
@@ -208,10 +212,10 @@ TEST_F(IdleWorkersTest, AllComeIfThereIsWorkForAll) {
     workers_.set_count(3);
   }
   Lock lock = lock_when_gone();
-  for (int i = 0; i < 1000; ++i) add(lock, i);
-  wait_until_done(lock, 1000);
-  lock.unlock();
-  EXPECT_GT(std::set<std::size_t>(done_by_.begin(), done_by_.end()).size(), 1);
+  threads_awaited_ = 3;
+  for (int i = 0; i < 3; ++i) add(lock, i);
+  wait_until_done(lock, 3);
+  EXPECT_EQ(threads_.size(), 3);
 }
 
 TEST_F(IdleWorkersTest, FewerAndMoreAreWantedWhileTheyAreGone) {
