@@ -36,7 +36,7 @@ std::ptrdiff_t threads_at_rest() {
 
 /// A joined thread may be listed a little longer: the kernel wakes the joining thread first.
 bool threads_come_down_to(std::ptrdiff_t count) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (threads_of_this_process() != count) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::yield();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -258,11 +259,14 @@ TEST_F(Recording, ASlowCallIsTracedToItsElement) {
   };
   for (const auto& _ : (range(100) | map(slow)).iterate({.recording = {.file = file_}})) (void)_;
   const std::vector<Json> slow_calls = all_of(lines_of(file_), "outlier");
-  ASSERT_GE(slow_calls.size(), 1U);
-  const Json& call = slow_calls.front();
-  EXPECT_LE(call.at("position"), 77);
-  EXPECT_GT(call.at("position").get<int>() + call.at("count").get<int>(), 77);
-  EXPECT_GE(call.at("took_ns"), 5'000'000);
+  // Another one may be slow because the core was taken away.
+  const auto found = std::find_if(slow_calls.begin(), slow_calls.end(), [](const Json& call) {
+    const int begin = call.at("position").get<int>();
+    return begin <= 77 && begin + call.at("count").get<int>() > 77 &&
+           call.at("took_ns") >= 5'000'000;
+  });
+  ASSERT_NE(found, slow_calls.end());
+  const Json& call = *found;
   EXPECT_LE(call.at("cpu_ns"), 2'500'000);
   EXPECT_NE(call.at("untraceable").get<std::string>().find("range"), std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include <infeed/pipeline/map.h>
 
 #include "pipeline/suite/test_sources.h"
+#include "quiet_run.h"
 #include "thrown_error.h"
 
 // A resume that can't seek may take as long as the run did. It can be ended, watched and traced.
@@ -53,11 +54,15 @@ TEST(ResumeControl, AStopEndsAnIterationToo) {
 TEST(ResumeControl, AResumeIsWatched) {
   Gate gate;
   const auto dataset = stuck(gate);
-  const Error error = error_of([&] {
-    dataset.iterate({.resume = at(dataset, 10), .watchdog = std::chrono::milliseconds(20)});
-  });
-  EXPECT_EQ(error.code(), ErrorCode::deadline_exceeded);
-  EXPECT_THAT(error.message(), HasSubstr("the consumer waits for filter; filter waits for listed"));
+  // On a busy machine it may take longer to come to where it is stuck.
+  EXPECT_TRUE(holds_in_a_quiet_run([&] {
+    const Error error = error_of([&] {
+      dataset.iterate({.resume = at(dataset, 10), .watchdog = std::chrono::milliseconds(20)});
+    });
+    EXPECT_EQ(error.code(), ErrorCode::deadline_exceeded);
+    return error.message().find("the consumer waits for filter; filter waits for listed") !=
+           std::string::npos;
+  }));
 }
 
 TEST(ResumeControl, AResumeThatReplaysSaysHowFarItIs) {

@@ -105,7 +105,7 @@ TEST(Retries, AreEndedByACancellation) {
   const auto begin = std::chrono::steady_clock::now();
   consumer.cancel();
   consumer.join();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1min);
   EXPECT_EQ(calls, 1);
 }
 
