@@ -68,8 +68,9 @@ class ContentsBySeeds {
 /// that is filled gives up its content when another stage needs the room. One that is read doesn't:
 /// an input whose order differs each time, or whose files have changed, couldn't go on from there.
 ///
-/// Invariants: mutex_ guards what give_up() takes away, in any thread: filled_ and memory_. No other
-/// stage is called under it, since one that reserves memory may call give_up().
+/// Invariants: mutex_ guards what give_up() takes away, in any thread: filled_ and memory_. It also
+/// guards the setting of content_ and input_, which do_trace() reads in any thread; they are set once.
+/// No other stage is called under it, since one that reserves memory may call give_up().
 class MemoryCacheStage final : public Stage {
  public:
   MemoryCacheStage(const StageContext& context, std::shared_ptr<SharedContent> shared,
@@ -119,12 +120,16 @@ class MemoryCacheStage final : public Stage {
   }
 
   TracedPlace do_trace(std::uint64_t position) const override {
-    if (content_ == nullptr && input_ == nullptr) {  // zip asks for both of its sides
+    std::unique_lock lock(mutex_);
+    const Content content = content_;
+    const PeekedInput* const input = input_.get();
+    lock.unlock();
+    if (content == nullptr && input == nullptr) {  // zip asks for both of its sides
       return TracedPlace::unknown(label(), "has not begun");
     }
-    if (content_ == nullptr) return input_->trace(position);
-    TracedPlace kept = content_->places().find(position);
-    if (!kept.place && content_->places().is_empty()) {
+    if (content == nullptr) return input->trace(position);
+    TracedPlace kept = content->places().find(position);
+    if (!kept.place && content->places().is_empty()) {
       return TracedPlace::unknown("it was cached while nothing was recorded, or from no file");
     }
     return kept;
@@ -142,7 +147,9 @@ class MemoryCacheStage final : public Stage {
       const std::lock_guard lock(mutex_);
       filled_ = std::make_shared<CachedElements>(type());
     }
-    input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
+    auto input = std::make_unique<PeekedInput>(node_.open(input_context_));
+    const std::lock_guard lock(mutex_);
+    input_ = std::move(input);
   }
 
   /// Returns false if there is no room for the content.

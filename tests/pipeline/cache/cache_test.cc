@@ -14,6 +14,7 @@
 #include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/take.h>
 
+#include "engine/iterator_context.h"
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"
 
@@ -126,6 +127,30 @@ TEST(Cache, IteratorsAtOnceReadTheSame) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+/// A trace read what the pulling thread was setting, which ThreadSanitizer reports.
+TEST(Cache, IsTracedByAnyThreadWhileItBegins) {
+  const auto dataset = range(100) | cache();
+  for (const bool is_filled : {false, true}) {
+    SCOPED_TRACE(is_filled);
+    IteratorContext run{IterateOptions{}};
+    const std::unique_ptr<Stage> stage =
+        dataset.node()->open(StageContext{.run = run, .counters = nullptr});
+    std::atomic<bool> is_over = false;
+    std::thread asking([&] {
+      while (!is_over) EXPECT_FALSE(stage->trace(0).place);
+    });
+    Chunk chunk(stage->type());
+    std::size_t elements = 0;
+    while (stage->pull(chunk, chunk.capacity()) == Pull::values) {
+      elements += chunk.size();
+      chunk.clear();
+    }
+    is_over = true;
+    asking.join();
+    EXPECT_EQ(elements, 100U);
+  }
 }
 
 TEST(Cache, AResumedPassMakesOnlyWhatIsLeft) {
