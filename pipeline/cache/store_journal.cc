@@ -99,14 +99,11 @@ class JournalParser {
       require_file_name(fields[1]);
       const StoredShard shard{std::string(fields[1]), number_of(fields[2]), number_of(fields[3])};
       // A shard without values would be read again and again, and a sum beyond 2^63 would overflow.
-      if (shard.values == 0 || shard.values > kValuesMax - content.values()) return false;
+      if (shard.values == 0 || shard.values > kValuesMax - values_) return false;
+      if (!commit(values_ + shard.values)) return false;
       content.shards.push_back(shard);
-      if (!commit()) {
-        content.shards.pop_back();
-        return false;
-      }
     } else if (fields[0] == "end" && fields.size() == 2) {
-      if (!commit()) return false;
+      if (!commit(values_)) return false;
       content.complete = number_of(fields[1]) == content.slots();
       return false;
     } else {
@@ -118,10 +115,10 @@ class JournalParser {
   StoreContent content;
 
  private:
-  /// Returns false for errors at places without a value, or not in the order of their places. A
-  /// checksum says whether a line is damaged, not who wrote it.
-  bool commit() {
-    const std::uint64_t values = content.values();
+  /// Takes the pending errors, which lie among the first `values`. Returns false for errors at places
+  /// without a value, or not in the order of their places. A checksum says whether a line is damaged,
+  /// not who wrote it.
+  bool commit(std::uint64_t values) {
     std::uint64_t begin = content.errors.empty() ? 0 : content.errors.back().position + 1;
     std::uint64_t before = content.errors.size();
     for (const StoredError& error : pending_) {
@@ -132,9 +129,11 @@ class JournalParser {
     std::move(pending_.begin(), pending_.end(), std::back_inserter(content.errors));
     pending_.clear();
     content.errors_on_the_way = pending_errors_on_the_way_;
+    values_ = values;
     return true;
   }
 
+  std::uint64_t values_ = 0;  ///< those of content.shards: a sum of all at each shard took seconds
   std::vector<StoredError> pending_;
   std::optional<std::uint64_t> pending_errors_on_the_way_;
 };

@@ -1,5 +1,8 @@
 #include "cache/store_journal.h"
 
+#include <ctime>
+#include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
 
 #include <infeed/pipeline/flat_map.h>
@@ -34,6 +37,21 @@ TEST(StoreJournal, ShardsAndErrorsInTheirOrder) {
                   "shard\tb\t5\t200", error_at("17"), "end\t19"});
   EXPECT_EQ(content.values(), 15U);
   EXPECT_EQ(content.errors.size(), 4U);
+  EXPECT_TRUE(content.complete);
+}
+
+/// The values of all shards before were added up at each shard: 12 s.
+TEST(StoreJournal, AShardCostsTheSameHoweverManyThereAre) {
+  constexpr std::size_t kShards = 150'000;
+  std::vector<std::string> lines{std::string(kFirst)};
+  for (std::size_t i = 0; i < kShards; ++i) lines.push_back(fmt::format("shard\t{}\t2\t40", i));
+  lines.push_back(fmt::format("end\t{}", 2 * kShards));
+  const test::TemporaryFolder folder;
+  folder.write("elements.journal", LineJournal::text_of(lines, LineChecksum::behind_text));
+  const std::clock_t begin = std::clock();  // CPU time
+  const StoreContent content = *read_journal(folder.path().string());
+  EXPECT_LT(std::clock() - begin, 3 * CLOCKS_PER_SEC);
+  EXPECT_EQ(content.shards.size(), kShards);
   EXPECT_TRUE(content.complete);
 }
 
