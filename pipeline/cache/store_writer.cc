@@ -57,7 +57,7 @@ StoreWriter::StoreWriter(std::string folder, StoreContent content, ErasedCodec c
                options_.durability),
       shard_count_(content.shards.size()),
       slots_(content.slots()),
-      errors_before_(content.errors_on_the_way.value_or(1)),
+      errors_(content.errors.size()),
       draws_(content.draws) {
   remove_unnamed(folder_, content);
 }
@@ -67,6 +67,7 @@ void StoreWriter::append(const Chunk& chunk) {
   for (std::size_t i = 0; i < chunk.size(); ++i) append_value(first + i * chunk.type().size);
   if (chunk.has_error()) {
     pending_lines_.push_back(journal_error(slots_++, *chunk.error()));
+    ++errors_;
   }
 }
 
@@ -102,7 +103,8 @@ void StoreWriter::finish() {
 
 void StoreWriter::append_to_journal(std::string line) {
   std::vector<std::string> lines = std::exchange(pending_lines_, {});
-  lines.push_back(journal_seen(errors_before_ + options_.errors_seen()));
+  // A stage that passes over the stored elements may see their errors again, or not (map).
+  lines.push_back(journal_seen(std::max(errors_, options_.errors_seen())));
   for (const StoredDraw& draw : options_.draws()) {
     if (std::find(draws_.begin(), draws_.end(), draw) != draws_.end()) continue;
     draws_.push_back(draw);

@@ -31,8 +31,8 @@ struct StoreWriterOptions {
   std::uint64_t shard_bytes;
   Compression compression;
   Durability durability;
-  /// Returns how many errors the stages before have seen so far. Called when a line of the journal
-  /// needs it.
+  /// Returns how many errors the stages before have seen so far, at least as many as for the stored
+  /// elements. Called when a line of the journal needs it.
   std::function<std::uint64_t()> errors_seen;
   /// Returns all draws so far. Called at the same times.
   std::function<std::vector<StoredDraw>()> draws;
@@ -66,7 +66,7 @@ class StoreWriter {
   LineJournal journal_;
   std::size_t shard_count_;
   std::uint64_t slots_;
-  const std::uint64_t errors_before_;  ///< seen by earlier writers
+  std::uint64_t errors_;  ///< among the elements
   std::optional<RecordWriter> writer_;
   std::string shard_file_;
   std::vector<std::string> pending_lines_;  ///< errors that aren't in the journal yet

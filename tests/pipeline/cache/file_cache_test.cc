@@ -90,6 +90,27 @@ TEST_F(FileCache, APassThatStopsEarlyIsGoneOnWith) {
   EXPECT_LT(calls_, 1000 + 650) << "those that were stored are not made again";
 }
 
+TEST_F(FileCache, ErrorsCountOnceWhereWritingGoesOn) {
+  const auto tenth_fails = [](std::int64_t x) {
+    if (x % 10 == 3) throw std::runtime_error("no " + std::to_string(x));
+    return x;
+  };
+  for (const bool are_left_out : {false, true}) {
+    SCOPED_TRACE(are_left_out);
+    const FileCacheOptions options = noting(fresh());
+    const auto make = [&] {
+      const auto input = range(200) | map(tenth_fails);
+      return (are_left_out ? input | skip_errors() : input) | cache(options);
+    };
+    stream_of(make() | take(130));
+    stream_of(make());
+    EXPECT_THAT(kinds(), ElementsAre(Kind::writing, Kind::resuming, Kind::finished));
+    auto reader = make().iterate();
+    reader.next();
+    EXPECT_EQ(reader.checkpoint().errors, 20U);
+  }
+}
+
 TEST_F(FileCache, ErrorsKeepEverythingTheySay) {
   const FileCacheOptions options = noting(fresh());
   const auto make = [&] {
