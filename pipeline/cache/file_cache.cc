@@ -298,8 +298,10 @@ std::uint64_t hash_of(const std::vector<std::string>& lines) {
   return hash;
 }
 
-/// Sets the identity of the elements, and for a snapshot the folder.
-void identify(StoreDescription& description, const Node& input, const AdoptedSeeds& adopted = {}) {
+/// Sets the identity of the elements, and for a snapshot the folder. `drawn_by` says by what stages
+/// draw whose seeds in `adopted` aren't their own.
+void identify(StoreDescription& description, const Node& input, const AdoptedSeeds& adopted = {},
+              const std::string& drawn_by = {}) {
   description.identity = {"elements " + description.codec.layout};
   // Seeds of inner datasets aren't part of the identity: the next process draws others.
   AdoptedSeeds shown = adopted;
@@ -307,12 +309,29 @@ void identify(StoreDescription& description, const Node& input, const AdoptedSee
   for (const std::string& stage : signature_of(input, shown)) {
     description.identity.push_back("stage " + stage);
   }
+  if (!drawn_by.empty()) description.identity.push_back("drawn by " + drawn_by);
   const std::string& version = description.options.version;
   if (!version.empty()) description.identity.push_back("version " + version);
   description.folder = description.options.path;
   if (description.has_own_folder) {
     description.folder += fmt::format("/{:016x}", hash_of(description.identity));
   }
+}
+
+/// Adds seeds of 0 for the stages that have drawn theirs.
+void hide_drawn_seeds(const Node& node, AdoptedSeeds& shown) {
+  const std::optional<Seeds> seeds = node.seeds();
+  if (seeds && seeds->drawn && !seeds->inner) shown.emplace(&node, Seeds{});
+  for (const NodePointer& input : node.inputs()) hide_drawn_seeds(*input, shown);
+}
+
+/// Sets the identity of elements of an inner dataset. It is described anew for each outer element, and
+/// nobody draws by the seeds of its descriptions. The seed that counts is that of the outermost
+/// flat_map, which is stored with the elements.
+void identify_inside(StoreDescription& description, const Node& input) {
+  AdoptedSeeds shown;
+  hide_drawn_seeds(input, shown);
+  if (!shown.empty()) identify(description, input, shown, "the dataset around it");
 }
 
 bool draws_inside(const Node& node) {
@@ -328,8 +347,9 @@ FileCacheNode::FileCacheNode(std::string name, StoreDescription description, Nod
     : Node(std::move(name), input->type(), {input}), description_(std::move(description)) {}
 
 std::unique_ptr<Stage> FileCacheNode::make_stage(const StageContext& context) const {
-  return std::make_unique<FileCacheStage>(context, description_with(context.run.seeds().adopted()),
-                                          input());
+  StoreDescription description = description_with(context.run.seeds().adopted());
+  if (context.inner.outermost != nullptr) identify_inside(description, input());
+  return std::make_unique<FileCacheStage>(context, std::move(description), input());
 }
 
 StoreDescription FileCacheNode::description_with(const AdoptedSeeds& adopted) const {

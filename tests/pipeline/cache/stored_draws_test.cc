@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAreArray;
 using Kind = StoreEvent::Kind;
 
@@ -145,6 +146,35 @@ TEST_F(FileCache, InAnInnerDatasetItGoesByTheOutermost) {
   EXPECT_THAT(stream_of(next), UnorderedElementsAreArray(expected));
   EXPECT_THAT(stream_of(drawn() | cache(options)), UnorderedElementsAreArray(again));
   expect_goes_on_when_described_anew(describe, 1);
+}
+
+/// It was refused as another pipeline's: each description of the inner dataset draws a seed, by which
+/// nobody draws.
+TEST_F(FileCache, InAnInnerDatasetThatIsDescribedAnewForEachElement) {
+  const FileCacheOptions options = noting(fresh());
+  const auto describe = [&] {
+    return range(3) | flat_map([options](std::int64_t) {
+             return range(50) | shuffle({.buffer = 50}) | cache(options);
+           });
+  };
+  const auto dataset = describe();
+  const Stream whole = stream_of(dataset);
+  EXPECT_THAT(kinds(), ElementsAre(Kind::writing, Kind::finished, Kind::reading, Kind::reading));
+  const Stream once(whole.begin(), whole.begin() + 50);
+  EXPECT_THAT(once, UnorderedElementsAreArray(stream_of(range(50))));
+  EXPECT_EQ(Stream(whole.begin() + 50, whole.begin() + 100), once);
+  EXPECT_EQ(from(whole, 100), once);
+  EXPECT_EQ(stream_of(dataset), whole);
+  EXPECT_THAT(kinds(), ElementsAre(Kind::reading, Kind::reading, Kind::reading));
+  // Another description of the outer dataset draws otherwise, so it goes without what is stored.
+  EXPECT_EQ(stream_of(describe()).size(), 150);
+  EXPECT_THAT(kinds(), ElementsAre(Kind::other_draws, Kind::other_draws, Kind::other_draws));
+  // A given seed is no drawn one.
+  const auto given = range(1) | flat_map([options](std::int64_t) {
+                       return range(50) | shuffle({.buffer = 50, .seed = 1}) | cache(options);
+                     });
+  EXPECT_THAT(stream_of(given),
+              ElementsAre(StartsWith("!! the folder holds the elements of another pipeline")));
 }
 
 TEST_F(FileCache, DrawsNothingWhereNobodyDraws) {
