@@ -11,6 +11,7 @@
 #include "engine/iterator_context.h"
 #include "engine/recording/note_calls.h"
 #include "engine/recording/place_log.h"
+#include "engine/seeds/has_inner_datasets.h"
 #include "engine/tuning/knobs.h"
 
 namespace infeed::detail {
@@ -46,20 +47,39 @@ class SharedContent {
 };
 
 /// The contents of runs that draw from other seeds than the dataset's own, and so have other
-/// elements: one per signature. Such a run has the seeds of a checkpoint, or reads the dataset
-/// inside a flat_map, whose seed all inner stages draw by.
+/// elements. Such a run has the seeds of a checkpoint, or reads the dataset inside a flat_map, whose
+/// seed all inner stages draw by. Each outermost flat_map has one content, that of its latest seeds,
+/// until the next run after its end. The runs outside of any have one, too.
 class ContentsBySeeds {
  public:
-  std::shared_ptr<SharedContent> of(std::vector<std::string> signature) {
+  /// `outermost`: null outside of inner datasets. A content of other seeds is dropped, but a pass that
+  /// reads or fills it keeps it to its end.
+  std::shared_ptr<SharedContent> of(const Node* outermost, std::vector<std::string> signature) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<SharedContent>& content = contents_[std::move(signature)];
-    if (content == nullptr) content = std::make_shared<SharedContent>();
-    return content;
+    std::erase_if(contents_, [](const auto& kept) {
+      return kept.first != nullptr && kept.second.life.expired();
+    });
+    Kept& kept = contents_[outermost];
+    if (kept.content == nullptr || kept.signature != signature) {
+      kept = {std::move(signature), life_of(outermost), std::make_shared<SharedContent>()};
+    }
+    return kept.content;
   }
 
  private:
+  struct Kept {
+    std::vector<std::string> signature;
+    std::weak_ptr<const void> life;  ///< expires with the outermost flat_map
+    std::shared_ptr<SharedContent> content;
+  };
+
+  static std::weak_ptr<const void> life_of(const Node* outermost) {
+    return outermost == nullptr ? std::weak_ptr<const void>()
+                                : dynamic_cast<const HasInnerDatasets&>(*outermost).life();
+  }
+
   std::mutex mutex_;
-  std::map<std::vector<std::string>, std::shared_ptr<SharedContent>> contents_;
+  std::map<const Node*, Kept> contents_;
 };
 
 /// Decides at its first pull or skip how to do its pass. It reads the complete content, or fills
@@ -316,7 +336,7 @@ class MemoryCacheNode final : public Node {
     } else if (signature == signature_of(input())) {
       return shared_;
     }
-    return others_->of(std::move(signature));
+    return others_->of(draws_by_outermost ? outermost : nullptr, std::move(signature));
   }
 
   const CacheUse use_;

@@ -7,6 +7,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/recording/place_log.h"
+#include "engine/seeds/has_inner_datasets.h"
 #include "interleave/inner_stream.h"
 
 namespace infeed::detail {
@@ -160,7 +161,7 @@ class FlatMapStage final : public Stage, public Bookmarked {
   const std::string* untold_ = nullptr;  ///< label of a stage that never traces
 };
 
-class FlatMapNode final : public Node {
+class FlatMapNode final : public Node, public HasInnerDatasets {
  public:
   FlatMapNode(InnerDatasets inner, const TypeInfo& out_type, NodePointer input)
       : Node("flat_map", out_type, {std::move(input)}), inner_(std::move(inner)) {}

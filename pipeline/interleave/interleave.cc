@@ -7,6 +7,7 @@
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
+#include "engine/seeds/has_inner_datasets.h"
 #include "interleave/cycle_stage.h"
 #include "interleave/interleave_cycle.h"
 #include "interleave/parallel_interleave.h"
@@ -70,7 +71,7 @@ class InterleaveStage final : public CycleStage {
   }
 };
 
-class InterleaveNode final : public Node {
+class InterleaveNode final : public Node, public HasInnerDatasets {
  public:
   InterleaveNode(InterleaveSpec spec, const TypeInfo& out_type, NodePointer input)
       : Node("interleave", out_type, {std::move(input)}), spec_(std::move(spec)) {}

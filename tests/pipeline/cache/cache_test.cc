@@ -4,6 +4,7 @@
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/filter.h>
+#include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
@@ -164,6 +165,54 @@ TEST(Cache, AResumedPassMakesOnlyWhatIsLeft) {
   EXPECT_EQ(calls, 0);
   EXPECT_EQ(take_stream(resumed).size(), 1100);
   EXPECT_EQ(calls, 1100) << "the rest of pass 1, and pass 2 to fill the cache";
+}
+
+/// Each flat_map's content stayed for good, however short its life was.
+TEST(Cache, KeepsWhatAFlatMapDrewAsLongAsItLives) {
+  const auto element = std::make_shared<const int>(7);
+  std::atomic<int> calls = 0;
+  const auto drawn = range(100) | shuffle({.buffer = 100}) | map([&](std::int64_t) {
+                       ++calls;
+                       return element;
+                     }) |
+                     cache();
+  const auto outer = [&] { return range(2) | flat_map([drawn](std::int64_t) { return drawn; }); };
+  const auto read = [](const auto& dataset) {
+    auto iterator = dataset.iterate();
+    while (iterator.next()) {
+    }
+  };
+  const long others = element.use_count();
+  {
+    const auto train = outer();
+    const auto test = outer();
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      read(train);
+      read(test);
+    }
+    EXPECT_EQ(calls, 200) << "each is filled once";
+    EXPECT_EQ(element.use_count() - others, 200);
+  }
+  for (int epoch = 0; epoch < 3; ++epoch) read(outer());
+  EXPECT_EQ(calls, 500);
+  EXPECT_LE(element.use_count() - others, 100) << "the last one's";
+}
+
+TEST(Cache, KeepsTheContentOfOneCheckpointsSeeds) {
+  const auto element = std::make_shared<const int>(7);
+  const auto make = [&] {
+    return range(100) | shuffle({.buffer = 100}) | map([&](std::int64_t) { return element; }) |
+           cache() | repeat(2);
+  };
+  const auto dataset = make();
+  const long others = element.use_count();
+  for (int other = 0; other < 3; ++other) {
+    const Checkpoint begin = make().iterate().checkpoint();
+    auto iterator = dataset.iterate({.resume = begin});
+    while (iterator.next()) {
+    }
+  }
+  EXPECT_EQ(element.use_count() - others, 100);
 }
 
 TEST(Cache, CountsItsMemory) {
