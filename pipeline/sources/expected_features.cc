@@ -97,7 +97,8 @@ class Looker {
   std::uint64_t records_ = 0;
 };
 
-/// Counters that are never shown: elements pass through unchanged.
+/// Counters that are never shown: elements pass through unchanged. They have the input's label, since
+/// messages name by it whose elements these are.
 struct HiddenCounters {
   StageCounters hidden;
   StageContext context_of(StageContext context, const TypeInfo& type) {
@@ -117,7 +118,10 @@ class ExpectFeaturesStage final : private HiddenCounters, public PassThroughStag
         spec_(std::move(spec)),
         consumer_(consumer),
         input_node_(std::move(input_node)),
-        looker_(*spec_) {}
+        looker_(*spec_) {
+    hidden.consumer = consumer.counters;
+    hidden.label = input().label();
+  }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     // If errors came instead of records, a resume from so far on would not look either.

@@ -240,6 +240,22 @@ TEST(ExpectedFeatures, HoldForBatches) {
   EXPECT_EQ(run_to_error(input | parse_batch(schema(), 100)).first, 15);
 }
 
+/// It said "when  had given 999 more elements".
+TEST(ExpectedFeatures, AResumeThatFindsTooFewNamesTheStageBefore) {
+  const auto dataset = as_records(examples(10, 0)) | parse_padded_batch(schema(), 4);
+  auto iterator = dataset.iterate();
+  iterator.next();
+  Checkpoint checkpoint = iterator.checkpoint();
+  ASSERT_THAT(checkpoint.signature.back(), HasSubstr("parse_padded_batch"));
+  checkpoint.errors = 1;
+  checkpoint.bookmarks = {{.stage = checkpoint.signature.size() - 1, .given = 1, .inputs = {999}}};
+  const Error error = error_of([&] { dataset.iterate({.resume = checkpoint}); });
+  EXPECT_EQ(error.message(),
+            "the checkpoint was taken when map had given 999 more elements, but there are 10 left; "
+            "the data has changed since");
+  EXPECT_EQ(error.stage(), "parse_padded_batch");
+}
+
 TEST(ExpectedFeatures, OfSequenceExamplesAndRaggedFeatures) {
   struct Clip {
     std::vector<float> times;
