@@ -153,7 +153,11 @@ void IteratorCore::resume(const IterateOptions& options) {
     const ResumeWait resume_wait(run_->counters());
     skipped = root_->skip(checkpoint.position,
                           checkpoint.errors == 0 ? Known::no_errors : Known::nothing);
-    if (skipped == checkpoint.position) skipped += root_->skip(options.skip, Known::nothing);
+    if (skipped == checkpoint.position) {
+      const SkippedErrors errors(run_->counters());
+      skipped += root_->skip(options.skip, Known::nothing);
+      before_.errors_taken = errors.count();
+    }
     if (run_->cancelled()) throw Error(*cancellation("while it resumed"));
   } catch (...) {
     fail(terminal_error());
@@ -168,7 +172,7 @@ void IteratorCore::resume(const IterateOptions& options) {
   advance(skipped);
   before_.elements = skipped;
   before_.errors = checkpoint.errors;
-  before_.errors_taken = checkpoint.errors_taken;
+  before_.errors_taken += checkpoint.errors_taken;
 }
 
 bool IteratorCore::refill() {

@@ -113,6 +113,19 @@ std::uint64_t IteratorCounters::errors_before(const StageCounters& consumer) con
   });
 }
 
+std::vector<IteratorCounters::HandedOver> IteratorCounters::handed_over() const {
+  const std::lock_guard lock(counters_mutex_);
+  std::vector<HandedOver> result;
+  const StageCounters* consumer = nullptr;
+  for (const Entry& entry : counters_) {
+    if (entry.counters.consumer != consumer || entry.ordinal != 0) continue;
+    result.push_back({entry.counters.elements.load(std::memory_order_relaxed),
+                      entry.counters.errors.load(std::memory_order_relaxed)});
+    consumer = &entry.counters;
+  }
+  return result;
+}
+
 void IteratorCounters::note_hidden_errors(std::uint64_t errors) {
   // Each pass that reads the cache reports the same errors, so they are not added up.
   std::uint64_t known = hidden_errors_.load(std::memory_order_relaxed);
@@ -188,6 +201,14 @@ std::uint64_t IteratorCounters::consumer_wait_ticks() const {
   const std::uint64_t now = ticks_now();
   const std::uint64_t under_way = since == 0 || since > now ? 0 : now - since;
   return root.pull_time.ticks.load(std::memory_order_relaxed) + under_way;
+}
+
+std::uint64_t SkippedErrors::count() const {
+  const std::vector<IteratorCounters::HandedOver> now = counters_.handed_over();
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    if (now[i].elements != before_[i].elements) return now[i].errors - before_[i].errors;
+  }
+  return 0;
 }
 
 ResumeWait::ResumeWait(IteratorCounters& counters)

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/statistics.h>
@@ -48,6 +49,12 @@ class IteratorCounters {
                             std::size_t ordinal) const;
   /// Returns errors_seen() of the stages before `consumer` only. Those that any cache hides count.
   std::uint64_t errors_before(const StageCounters& consumer) const;
+  struct HandedOver {
+    std::uint64_t elements;
+    std::uint64_t errors;  ///< among the elements
+  };
+  /// Returns the counts of the root, of its first input, of that one's first input, and so on.
+  std::vector<HandedOver> handed_over() const;
   /// Says that a cache gives elements whose input had so many errors while it was filled.
   void note_hidden_errors(std::uint64_t errors);
 
@@ -101,6 +108,21 @@ class IteratorCounters {
   std::map<std::tuple<const StageCounters*, std::size_t, std::string_view>, Entry*> by_place_;
   /// How many numbered stages of a kind the description of an `outer` has.
   std::map<std::pair<const StageCounters*, std::string_view>, int> kinds_;
+};
+
+/// Counts the errors among elements that the root passes over, by the first stage from the consumer's
+/// side that makes these elements. A stage behind it, such as map, calls no function for them; an error
+/// would have been in its element's place.
+class SkippedErrors {
+ public:
+  /// Begins to count.
+  explicit SkippedErrors(const IteratorCounters& counters)
+      : counters_(counters), before_(counters.handed_over()) {}
+  std::uint64_t count() const;
+
+ private:
+  const IteratorCounters& counters_;
+  const std::vector<IteratorCounters::HandedOver> before_;
 };
 
 /// Counts the time while it lives as the consumer's wait for a resume.

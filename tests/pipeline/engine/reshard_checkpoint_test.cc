@@ -139,6 +139,23 @@ TEST(ReshardCheckpoint, ErrorsThatWereStepsBesideBatchesAreRefused) {
   EXPECT_EQ(resumed.checkpoint().errors_taken, 1U) << "it stays known";
 }
 
+/// An iteration that began behind an error didn't know of it, and rows were lost.
+TEST(ReshardCheckpoint, ErrorsThatWerePassedOverAreStepsToo) {
+  const auto share = [](std::uint64_t count) {
+    return range(80) | map(fails_on_sevens) | shard({.count = count, .index = 0}) | batch(4) |
+           prefetch() | map([](const Batch<std::int64_t>& rows) { return rows.values()[0]; });
+  };
+  // The second step is the error.
+  auto before = share(2).iterate({.skip = 1});
+  EXPECT_EQ(before.checkpoint().errors_taken, 0U);
+  auto behind = share(2).iterate({.skip = 2});
+  EXPECT_EQ(behind.checkpoint().errors_taken, 1U);
+  EXPECT_EQ(error_of([&] { reshard_checkpoint(behind.checkpoint(), share(3)); }).code(),
+            ErrorCode::failed_precondition);
+  auto resumed = share(2).iterate({.resume = before.checkpoint(), .skip = 1});
+  EXPECT_EQ(resumed.checkpoint().errors_taken, 1U);
+}
+
 /// Errors that were left out or replaced before shard are no steps.
 TEST(ReshardCheckpoint, ErrorsThatWereLeftOutAreNoSteps) {
   const auto share = [](std::uint64_t count) {
@@ -150,6 +167,9 @@ TEST(ReshardCheckpoint, ErrorsThatWereLeftOutAreNoSteps) {
   ASSERT_GT(iterator.checkpoint().errors, 0U);
   EXPECT_EQ(iterator.checkpoint().errors_taken, 0U);
   EXPECT_EQ(reshard_checkpoint(iterator.checkpoint(), share(3)).taken.elements, 32U);
+  auto behind = share(2).iterate({.skip = 4});
+  ASSERT_GT(behind.checkpoint().errors, 0U);
+  EXPECT_EQ(behind.checkpoint().errors_taken, 0U);
 }
 
 TEST(ReshardCheckpoint, ManyShardsSkipToTheirPlace) {

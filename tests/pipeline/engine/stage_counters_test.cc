@@ -99,6 +99,20 @@ TEST_F(CountersOfThree, CountErrorsOnceHoweverManyStagesTheyPass) {
   EXPECT_EQ(counters_.errors_before(range_), 12U);
 }
 
+TEST_F(CountersOfThree, CountErrorsThatWerePassedOverWhereTheyWereMade) {
+  batch_.errors = 4;
+  const detail::SkippedErrors errors(counters_);
+  EXPECT_EQ(errors.count(), 0U);
+  range_.elements = 9;
+  range_.errors = 3;
+  EXPECT_EQ(errors.count(), 3U) << "batch and shuffle passed over them unseen";
+  shuffle_.elements = 9;
+  EXPECT_EQ(errors.count(), 0U) << "shuffle has seen none";
+  batch_.elements = 3;
+  batch_.errors = 5;
+  EXPECT_EQ(errors.count(), 1U);
+}
+
 TEST_F(CountersOfThree, ShowThatSomethingMoves) {
   EXPECT_EQ(counters_.progress(), 0U);
   EXPECT_EQ(counters_.elements_replayed(), 0U);
