@@ -6,7 +6,6 @@
 
 #include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
-#include <infeed/records/file.h>
 
 #include "cli/printable.h"
 
@@ -51,10 +50,6 @@ std::vector<std::int64_t> parse_service_samples(const std::string& text, const s
         .at_file(file);
   }
   return samples;
-}
-
-std::vector<std::int64_t> read_service_samples(const std::string& file) {
-  return parse_service_samples(read_stream(file), file);
 }
 
 std::string service_samples_text(const std::vector<std::int64_t>& ns) {

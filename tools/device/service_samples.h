@@ -9,9 +9,8 @@
 /// programs can write, too: microseconds, a number a line; a # begins a comment.
 namespace infeed::tools {
 
-/// Returns the times in picoseconds, in the order of the file. Throws Error that names the line: no
-/// number, negative, above 10^12 us; a file without any.
-std::vector<std::int64_t> read_service_samples(const std::string& file);
+/// Returns the times in picoseconds, in the order of the text of `file`. Throws Error that names the
+/// line: no number, negative, above 10^12 us; a text without any.
 std::vector<std::int64_t> parse_service_samples(const std::string& text, const std::string& file);
 
 /// Returns the text of such a file for the times `ns`.

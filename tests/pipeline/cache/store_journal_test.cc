@@ -9,7 +9,6 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/records/line_journal.h>
 
-#include "cache/store_journal.h"
 #include "cache/stored_draws.h"
 #include "records/temporary_files.h"
 
@@ -46,7 +45,7 @@ TEST(StoreJournal, AShardCostsTheSameHoweverManyThereAre) {
   std::vector<std::string> lines{std::string(kFirst)};
   for (std::size_t i = 0; i < kShards; ++i) lines.push_back(fmt::format("shard\t{}\t2\t40", i));
   lines.push_back(fmt::format("end\t{}", 2 * kShards));
-  const test::TemporaryFolder folder;
+  const TemporaryFolder folder;
   folder.write("elements.journal", LineJournal::text_of(lines, LineChecksum::behind_text));
   const std::clock_t begin = std::clock();  // CPU time
   const StoreContent content = *read_journal(folder.path().string());
