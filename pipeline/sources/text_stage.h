@@ -28,7 +28,7 @@ namespace detail {
 
 using FileNames = std::shared_ptr<const std::vector<std::string>>;
 
-/// The feed of one run. The end of the run ends a wait for a server.
+/// The feed of one run. The end of the run ends a wait for a server or a pipe.
 class RunningFeed {
  public:
   RunningFeed(const StageContext& context, const FileNames& files, TextFeedOptions options);

@@ -110,7 +110,7 @@ class ParallelRecordReader::State {
     return options;
   }
   RecordReaderOptions with_own_callbacks(RecordReaderOptions options) {
-    // A thread that waits for a server must not keep the destructor waiting.
+    // A thread that waits for a server or a pipe must not keep the destructor waiting.
     options.url.stop = stop_.get_token();
     options.on_damage = [this](const DamagedRange& range) { damage_from_reader_(range); };
     return options;
