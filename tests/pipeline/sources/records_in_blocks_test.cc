@@ -59,7 +59,7 @@ TEST(RecordsInBlocks, APipeIsOpenedOnce) {
     return folder.file(name);
   };
   const std::string plain = written("plain", "abc");
-  const std::string content = test::read_whole(written("content", "defgh"));
+  const std::string content = read_whole(written("content", "defgh"));
   for (const Count parallelism : {Count(1), Count(autotune)}) {
     for (const bool comes_first : {true, false}) {
       const TemporaryFolder of_pipe;
