@@ -103,10 +103,19 @@ bool parse_usual(const detail::ColumnPlan& plan, std::string_view example, std::
       });
 }
 
-/// True if the column's default stands in for the record's value.
+/// True if there is a partition that is of no values: none, or empty inner sequences.
+bool cuts_nothing(const FeatureView& partition) {
+  if (!partition.is_present()) return false;
+  std::vector<std::int64_t> cuts;
+  partition.append_integers(cuts);
+  return std::all_of(cuts.begin(), cuts.end(), [](std::int64_t cut) { return cut == 0; });
+}
+
+/// True if the column's default stands in for the record's value. A partition may be there for the
+/// sake of another column. If it asks for no values, none are missing.
 bool takes_default(const detail::PlannedColumn& column, const FeatureView* view) {
   if (!column.type.missing) return false;
-  if (column.type.partition) return !view->is_present() && !view[column.cut_by].is_present();
+  if (column.type.partition) return !view->is_present() && !cuts_nothing(view[column.cut_by]);
   return detail::is_missing_or_empty(*view);
 }
 

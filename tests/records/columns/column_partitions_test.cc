@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <infeed/records/column_parser.h>
@@ -95,6 +96,47 @@ TEST(ColumnPartitions, columns_share_a_partition) {
     const std::string longer = record({1, 2}, {4, 5, 6}, {0, 1, 3});
     EXPECT_THAT(error_of([&] { parse_all(ColumnParser(schema), {longer}); }).message(),
                 ::testing::StartsWith("feature 'splits' can't cut the 2 values of feature 'ids'"));
+  }
+}
+
+/// A record without the feature of an optional column was refused where another column has brought
+/// the partition.
+TEST(ColumnPartitions, a_default_stands_in_beside_a_column_that_brings_the_partition) {
+  for (const bool by_splits : {true, false}) {
+    using Partition = std::variant<RowLengths, RowSplits>;
+    const Partition cuts = by_splits ? Partition(RowSplits{"cuts"}) : Partition(RowLengths{"cuts"});
+    const ColumnType weights{.name = "weights",
+                             .dtype = DType::float32,
+                             .kind = Column::Kind::ragged,
+                             .ragged_levels = 2,
+                             .partition = cuts};
+    const ColumnType ids{.name = "ids",
+                         .dtype = DType::int64,
+                         .kind = Column::Kind::ragged,
+                         .ragged_levels = 2,
+                         .missing = std::vector<std::int64_t>{-1, -2},
+                         .partition = cuts};
+    const auto record = [](std::vector<float> values, std::vector<std::int64_t> partition) {
+      return ExampleBuilder()
+          .floats("weights", std::span<const float>(values))
+          .integers("cuts", std::span<const std::int64_t>(partition));
+    };
+    using Cuts = std::vector<std::int64_t>;
+    const Cuts of_three = by_splits ? Cuts{0, 1, 3} : Cuts{1, 2};
+    const Cuts of_nothing = by_splits ? Cuts{0, 0, 0} : Cuts{0, 0};
+    const std::vector<std::int64_t> all = {1, 2, 3};
+    const ColumnParser parser(ColumnSchema().add(weights).add(ids));
+    const ColumnBatch batch =
+        parse_all(parser, {record({4, 5, 6}, of_three).integers("ids", std::span(all)).encode(),
+                           record({4, 5, 6}, of_three).encode(), record({}, of_nothing).encode()});
+    EXPECT_THAT(batch.column("ids").values<std::int64_t>(), ElementsAre(1, 2, 3, -1, -2));
+    EXPECT_THAT(batch.column("ids").row_splits(0), ElementsAre(0, 2, 3, 5));
+    EXPECT_THAT(batch.column("ids").row_splits(1), ElementsAre(0, 1, 3, 5, 5, 5))
+        << "the last row's two sequences are there, and empty";
+    EXPECT_THAT(batch.column("weights").row_splits(0), ElementsAre(0, 2, 4, 6));
+    const std::string no_numbers =
+        ExampleBuilder().bytes("weights", "").bytes("cuts", "no").encode();
+    EXPECT_THROW(parse_all(parser, {no_numbers}), Error);
   }
 }
 

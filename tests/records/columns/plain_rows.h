@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -138,6 +139,15 @@ std::optional<std::vector<std::size_t>> plain_ends(const View& partition, bool h
   return ends;
 }
 
+/// True if there are no values, and `partition` isn't there or asks for some.
+template <class View>
+bool is_cut_row_missing(const View& view, const View& partition) {
+  if (view.is_present() || !partition.is_present()) return !view.is_present();
+  std::vector<std::int64_t> cuts;
+  if (partition.kind() == FeatureKind::integers) partition.append_integers(cuts);
+  return std::any_of(cuts.begin(), cuts.end(), [](std::int64_t cut) { return cut != 0; });
+}
+
 /// Returns the default of a missing row.
 inline std::vector<std::string> plain_default(const ColumnType& type) {
   std::vector<std::string> values;
@@ -170,7 +180,7 @@ std::optional<PlainRow> plain_row(const ColumnType& type, const View& view,
   const bool is_required =
       type.kind == Column::Kind::dense || type.kind == Column::Kind::bytes || is_uint8_sequence;
   const bool is_missing = partition == nullptr ? !view.is_present() || view.count() == 0
-                                               : !view.is_present() && !partition->is_present();
+                                               : is_cut_row_missing(view, *partition);
   const bool takes_default = type.missing && is_missing;
   std::vector<std::string> values;
   if (takes_default) {
