@@ -259,9 +259,20 @@ void ColumnRows::close_gaps(std::size_t rows, std::span<const std::size_t> gaps)
 
 std::size_t ColumnRows::memory_bytes() const {
   std::size_t total = 0;
-  for (const detail::GrowingColumn& column : columns_) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const detail::GrowingColumn& column = columns_[i];
     total += column.values.capacity_bytes();
     for (const detail::GrowingBuffer& part : column.partitions) total += part.capacity_bytes();
+    total += detail::padded_bytes(*plan_->columns[i], column);
+  }
+  return total;
+}
+
+std::size_t ColumnRows::spare_bytes() const {
+  std::size_t total = 0;
+  for (const detail::GrowingColumn& column : columns_) {
+    total += column.values.spare_bytes();
+    for (const detail::GrowingBuffer& part : column.partitions) total += part.spare_bytes();
   }
   return total;
 }

@@ -91,6 +91,8 @@ std::size_t column_row_bytes_min(const PlannedColumn& column);
 void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColumn& out,
                   const TensorPool& pool);
 void truncate_column(const PlannedColumn& column, std::size_t rows, GrowingColumn& out);
+/// Returns the bytes that finish_column() takes beside the column to pad its rows; 0 if it doesn't.
+std::size_t padded_bytes(const PlannedColumn& column, const GrowingColumn& growing);
 Column finish_column(const PlannedColumn& column, std::size_t rows, GrowingColumn& growing,
                      const TensorPool& pool);
 

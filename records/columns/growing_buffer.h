@@ -18,6 +18,7 @@ class GrowingBuffer {
   std::byte* data() const { return data_; }
   std::size_t size_bytes() const { return size_bytes_; }
   std::size_t capacity_bytes() const { return block_.bytes; }
+  std::size_t spare_bytes() const { return block_.bytes - size_bytes_; }
   template <class T>
   std::size_t size() const {
     return size_bytes_ / sizeof(T);

@@ -34,11 +34,13 @@ struct BatchInFill {
   bool is_busy = false;      ///< a piece is being written
 
   std::deque<ErrorPointer> errors;  ///< the input's errors; handed over before the batch
+  ErrorPointer refusal;             ///< there was no memory for the batch; ends the stream next
   ErrorPointer rows_error;          ///< the error of the batch's own rows; handed over next
   Chunk made;
   bool is_made = false;
-  bool is_required = false;  ///< it uses the memory that the stage can't do without
-  HeldBytes held;
+  bool is_required = false;      ///< it uses the memory that the stage can't do without
+  HeldBytes held;                ///< if it is required: what its arrays have to spare
+  std::uint64_t used_bytes = 0;  ///< as FillingBytes, at the last look
   std::uint64_t over_bytes = 0;  ///< part of the held bytes that exceeds the room
 };
 

@@ -33,6 +33,7 @@ bool BatchesInFill::place(const std::shared_ptr<InputRows>& rows, bool consumer_
     if (batch.filling == nullptr) {
       if (!memory_.try_begin(batch, consumer_is_away)) return false;
       batch.filling = spec_.begin(spec_.fill.get(), spec_.size);
+      if (spec_.filling_bytes != nullptr) memory_.hold(batch, spec_.filling_bytes(batch.filling));
     }
     const std::size_t count = std::min(spec_.size - batch.placed, rows->size() - rows->placed);
     pieces_.push_back({&batch, rows, rows->placed, count, batch.placed, rows_ + input_errors_});
@@ -99,8 +100,12 @@ void BatchesInFill::note_written(const Piece& piece, PieceOutcome outcome) {
   batch.is_busy = false;
   batch.done += piece.count;
   batch.appended += outcome.appended;
-  if (spec_.filling_bytes != nullptr) memory_.hold(batch, spec_.filling_bytes(batch.filling));
   std::move(outcome.failed.begin(), outcome.failed.end(), std::back_inserter(batch.failed));
+  if (spec_.filling_bytes == nullptr) return;
+  if (batch.refusal == nullptr) memory_.hold(batch, spec_.filling_bytes(batch.filling));
+  if (batch.refusal == nullptr) return;
+  batch.appended = 0;
+  spec_.truncate(batch.filling, 0);
 }
 
 // ---- batches ----
@@ -114,7 +119,8 @@ void BatchesInFill::finish_if_written(Lock& lock, BatchInFill& batch, bool is_la
   const bool is_wanted = is_full || keeps_rest;
   std::sort(batch.failed.begin(), batch.failed.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (!is_wanted || batch.failed.size() == batch.placed) {
+  if (!is_wanted) batch.refusal = nullptr;
+  if (!is_wanted || batch.refusal != nullptr || batch.failed.size() == batch.placed) {
     if (filling != nullptr) spec_.drop(filling);
   } else {
     std::vector<std::size_t> gaps;
@@ -151,6 +157,7 @@ bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t rows_ahead_max) {
     ++errors_given_;
     return false;
   }
+  if (front.refusal != nullptr) throw Error(*front.refusal);
   if (front.rows_error != nullptr) {
     out.set_error(std::move(front.rows_error));
   } else {
@@ -181,7 +188,7 @@ void BatchesInFill::forget_rows_from(std::uint64_t row) {
   batch.placed = batch.done = static_cast<std::size_t>(row - batch.first_row(spec_.size));
   std::erase_if(batch.failed, [&](const auto& failed) { return failed.first >= batch.placed; });
   if (spec_.rows_have_places) return;
-  batch.appended = batch.placed - batch.failed.size();
+  batch.appended = batch.refusal != nullptr ? 0 : batch.placed - batch.failed.size();
   spec_.truncate(batch.filling, batch.appended);
 }
 
@@ -191,6 +198,7 @@ void BatchesInFill::drop_rows(BatchInFill& batch) {
   memory_.note_gone(batch);
   batch.made.clear();
   batch.is_made = false;
+  batch.refusal = nullptr;
   batch.rows_error = nullptr;
   batch.failed.clear();
   batch.placed = batch.done = batch.appended = 0;

@@ -24,7 +24,8 @@ namespace infeed::detail {
 /// Invariants: everything is called with the lock of the hand-off held. A row gets its place before
 /// any later row does. A worker that finds no memory for a batch goes idle, and taking a batch
 /// wakes one worker, so that every batch will be made. Only the first unmade batch takes memory
-/// beyond the limit.
+/// beyond the limit. A batch whose memory is refused ends the stream in its place, behind all that
+/// comes before it: its rows are written on and forgotten, since one may turn out to be damaged.
 class BatchesInFill {
  public:
   using Lock = std::unique_lock<std::mutex>;
@@ -69,7 +70,8 @@ class BatchesInFill {
   bool front_is_ready() const;
   bool front_has_error() const { return !batches_.front()->errors.empty(); }
   /// Hands over one batch or error. Returns true if that was the last item of its batch, and
-  /// somebody may have waited for the batch's memory or for room in `rows_ahead_max`.
+  /// somebody may have waited for the batch's memory or for room in `rows_ahead_max`. Throws the
+  /// refusal of the batch's memory.
   bool hand_over_front(Chunk& out, std::uint64_t rows_ahead_max);
   /// Returns how many elements of the input, errors included, the batches had that were handed
   /// over. Not between a batch and its errors.

@@ -1,7 +1,10 @@
 #include "batch/fill/fill_memory.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
+
+#include <infeed/error.h>
 
 namespace infeed::detail {
 
@@ -9,6 +12,7 @@ FillMemory::FillMemory(IteratorContext& run, StageCounters& counters, const RowF
     : account_(run.memory()),
       counters_(counters),
       batch_bytes_min_(spec.batch_bytes_min),
+      knows_spare_bytes_(spec.filling_bytes != nullptr),
       required_(run.memory(), spec.name),
       batch_bytes_(spec.batch_bytes_min) {
   required_.grow(batch_bytes_);
@@ -29,33 +33,48 @@ bool FillMemory::try_begin(BatchInFill& batch, bool consumer_is_away) {
   return has_room;
 }
 
-void FillMemory::hold(BatchInFill& batch, std::uint64_t bytes) {
-  const std::uint64_t held = batch.is_required ? required_.bytes() : batch.held.bytes();
-  if (bytes <= held) return;
-  const std::uint64_t more = bytes - held;
-  const bool is_too_large = bytes > account_.required_limit_bytes();  // the account never has that
-  if (batch.is_required || is_too_large) {
-    required_.grow(is_too_large ? bytes : more);
-  } else if (batch.held.try_grow_to(account_, bytes)) {
-    return;
-  } else if (std::exchange(required_is_free_, false)) {
-    batch.is_required = true;
-    batch.held.release();
-    over_bytes_ -= std::exchange(batch.over_bytes, 0);
-    if (bytes > required_.bytes()) required_.grow(bytes - required_.bytes());
-  } else {
-    batch.held.set(account_, bytes);
-    batch.over_bytes += more;
-    over_bytes_ += more;
+void FillMemory::hold(BatchInFill& batch, const FillingBytes& bytes) {
+  batch.used_bytes = bytes.all - bytes.spare;
+  try {
+    reserve(batch, bytes);
+  } catch (const Error& refusal) {
+    batch.refusal = std::make_shared<const Error>(refusal);
   }
 }
 
+/// Spare bytes count as best effort, whether there is room or not.
+void FillMemory::reserve(BatchInFill& batch, const FillingBytes& bytes) {
+  const std::uint64_t held = batch.held.bytes();
+  if (batch.used_bytes > account_.required_limit_bytes()) {
+    // Throws, since the account never has that. But its limit may just have been raised.
+    required_.grow(batch.used_bytes);
+    required_.shrink(batch.used_bytes);
+  }
+  if (!batch.is_required) {
+    if (batch.held.try_grow_to(account_, bytes.all)) return;
+    if (!std::exchange(required_is_free_, false)) {
+      batch.held.set(account_, bytes.all);
+      batch.over_bytes += bytes.all - held;
+      over_bytes_ += bytes.all - held;
+      return;
+    }
+    batch.is_required = true;
+    batch.held.release();
+    over_bytes_ -= std::exchange(batch.over_bytes, 0);
+  }
+  if (batch.used_bytes > required_.bytes()) required_.grow(batch.used_bytes - required_.bytes());
+  batch.held.set(account_, bytes.all - std::min(bytes.all, required_.bytes()));
+}
+
 void FillMemory::note_made(BatchInFill& batch) {
-  note_buffered(batch.made.size(), batch.made.bytes());
-  hold(batch, batch.made.bytes());
+  const std::uint64_t bytes = batch.made.bytes();
+  note_buffered(batch.made.size(), bytes);
+  // Whatever the batch needs was in the filling's bytes, if those are known.
+  const std::uint64_t used = knows_spare_bytes_ ? std::min(bytes, batch.used_bytes) : bytes;
+  hold(batch, {.all = bytes, .spare = bytes - used});
   // If sizes vary, the next batch may be as large as any recent one.
   const std::uint64_t of_late = batch_bytes_ - batch_bytes_ / 16;
-  batch_bytes_ = std::max({batch_bytes_min_, std::uint64_t{batch.made.bytes()}, of_late});
+  batch_bytes_ = std::max({batch_bytes_min_, bytes, of_late});
 }
 
 void FillMemory::release(BatchInFill& batch) {
@@ -64,6 +83,7 @@ void FillMemory::release(BatchInFill& batch) {
     required_.shrink(required_.bytes() - batch_bytes_min_);
   }
   batch.held.release();
+  batch.used_bytes = 0;
   over_bytes_ -= std::exchange(batch.over_bytes, 0);
 }
 

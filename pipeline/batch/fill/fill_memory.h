@@ -20,8 +20,9 @@ class FillMemory {
 
   /// Reserves memory for a new batch. Returns false if there is no room now.
   bool try_begin(BatchInFill& batch, bool consumer_is_away);
-  /// Says that the batch has grown to `bytes`.
-  void hold(BatchInFill& batch, std::uint64_t bytes);
+  /// Says that the batch has grown to that many bytes. Leaves a refusal in the batch, whose turn it
+  /// may not be yet.
+  void hold(BatchInFill& batch, const FillingBytes& bytes);
   void note_made(BatchInFill& batch);
   /// Says that the batch was handed over, or that its rows were dropped.
   void note_gone(const BatchInFill& batch) {
@@ -37,11 +38,13 @@ class FillMemory {
   std::uint64_t batch_bytes() const { return batch_bytes_; }  ///< expected for the next batch
 
  private:
+  void reserve(BatchInFill& batch, const FillingBytes& bytes);
   void note_buffered(std::uint64_t batches, std::uint64_t bytes);
 
   MemoryAccount& account_;
   StageCounters& counters_;
   const std::uint64_t batch_bytes_min_;
+  const bool knows_spare_bytes_;
   Reservation required_;
   bool required_is_free_ = true;
   std::uint64_t batch_bytes_;

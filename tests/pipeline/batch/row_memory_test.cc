@@ -1,14 +1,20 @@
 #include <chrono>
 #include <gtest/gtest.h>
+#include <latch>
 #include <malloc.h>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/detail/row_filling.h>
 #include <infeed/pipeline/indexed_records.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/parse_columns.h>
 #include <infeed/pipeline/parse_sequences.h>
 #include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/range.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/records/record_index.h>
@@ -153,6 +159,105 @@ TEST_F(RowMemory, AnyLimitGivesTheSameBatchesOrAnError) {
   }
   EXPECT_GT(whole, 5U);
   EXPECT_GT(refused, 5U);
+}
+
+/// Arrays begin as large as those of the batch before, of another run, too. The batches that came in one
+/// run were refused in the next.
+TEST_F(RowMemory, IsRefusedInTheSamePlaceWhateverWasFilledBefore) {
+  constexpr std::size_t kSmallRows = 10;
+  constexpr std::uint64_t kLimit = 400'000;
+  RecordWriter writer(file_, {.existing = ExistingFile::replace});
+  for (std::size_t i = 0; i <= kSmallRows; ++i) {
+    const std::vector<std::int64_t> tokens(i < kSmallRows ? 10 : 100'000, 7);
+    ExampleBuilder builder;
+    builder.integers("tokens", std::span<const std::int64_t>(tokens));
+    const std::vector<std::string> words(1, "word");
+    builder.bytes("words", std::span<const std::string>(words));
+    writer.write(builder.encode());
+  }
+  writer.close();
+  const auto expect_refusal_behind_small_rows = [&](const auto& batches) {
+    for (auto whole = batches.iterate(); whole.next();) {
+    }
+    auto iterator = batches.iterate({.memory_bytes_max = kLimit});
+    std::size_t taken = 0;
+    const Error error = error_of([&] {
+      for (; iterator.next(); ++taken) {
+      }
+    });
+    EXPECT_EQ(error.code(), ErrorCode::resource_exhausted) << error.what();
+    EXPECT_EQ(taken, kSmallRows);
+  };
+  const auto padded = ColumnSchema().padded("tokens", DType::int64);
+  const auto rows = ExampleSchema<SwingingRow>()
+                        .feature("tokens", &SwingingRow::tokens)
+                        .feature("words", &SwingingRow::words);
+  for (const std::int64_t parallelism : {1, 3}) {
+    SCOPED_TRACE(parallelism);
+    expect_refusal_behind_small_rows(records(file_) |
+                                     parse_ragged_batch(rows, 1, {.parallelism = parallelism}));
+    expect_refusal_behind_small_rows(records(file_) |
+                                     parse_columns(padded, 1, {.parallelism = parallelism}));
+  }
+}
+
+/// Makes batches of numbers. One with the number `large` needs more than the limit, and the number
+/// `slow` is written once that was seen.
+struct FillNumbers {
+  struct Filling {
+    std::vector<std::int64_t> numbers;
+    const FillNumbers* fill;
+  };
+  using Result = std::vector<std::int64_t>;
+  static constexpr std::uint64_t kLimit = 1'000'000;
+
+  Filling begin(std::size_t) const { return {{}, this}; }
+  void write_row(std::int64_t number, Filling& filling, std::size_t, const detail::Place&,
+                 std::size_t) const {
+    if (number == slow) is_too_large->wait();
+    filling.numbers.push_back(number);
+  }
+  static void truncate(Filling& filling, std::size_t rows) { filling.numbers.resize(rows); }
+  static detail::FillingBytes filling_bytes(const Filling& filling) {
+    const auto& [numbers, fill] = filling;
+    const bool is_large = std::find(numbers.begin(), numbers.end(), fill->large) != numbers.end();
+    if (is_large) fill->is_too_large->count_down();
+    return {.all = is_large ? kLimit : 8 * numbers.size(), .spare = 0};
+  }
+  Result finish(Filling filling, std::size_t, std::span<const std::size_t>) const {
+    return std::move(filling.numbers);
+  }
+  static bool rows_have_places() { return false; }
+  static std::uint64_t batch_bytes_min() { return 8; }
+
+  std::int64_t large;
+  std::int64_t slow = -1;
+  std::shared_ptr<std::latch> is_too_large = std::make_shared<std::latch>(1);
+};
+
+TEST(RowFillingMemory, ARefusalWaitsForTheBatchesBefore) {
+  auto iterator = detail::fill_batches(range(3), 1, FillNumbers{.large = 1, .slow = 0}, "fill",
+                                       BatchIntoOptions{.parallelism = 2})
+                      .iterate({.memory_bytes_max = FillNumbers::kLimit});
+  EXPECT_EQ(iterator.next(), std::vector<std::int64_t>{0});
+  const Error error = error_of([&] { iterator.next(); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted) << error.what();
+  EXPECT_TRUE(error.is_terminal());
+}
+
+/// How far the input was read when the batch was refused made the difference.
+TEST(RowFillingMemory, ARefusalWaitsForTheErrorsBeforeTheBatch) {
+  const auto numbers = range(8) | map([](std::int64_t number) {
+                         if (number == 2) throw Error(ErrorCode::data_loss, "it is damaged");
+                         return number;
+                       });
+  for (const std::int64_t parallelism : {1, 2}) {
+    auto iterator = detail::fill_batches(numbers, 4, FillNumbers{.large = 0}, "fill",
+                                         BatchIntoOptions{.parallelism = parallelism})
+                        .iterate({.memory_bytes_max = FillNumbers::kLimit});
+    EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::data_loss);
+    EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::resource_exhausted);
+  }
 }
 
 /// The rest behind a damaged record need not be written; it kept the damaged batch from its end.

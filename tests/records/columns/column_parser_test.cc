@@ -209,6 +209,28 @@ TEST(ColumnParser, rows_come_in_order) {
   EXPECT_EQ(parser.finish(parser.begin(10), 0).rows(), 0);
 }
 
+TEST(ColumnParser, what_rows_need_is_counted_beside_what_is_to_spare) {
+  const ColumnParser parser(ColumnSchema().padded("tokens", DType::int64).ragged_bytes("words"));
+  const auto needed = [](const ColumnRows& rows) {
+    return rows.memory_bytes() - rows.spare_bytes();
+  };
+  const std::string small = example({1}, {"a"}, 1);
+  const std::string large =
+      example(std::vector<std::int64_t>(1000, 7), {std::string(5000, 'w')}, 1);
+  std::vector<std::size_t> small_bytes;
+  for (const std::string& last : {small, large, small}) {
+    ColumnRows rows = parser.begin(2);
+    parser.parse_row(small, nullptr, 0, rows);
+    small_bytes.push_back(needed(rows));
+    parser.parse_row(last, nullptr, 1, rows);
+    if (last == large) {
+      EXPECT_GE(needed(rows), 1001U * 8 + 2 * 1000 * 8 + 5001);  // the matrix has both rows
+    }
+    parser.finish(std::move(rows), 2);
+  }
+  EXPECT_THAT(small_bytes, ElementsAre(small_bytes[0], small_bytes[0], small_bytes[0]));
+}
+
 TEST(ColumnParser, schemas_that_examples_can_not_fill) {
   const auto message = [](ColumnSchema schema) {
     return error_of([&] { const ColumnParser parser(std::move(schema)); }).message();

@@ -76,7 +76,9 @@ struct FillColumnBatch {
     parser.parse_row(record.bytes(), &record, row, rows, &late);
   }
   static void truncate(ColumnRows& rows, std::size_t row_count) { rows.truncate(row_count); }
-  static std::uint64_t filling_bytes(const ColumnRows& rows) { return rows.memory_bytes(); }
+  static FillingBytes filling_bytes(const ColumnRows& rows) {
+    return {.all = rows.memory_bytes(), .spare = rows.spare_bytes()};
+  }
   ColumnBatch finish(ColumnRows rows, std::size_t row_count,
                      std::span<const std::size_t> gaps) const {
     rows.close_gaps(row_count, gaps);

@@ -118,8 +118,10 @@ class ColumnRows {
   /// Removes the rows at `gaps` (in order) from the first `rows` rows and moves the others up. Only
   /// with has_fixed_rows().
   void close_gaps(std::size_t rows, std::span<const std::size_t> gaps);
-  /// Bytes of memory that the rows hold.
+  /// Bytes of memory that the rows hold, and of what finish() makes beside to pad them.
   std::size_t memory_bytes() const;
+  /// Bytes of it that no row uses yet: columns that grow begin as large as in the batch before.
+  std::size_t spare_bytes() const;
 
  private:
   friend class ColumnParser;

@@ -25,6 +25,14 @@
 /// and the stages that parse records into batches are built on it.
 namespace infeed::detail {
 
+/// Bytes of a filling. Arrays grow by doubling, and begin as large as those of the batch before: what
+/// they have to spare depends on what was filled before, perhaps in another run. So nothing is
+/// refused for it.
+struct FillingBytes {
+  std::uint64_t all;
+  std::uint64_t spare;  ///< part of them that no row uses yet
+};
+
 /// Fills one kind of batch. The stage (row_filling.cc) knows neither the rows nor the elements. A
 /// filling is a batch in the making.
 struct RowFillSpec {
@@ -60,9 +68,9 @@ struct RowFillSpec {
                                    std::size_t row, LateCopy& late) = nullptr;
   /// Forgets the rows from `rows` on. Only used if rows are appended.
   void (*truncate)(void* filling, std::size_t rows) = nullptr;
-  /// Returns the bytes that a filling has. Null if they are batch_bytes_min and don't change, as
-  /// far as is known.
-  std::uint64_t (*filling_bytes)(const void* filling) = nullptr;
+  /// Returns the bytes that a filling has, and those that its batch needs beside. Null if they are
+  /// batch_bytes_min and don't change, as far as is known.
+  FillingBytes (*filling_bytes)(const void* filling) = nullptr;
   /// Appends the batch of the first `rows` rows, without those at `gaps`, to `out`, and destroys
   /// the filling. At least one row is left.
   void (*finish)(const void* fill, void* filling, std::size_t rows,
@@ -152,7 +160,7 @@ struct RowFillFunctions {
   static void truncate(void* filling, std::size_t rows) {
     Fill::truncate(*static_cast<Filling*>(filling), rows);
   }
-  static std::uint64_t filling_bytes(const void* filling) {
+  static FillingBytes filling_bytes(const void* filling) {
     return Fill::filling_bytes(*static_cast<const Filling*>(filling));
   }
   static void finish(const void* fill, void* filling, std::size_t rows,

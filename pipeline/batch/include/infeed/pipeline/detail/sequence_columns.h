@@ -37,6 +37,21 @@ std::uint64_t bytes_of_column(const Column& column) {
   return total;
 }
 
+template <class U>
+std::size_t spare_bytes_of_array(const AlignedArray<U>& array) {
+  return (array.capacity() - array.size()) * sizeof(U);
+}
+
+/// Returns the bytes of bytes_of_column() that no row uses yet.
+template <class Column>
+std::uint64_t spare_bytes_of_column(const Column& column) {
+  std::uint64_t total = spare_bytes_of_array(column.values);
+  if constexpr (requires { column.row_splits; }) total += spare_bytes_of_array(column.row_splits);
+  if constexpr (requires { column.inner_splits; })
+    total += spare_bytes_of_array(column.inner_splits);
+  return total;
+}
+
 /// The values of one field in `count` rows that lie `row_bytes` apart.
 struct SequenceRows {
   std::byte* first;

@@ -67,10 +67,11 @@ struct FillSequences {
     std::apply([rows](auto&... column) { (column.truncate(rows), ...); }, filling);
   }
   /// Returns the bytes of the filling, and of its batch if padding makes that larger.
-  static std::uint64_t filling_bytes(const Filling& filling) {
+  static FillingBytes filling_bytes(const Filling& filling) {
     return std::apply(
         [](const auto&... column) {
-          return ((bytes_of_column(column) + padded_bytes(column)) + ...);
+          return FillingBytes{.all = ((bytes_of_column(column) + padded_bytes(column)) + ...),
+                              .spare = (spare_bytes_of_column(column) + ...)};
         },
         filling);
   }
