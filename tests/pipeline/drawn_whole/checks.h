@@ -91,10 +91,12 @@ class Checks {
   std::vector<Finding> findings_;
 };
 
-/// True if what a stage may hold of a limit depends on how far another one is, beside which it works or
-/// which takes several elements at once. Two stages that hold more with each element share it so, and so
-/// do one of them and calls under way: batches that are filled, or inner datasets. Two stages whose
-/// threads fill batches do, too: a batch grows with its rows. An optional cache may be on or off.
+/// True if what a stage may hold of a limit depends on how far another one is: one that must hold memory,
+/// too, and works in another thread. Such are stages behind and before a prefetch or a parallel map, a stage
+/// whose threads fill batches and any other one, and the stages with threads of several inner datasets that are
+/// open at once. In one thread two stages that grow with the stream share it so, since the first takes several
+/// elements at once, and so do one of them and inner datasets that are read ahead. An optional cache may be
+/// on or off.
 bool share_a_limit(const Plan& plan);
 
 }  // namespace infeed::test

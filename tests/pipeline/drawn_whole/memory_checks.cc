@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
+#include <string_view>
 
 #include "pipeline/drawn_whole/checks.h"
 #include "pipeline/drawn_whole/counting_allocator.h"
@@ -40,24 +42,71 @@ bool is_damaged(const Plan& plan) {
   return plan.any([](const Step& step) { return step.get("damage", 0) != 0; });
 }
 
-bool works_beside(const Step& step) { return step.get("parallelism", 1) != 1; }
+/// True for stages with a Reservation: of memory that they must hold.
+bool must_hold(std::string_view op) {
+  static const std::set<std::string_view> kOps = {
+      "batch",          "batch_unbatch", "bucket",       "cache",         "group_by_window",
+      "optional_cache", "pack",          "padded_batch", "ragged_batch",  "rebatch",
+      "unique",         "shuffle",       "window",       "window_unbatch"};
+  return kOps.contains(op) || op.starts_with("parse_") || op.ends_with("_into");
+}
+
+/// True for stages whose own threads take their input, or read inner datasets.
+bool has_threads(const Step& step) {
+  if (step.op == "interleaved_records") return step.get("readers", 1) != 1;
+  return step.op == "prefetch" || step.get("parallelism", 1) != 1;
+}
+
+/// The threads whose stages must hold memory. One thread does the work of its stages in the same order
+/// each time; how far another one is beside it depends on time.
+class HoldingThreads {
+ public:
+  explicit HoldingThreads(const Plan& plan) { add(plan, 0); }
+
+  bool are_several() const { return holding_.size() > 1 || work_on_several_; }
+
+ private:
+  /// Adds the stages of a plan from whose end the thread takes elements.
+  void add(const Plan& plan, int thread) {
+    for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
+      const bool is_parallel = has_threads(*step);
+      if (must_hold(step->op)) holding_.insert(is_parallel ? ++threads_ : thread);
+      for (const Plan& input : step->inputs) add_input(*step, input, thread);
+      if (is_parallel) thread = ++threads_;
+    }
+  }
+
+  /// Inner datasets of which several are open at once, with threads of their own, share the limit with
+  /// each other. A parallel interleave sees to it that what only its readers hold is refused in one place.
+  void add_input(const Step& step, const Plan& input, int thread) {
+    const bool is_parallel = has_threads(step);
+    const int reader = is_parallel ? ++threads_ : thread;
+    const int last = threads_;
+    add(input, reader);
+    const bool are_several_open = is_parallel || step.get("cycle_length", 1) > 1;
+    const bool have_threads = holding_.upper_bound(last) != holding_.end();
+    work_on_several_ = work_on_several_ || (are_several_open && have_threads);
+  }
+
+  int threads_ = 0;  ///< the last one's number
+  std::set<int> holding_;
+  bool work_on_several_ = false;
+};
 
 }  // namespace
 
 bool share_a_limit(const Plan& plan) {
   int growing = 0;
-  int filling = 0;
-  bool has_calls = false;
+  bool reads_inner_ahead = false;
   bool may_be_off = false;
   plan.any([&](const Step& step) {
     may_be_off = may_be_off || step.op == "optional_cache";
     growing += step.op == "cache" || step.op == "unique" ? 1 : 0;
-    const bool fills = step.op.starts_with("parse_") || step.op.ends_with("_into");
-    filling += fills && works_beside(step) ? 1 : 0;
-    has_calls = has_calls || (works_beside(step) && (fills || !step.inputs.empty()));
+    reads_inner_ahead = reads_inner_ahead || (has_threads(step) && !step.inputs.empty());
     return false;
   });
-  return growing > 1 || filling > 1 || (growing == 1 && has_calls) || may_be_off;
+  return growing > 1 || (growing == 1 && reads_inner_ahead) || may_be_off ||
+         HoldingThreads(plan).are_several();
 }
 
 void Checks::check_memory_limit() {
