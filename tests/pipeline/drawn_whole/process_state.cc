@@ -88,9 +88,15 @@ bool ProcessState::wait_for_threads(std::size_t threads) {
 }
 
 std::uint64_t ProcessState::wait_for_bytes(std::uint64_t bytes_max) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (live_bytes() > bytes_max && std::chrono::steady_clock::now() < end) {
+  constexpr auto kStillFor = std::chrono::seconds(3);
+  std::uint64_t least = live_bytes();
+  auto end = std::chrono::steady_clock::now() + kStillFor;
+  while (least > bytes_max && std::chrono::steady_clock::now() < end) {
     std::this_thread::yield();
+    const std::uint64_t bytes = live_bytes();
+    if (bytes >= least) continue;
+    least = bytes;
+    end = std::chrono::steady_clock::now() + kStillFor;
   }
   return live_bytes();
 }
