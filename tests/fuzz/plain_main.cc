@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "fuzz.h"
-#include "records/temporary_files.h"
+#include "temporary_folder.h"
+#include "test_seed.h"
 
 /// Runs a fuzz target without libFuzzer: the saved corpus, then mutations of it. This is how every
 /// preset tests the targets, so that they don't rot.
