@@ -10,6 +10,7 @@ import numpy as np
 
 import infeed
 from columns import values
+from frames import wait_until_main_is_inside
 
 SECONDS_MAX = 60
 
@@ -22,6 +23,16 @@ def stuck():
 def late():
     yield {"value": [1]}
     time.sleep(4)
+
+
+def code_of_next(iterator):
+    try:
+        next(iterator)
+    except infeed.Error as error:
+        return error.code
+    except StopIteration:
+        return "end"
+    return None
 
 
 def failing(batch):
@@ -38,13 +49,13 @@ def doubled(batch):
 
 class InProcess(unittest.TestCase):
     def test_a_terminal_error_comes_again(self):
-        with infeed.from_generator(late).in_process().iterate(watchdog=1.5) as iterator:
-            next(iterator)
-            for _ in range(3):
-                with self.assertRaises(infeed.Error) as raised:
-                    next(iterator)
-                self.assertEqual(raised.exception.code, "deadline_exceeded")
-            self.assertEqual(iterator.position, 1)
+        expected = ([None] + 3 * ["deadline_exceeded"], 1)
+        for _ in range(5):  # a machine that stands still makes the first batch late, or the end come in time
+            with infeed.from_generator(late).in_process().iterate(watchdog=1.5) as iterator:
+                found = ([code_of_next(iterator) for _ in range(4)], iterator.position)
+            if found == expected:
+                break
+        self.assertEqual(found, expected)
 
     def test_its_end_comes_again(self):
         with infeed.range(3).batch(3).in_process().iterate() as iterator:
@@ -84,7 +95,12 @@ class InProcess(unittest.TestCase):
         for end in ["cancel", "close"]:
             with infeed.from_generator(stuck).in_process().iterate() as iterator:
                 next(iterator)
-                ender = threading.Timer(0.2, getattr(iterator, end))
+
+                def end_it(method=getattr(iterator, end)):
+                    wait_until_main_is_inside("_receive_next")
+                    method()
+
+                ender = threading.Thread(target=end_it)
                 ender.start()
                 with self.assertRaises(infeed.Error) as raised:
                     next(iterator)

@@ -1,7 +1,10 @@
 """What an iterator does where something goes wrong: signals, refused states, reused arrays."""
 
+import contextlib
+import functools
 import os
 import pickle
+import select
 import signal
 import tempfile
 import time
@@ -11,13 +14,30 @@ import numpy as np
 
 import infeed
 from columns import values
+from frames import is_inside
+
+SECONDS_MAX = 60
 
 
-def slow():
-    """Gives one batch, and the next one so much later that an alarm comes before it on a busy machine, too."""
+def slow(gate):
+    """Gives one batch, and the next one once the gate is open."""
     yield {"value": [1]}
-    time.sleep(1.5)
+    with open(gate, "rb", buffering=0) as opened:
+        select.select([opened], [], [], SECONDS_MAX)
     yield {"value": [2]}
+
+
+@contextlib.contextmanager
+def slow_dataset():
+    """Gives a dataset of slow(), and the function that opens its gate for good: a pipe, which processes share."""
+    with tempfile.TemporaryDirectory() as folder:
+        gate = os.path.join(folder, "gate")
+        os.mkfifo(gate)
+        descriptor = os.open(gate, os.O_RDWR)
+        try:
+            yield infeed.from_generator(functools.partial(slow, gate)), lambda: os.write(descriptor, b"x")
+        finally:
+            os.close(descriptor)
 
 
 def sleepy(batch):
@@ -37,25 +57,38 @@ class KeepsThem:
 
 
 class Alarm:
-    """Calls a function in a signal handler, 0.1 s from now."""
+    """Calls functions in a signal handler: 0.1 s from now, or later, once this thread is inside a method."""
 
-    def __init__(self, function):
-        self._before = signal.signal(signal.SIGALRM, lambda *_: function())
+    def __init__(self, *functions, method="__next__"):
+        self._functions, self._method = functions, method
+        self._before = signal.signal(signal.SIGALRM, self._ring)
 
-    def __enter__(self):
+    def _ring(self, _, frame):
+        if not is_inside(self._method, frame):
+            self._set()
+            return
+        for function in self._functions:
+            function()
+
+    @staticmethod
+    def _set():
         signal.setitimer(signal.ITIMER_REAL, 0.1)
 
+    def __enter__(self):
+        self._set()
+
     def __exit__(self, *_):
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._before)
 
 
 class Signals(unittest.TestCase):
     def test_a_handler_may_save_the_place(self):
-        for dataset in [infeed.from_generator(slow).prefetch(), infeed.from_generator(slow).in_process()]:
-            with dataset.iterate() as iterator:
+        for put_behind in [infeed.Dataset.prefetch, infeed.Dataset.in_process]:
+            with slow_dataset() as (dataset, open_gate), put_behind(dataset).iterate() as iterator:
                 self.assertEqual(values([next(iterator)]), [1])
                 states = []
-                with Alarm(lambda it=iterator, seen=states: seen.append((it.position, it.state_dict()))):
+                with Alarm(lambda it=iterator, seen=states: seen.append((it.position, it.state_dict())), open_gate):
                     self.assertEqual(values([next(iterator)]), [2])
                 (position, state), = states
                 self.assertEqual(position, 1)
@@ -63,22 +96,21 @@ class Signals(unittest.TestCase):
                 self.assertEqual(values(iterator), [2])
 
     def test_a_handler_may_close(self):
-        with infeed.from_generator(slow).prefetch().iterate() as iterator:
+        with slow_dataset() as (dataset, open_gate), dataset.prefetch().iterate() as iterator:
             next(iterator)
-            with Alarm(iterator.close), self.assertRaisesRegex(infeed.Error, "cancelled"):
+            with self.assertRaisesRegex(infeed.Error, "cancelled"), Alarm(iterator.close, open_gate):
                 next(iterator)
             self.assertTrue(iterator.is_closed)
 
     def test_a_handler_may_close_and_raise(self):
-        def stop(iterator):
-            iterator.close()
+        def interrupt():
             raise KeyboardInterrupt
 
-        for kind in [infeed.from_generator(slow).prefetch(), infeed.from_generator(slow).in_process(),
-                     infeed.range(300).batch(3).map_batches(sleepy, where="thread")]:
-            with kind.iterate() as iterator:
+        for make in [infeed.Dataset.prefetch, infeed.Dataset.in_process,
+                     lambda _: infeed.range(300).batch(3).map_batches(sleepy, where="thread")]:
+            with slow_dataset() as (dataset, open_gate), make(dataset).iterate() as iterator:
                 next(iterator)
-                with Alarm(lambda it=iterator: stop(it)), self.assertRaises(KeyboardInterrupt):
+                with self.assertRaises(KeyboardInterrupt), Alarm(iterator.close, open_gate, interrupt):
                     for _ in iterator:
                         pass
 
@@ -97,21 +129,19 @@ class Signals(unittest.TestCase):
         with infeed.range(30).batch(3).map_batches(sleepy, where="thread").in_process().iterate() as iterator:
             state = iterator.state_dict()
             next(iterator)
-            with Alarm(stop):
-                try:
-                    while True:
-                        iterator.load_state_dict(state)
-                except KeyboardInterrupt:
-                    pass
+            with self.assertRaises(KeyboardInterrupt), Alarm(stop, method="load_state_dict"):
+                while True:
+                    iterator.load_state_dict(state)
             iterator.load_state_dict(state)
             self.assertEqual(iterator.position, 0)
             self.assertEqual(values(iterator), list(range(30)))
 
     def test_a_handler_may_not_go_elsewhere(self):
-        with infeed.from_generator(slow).prefetch().iterate() as iterator:
+        with slow_dataset() as (dataset, open_gate), dataset.prefetch().iterate() as iterator:
             state = iterator.state_dict()
             next(iterator)
-            with Alarm(lambda: iterator.load_state_dict(state)), self.assertRaisesRegex(infeed.Error, "set a flag"):
+            with self.assertRaisesRegex(infeed.Error, "set a flag"), \
+                    Alarm(open_gate, lambda: iterator.load_state_dict(state)):
                 next(iterator)
             self.assertEqual(values(iterator), [2])
 
