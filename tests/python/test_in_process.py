@@ -109,6 +109,20 @@ class InProcess(unittest.TestCase):
                 if end == "cancel":
                     self.assertIn("position 1", iterator.state_dict()["infeed"])
 
+    def test_a_signal_handler_may_take_the_answer_that_is_there(self):
+        with infeed.range(9).batch(3).in_process(ahead=1).iterate() as iterator:
+            poll, asked = iterator._connection.poll, []
+
+            def poll_and_be_interrupted(seconds):
+                is_there = poll(seconds)
+                if is_there:
+                    asked.append(iterator.statistics())  # takes all that has come before its own answer
+                return is_there
+
+            iterator._connection.poll = poll_and_be_interrupted
+            self.assertEqual(values(iterator), list(range(9)))
+            self.assertGreater(len(asked), 2)
+
     def test_it_must_be_the_last_stage(self):
         dataset = infeed.range(6).batch(3)
         last = dataset.in_process().map_batches(doubled)

@@ -227,7 +227,8 @@ class ProcessIterator(Resumable):
                 is_there = self._connection.poll(0.1)
             except OSError:
                 raise self._ended() from None
-            if is_there:
+            # A handler that ran since then may have taken it.
+            if is_there and self._connection.poll(0):
                 self._take()
         return self._waiting.popleft()
 
