@@ -40,6 +40,10 @@ for workers in 2 3; do
   [[ $status == 0 && $order == "$expected" ]] || failed "$workers workers: status $status, $order instead of $expected"
 done
 
-left="$(pgrep -f "^$infeed feed" || true)"
+for _ in {1..300}; do # the last one may take a moment to go
+  left="$(pgrep -f "^$infeed feed" || true)"
+  [[ -z $left ]] && break
+  sleep 0.1
+done
 [[ -z $left ]] || failed "processes are left: $left"
 ((failures == 0))

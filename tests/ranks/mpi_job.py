@@ -58,8 +58,8 @@ class Job:
         return found
 
     def send(self, rank, number):
-        """Sends a signal to a rank; waits until mpirun has started it. Returns its process, or None if there is none
-        any more."""
+        """Sends a signal to a rank; waits until mpirun has started it. Returns its process, or None if the job is over
+        or hangs."""
         while self.is_running():
             pid = self.pids().get(rank)
             if pid is not None:
@@ -68,7 +68,7 @@ class Job:
                     return pid
                 except ProcessLookupError:
                     return None
-            if time.monotonic() - self.begun > 1:
+            if time.monotonic() - self.begun > SECONDS_MAX:
                 return None
             time.sleep(0.002)
         return None
@@ -91,7 +91,7 @@ class Job:
         return self.process.returncode, said
 
     def expect_none_left(self):
-        until = time.monotonic() + 5
+        until = time.monotonic() + 30
         while left := self.all_pids():
             assert time.monotonic() < until, f"processes are left: {left}"
             time.sleep(0.05)

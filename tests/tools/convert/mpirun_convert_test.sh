@@ -114,5 +114,9 @@ if ((${INFEED_TEST_KILLS:-0} > 0)); then
   fi
   same
 fi
+for _ in {1..300}; do # a rank that was killed may take a moment to go
+  [[ -z $(pgrep -f "^$infeed convert") ]] && break
+  sleep 0.1
+done
 [[ -z $(pgrep -f "^$infeed convert") ]] || die "processes are left: $(pgrep -af "^$infeed convert")"
 echo "passed"
