@@ -2,10 +2,11 @@
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
+#include <random>
 #include <vector>
 
 #include "fuzz.h"
-#include "temporary_folder.h"
+#include "records/temporary_files.h"
 #include "test_seed.h"
 
 /// Runs a fuzz target without libFuzzer: the saved corpus, then mutations of it. This is how every
