@@ -54,8 +54,8 @@ RecordPlaces::RecordPlaces(std::vector<std::uint64_t> offsets) : size_(offsets.s
     const std::uint64_t within = offsets[i] - bases_.back();
     if (within > std::numeric_limits<std::uint32_t>::max()) {
       wide_ = std::move(offsets);
-      bases_ = {};
-      within_ = {};
+      bases_ = std::vector<std::uint64_t>();  // {} would keep the memory
+      within_ = std::vector<std::uint32_t>();
       return;
     }
     within_.push_back(static_cast<std::uint32_t>(within));

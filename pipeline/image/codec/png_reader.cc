@@ -145,7 +145,7 @@ void PngReader::read(const Rect& part, RowSink& sink) {
 }
 
 void PngReader::trim(std::size_t bytes_max) {
-  if (rows_.size() > bytes_max) rows_ = {};
+  if (rows_.size() > bytes_max) rows_ = std::vector<std::uint8_t>();  // {} would keep the memory
 }
 
 }  // namespace infeed::image

@@ -108,6 +108,7 @@ TEST_F(FileCache, ErrorsCountOnceWhereWritingGoesOn) {
     auto reader = make().iterate();
     reader.next();
     EXPECT_EQ(reader.checkpoint().errors, 20U);
+    EXPECT_THAT(kinds(), ElementsAre(Kind::reading));
   }
 }
 

@@ -109,8 +109,9 @@ TEST_P(SegmentSourceTest, RefusesASegmentThatIsAnotherOne) {
 /// Hundreds of short segments may be on their way at once.
 TEST_P(SegmentSourceTest, ABlockHoldsLittleMoreThanItsSegment) {
   const auto blocks = make_segment_blocks(file_, {}, {.compression = GetParam()}, segments_);
+  std::vector<RecordBlock> held;  // none is used again
   for (const Segment& segment : segments_) {
-    RecordBlock block;
+    RecordBlock& block = held.emplace_back();
     ASSERT_TRUE(blocks->claim(block));
     blocks->read(block);
     EXPECT_LE(block.memory_bytes(),
