@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <mutex>
-#include <set>
 #include <string_view>
 #include <unistd.h>
 #include <utility>
@@ -46,14 +45,15 @@ bool is_of_the_name(ErrorCode code) {
 std::optional<RecordingFile> begin_file(const RecordingOptions& wanted, std::string_view who,
                                         std::string& problem) {
   if (wanted.file.empty()) return std::nullopt;
-  // A folder that is removed while a process records to it ends none of its runs.
-  static std::set<std::string> begun;
+  // A folder that is removed while a process records to it ends none of its runs. One name is enough:
+  // that of the environment, or of each epoch.
+  static std::string begun;
   try {
     RecordingFile file(wanted.file, wanted.bytes_max);
-    begun.insert(wanted.file);
+    begun = wanted.file;
     return file;
   } catch (const Error& error) {
-    if (is_of_the_name(error.code()) && !begun.contains(wanted.file)) {
+    if (is_of_the_name(error.code()) && begun != wanted.file) {
       throw error.reworded(
           error.code(),
           fmt::format("{} names a file that can't be recorded to: {}", who, error.message()));
