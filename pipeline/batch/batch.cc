@@ -28,6 +28,7 @@ class BatchStage final : public Stage, public Bookmarked {
         layout_(layout),
         input_(std::move(input)),
         in_(*layout.row),
+        kept_(size),
         pool_(std::make_shared<BatchPool>(layout, size, options.memory, free_memory_of(memory()))),
         memory_(memory(), "batch") {
     memory_.grow(pool_->block_bytes());
@@ -36,7 +37,7 @@ class BatchStage final : public Stage, public Bookmarked {
   ~BatchStage() override { pool_->close(); }
 
   TracedPlace do_trace(std::uint64_t position) const override {
-    return trace_rows(run(), *input_, position * size_, size_);
+    return trace_rows(run(), kept_, position, *input_);
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -104,9 +105,11 @@ class BatchStage final : public Stage, public Bookmarked {
     memory_.shrink(memory_.bytes() - pool_->block_bytes());
     ErrorPointer error = unequal_lengths(filled);
     if (error != nullptr) {
+      kept_.drop_batch();
       out.set_error(std::move(error));
       return false;
     }
+    kept_.end_batch(position() + out.size());
     out.append(std::move(filled));
     return true;
   }
@@ -139,6 +142,7 @@ class BatchStage final : public Stage, public Bookmarked {
       memory_.grow(row.payload_bytes_run(in_.front(), count));
     partial_.get()->append(in_.front(), count);
     in_.drop_front(count);
+    if (run().keeps_places()) kept_.add_next(count, taken_);
     taken_ += count;
   }
 
@@ -155,6 +159,7 @@ class BatchStage final : public Stage, public Bookmarked {
   const BatchLayout& layout_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
+  RowLog kept_;  ///< only if the iterator keeps places
   const std::shared_ptr<BatchPool> pool_;
   Reservation memory_;  ///< for the batch that is being filled
   BatchReference partial_;

@@ -35,7 +35,10 @@ class GroupingStage final : public Stage, public Bookmarked {
         spec_(spec),
         input_(std::move(input)),
         in_(in_type),
-        memory_(run().memory(), spec.name) {}
+        memory_(run().memory(), spec.name) {
+    if (spec.key == nullptr && run().keeps_places())
+      kept_.emplace(static_cast<std::uint64_t>(spec.size(spec.context.get(), 0)));
+  }
 
   ~GroupingStage() override { counters().buffered.bytes.store(0, std::memory_order_relaxed); }
 
@@ -63,6 +66,7 @@ class GroupingStage final : public Stage, public Bookmarked {
       Full full;
       if (collect(full, error, true) != Pull::values) break;
       if (error == nullptr) let_go(*full.group);
+      if (error == nullptr && kept_) kept_->drop_batch();
       ++skipped;
       if (error == nullptr) note_bookmark_if_due(position() + skipped);
     }
@@ -95,9 +99,7 @@ class GroupingStage final : public Stage, public Bookmarked {
     return true;
   }
   TracedPlace do_trace(std::uint64_t position) const override {
-    if (spec_.key != nullptr) return Stage::do_trace(position);
-    const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
-    return trace_rows(run(), *input_, position * size, size);
+    return kept_ ? trace_rows(run(), *kept_, position, *input_) : Stage::do_trace(position);
   }
 
  private:
@@ -190,6 +192,7 @@ class GroupingStage final : public Stage, public Bookmarked {
     // One more than a bookmark may have says that there are too many.
     if (spec_.key != nullptr && every() != 0 && group.positions.size() <= kHeldMax)
       group.positions.push_back(taken_);
+    if (kept_) kept_->add_next(count, taken_);
     taken_ += count;
     return group.rows->size() == static_cast<std::size_t>(group.size);
   }
@@ -254,9 +257,11 @@ class GroupingStage final : public Stage, public Bookmarked {
     memory_.grow(bytes);
     try {
       spec_.assemble(context, full.key, rows.front(), rows.size(), out.back());
+      if (kept_) kept_->end_batch(position() + out.size());
       out.grow(1);
     } catch (...) {
       error = current_error();
+      if (kept_) kept_->drop_batch();
     }
     memory_.shrink(bytes);
     let_go(*full.group);
@@ -302,6 +307,7 @@ class GroupingStage final : public Stage, public Bookmarked {
   std::map<std::int64_t, Group>::iterator left_over_;
   bool ended_ = false;
   std::uint64_t taken_ = 0;        ///< elements of the input, errors included
+  std::optional<RowLog> kept_;     ///< if there is one group, and the iterator keeps places
   std::uint64_t bookmark_at_ = 0;  ///< taken_ / every() at the last bookmark
 };
 

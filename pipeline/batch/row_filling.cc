@@ -26,14 +26,12 @@ class RowFillingStage final : public Stage, public Bookmarked {
         waker_(run(), [this] { filler_.stop(); }) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const Pull pulled = filler_.take(out, want);
+    const Pull pulled = filler_.take(out, want, position());
     if (every() != 0 && out.size() > 0 && !out.has_error())
       note_bookmark_if_due(position() + out.size());
     return pulled;
   }
-  TracedPlace do_trace(std::uint64_t position) const override {
-    return filler_.trace(position * spec_.size);
-  }
+  TracedPlace do_trace(std::uint64_t position) const override { return filler_.trace(position); }
   bool runs_ahead() const override { return filler_.has_threads(); }
 
  protected:

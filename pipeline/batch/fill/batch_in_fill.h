@@ -24,6 +24,13 @@ struct BatchInFill {
   /// Returns the number of its first row, in batches of `size`.
   std::uint64_t first_row(std::uint64_t size) const { return number * size; }
 
+  /// Neighbouring rows that are neighbouring elements of the input.
+  struct Rows {
+    std::uint64_t first;  ///< in the batch
+    std::uint64_t count;
+    std::uint64_t number;  ///< RowOrigins' of the first one
+  };
+
   const bool has_places;  ///< RowFillSpec::rows_have_places
   std::uint64_t number = 0;
   void* filling = nullptr;  ///< null before the first row, and once the batch is made
@@ -32,6 +39,8 @@ struct BatchInFill {
   std::vector<std::pair<std::size_t, ErrorPointer>> failed;  ///< rows
   std::size_t appended = 0;  ///< rows that were written, if rows are appended
   bool is_busy = false;      ///< a piece is being written
+
+  std::vector<Rows> origins = {};  ///< those of the placed rows, if the iterator keeps places
 
   std::deque<ErrorPointer> errors;  ///< the input's errors; handed over before the batch
   ErrorPointer refusal;             ///< there was no memory for the batch; ends the stream next

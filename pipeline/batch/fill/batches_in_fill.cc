@@ -6,8 +6,9 @@
 
 namespace infeed::detail {
 
-BatchesInFill::BatchesInFill(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec)
-    : account_(run.memory()), spec_(spec), memory_(run, counters, spec) {}
+BatchesInFill::BatchesInFill(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec,
+                             RowOrigins& origins)
+    : account_(run.memory()), spec_(spec), origins_(origins), memory_(run, counters, spec) {}
 
 BatchesInFill::~BatchesInFill() {
   while (!batches_.empty()) {
@@ -23,7 +24,7 @@ bool BatchesInFill::want_rows(std::uint64_t rows_ahead_max) const {
     const BatchInFill& front = *batches_.front();
     if (front.is_made || front.placed == spec_.size) return false;
   }
-  return rows_ < first_batch_ * spec_.size + rows_ahead_max;
+  return placed_.rows < first_batch_ * spec_.size + rows_ahead_max;
 }
 
 bool BatchesInFill::place(const std::shared_ptr<InputRows>& rows, bool consumer_is_away) {
@@ -36,21 +37,22 @@ bool BatchesInFill::place(const std::shared_ptr<InputRows>& rows, bool consumer_
       if (spec_.filling_bytes != nullptr) memory_.hold(batch, spec_.filling_bytes(batch.filling));
     }
     const std::size_t count = std::min(spec_.size - batch.placed, rows->size() - rows->placed);
-    pieces_.push_back({&batch, rows, rows->placed, count, batch.placed, rows_ + input_errors_});
+    pieces_.push_back({&batch, rows, rows->placed, count, batch.placed, placed_.elements()});
+    origins_.note_placed(batch, *rows, count, placed_.elements());
     batch.placed += count;
     rows->placed += count;
-    rows_ += count;
+    placed_.rows += count;
   }
   return true;
 }
 
 void BatchesInFill::add_error(ErrorPointer error) {
   batch_of_next_row().errors.push_back(std::move(error));
-  ++input_errors_;
+  ++placed_.errors;
 }
 
 BatchInFill& BatchesInFill::batch_of_next_row() {
-  const std::uint64_t number = rows_ / spec_.size;
+  const std::uint64_t number = placed_.rows / spec_.size;
   if (number - first_batch_ == batches_.size()) {
     if (spare_.empty()) {
       spare_.push_back(std::make_unique<BatchInFill>(*spec_.batch_type, spec_.rows_have_places));
@@ -149,7 +151,8 @@ std::size_t BatchesInFill::ready() const {
   return static_cast<std::size_t>(unready - batches_.begin());
 }
 
-bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t rows_ahead_max) {
+bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t position,
+                                    std::uint64_t rows_ahead_max) {
   BatchInFill& front = *batches_.front();
   if (!front.errors.empty()) {
     out.set_error(std::move(front.errors.front()));
@@ -162,6 +165,7 @@ bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t rows_ahead_max) {
     out.set_error(std::move(front.rows_error));
   } else {
     memory_.note_gone(front);
+    origins_.note_given(front, position);
     out.held().set(account_, out.held().bytes() + front.made.bytes());
     out.append_from(front.made, 1);
   }
@@ -172,11 +176,11 @@ bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t rows_ahead_max) {
   batches_.pop_front();
   ++first_batch_;
   // Wakes at half of the rows that may be ahead, not for each batch.
-  return was_short || rows_ <= first_batch_ * spec_.size + rows_ahead_max / 2;
+  return was_short || placed_.rows <= first_batch_ * spec_.size + rows_ahead_max / 2;
 }
 
 void BatchesInFill::forget_rows_from(std::uint64_t row) {
-  rows_ = row;
+  placed_.rows = row;
   while (!batches_.empty() && batches_.back()->first_row(spec_.size) >= row) {
     drop_rows(*batches_.back());
     if (!batches_.back()->errors.empty()) return;
@@ -187,6 +191,9 @@ void BatchesInFill::forget_rows_from(std::uint64_t row) {
   BatchInFill& batch = *batches_.back();
   batch.placed = batch.done = static_cast<std::size_t>(row - batch.first_row(spec_.size));
   std::erase_if(batch.failed, [&](const auto& failed) { return failed.first >= batch.placed; });
+  std::erase_if(batch.origins, [&](const auto& rows) { return rows.first >= batch.placed; });
+  if (!batch.origins.empty())
+    batch.origins.back().count = batch.placed - batch.origins.back().first;
   if (spec_.rows_have_places) return;
   batch.appended = batch.refusal != nullptr ? 0 : batch.placed - batch.failed.size();
   spec_.truncate(batch.filling, batch.appended);
@@ -201,6 +208,7 @@ void BatchesInFill::drop_rows(BatchInFill& batch) {
   batch.refusal = nullptr;
   batch.rows_error = nullptr;
   batch.failed.clear();
+  batch.origins.clear();
   batch.placed = batch.done = batch.appended = 0;
   memory_.release(batch);
 }

@@ -13,6 +13,7 @@
 
 #include "batch/fill/batch_in_fill.h"
 #include "batch/fill/fill_memory.h"
+#include "batch/fill/row_origins.h"
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"
 
@@ -30,13 +31,20 @@ class BatchesInFill {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  BatchesInFill(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec);
+  BatchesInFill(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec,
+                RowOrigins& origins);
   ~BatchesInFill();
   BatchesInFill(const BatchesInFill&) = delete;
   BatchesInFill& operator=(const BatchesInFill&) = delete;
 
   // Rows:
-  std::uint64_t rows() const { return rows_; }  ///< rows that have places
+  /// The elements of the input that have places.
+  struct Placed {
+    std::uint64_t rows = 0;
+    std::uint64_t errors = 0;
+    std::uint64_t elements() const { return rows + errors; }
+  };
+  const Placed& placed() const { return placed_; }
   /// Returns true if rows should be read. At most `rows_ahead_max` rows may have places without
   /// being taken.
   bool want_rows(std::uint64_t rows_ahead_max) const;
@@ -69,15 +77,16 @@ class BatchesInFill {
   std::size_t ready() const;
   bool front_is_ready() const;
   bool front_has_error() const { return !batches_.front()->errors.empty(); }
-  /// Hands over one batch or error. Returns true if that was the last item of its batch, and
-  /// somebody may have waited for the batch's memory or for room in `rows_ahead_max`. Throws the
-  /// refusal of the batch's memory.
-  bool hand_over_front(Chunk& out, std::uint64_t rows_ahead_max);
+  /// Hands over one batch or error, the stage's element at `position`. Returns true if that was the
+  /// last item of its batch, and somebody may have waited for the batch's memory or for room in
+  /// `rows_ahead_max`. Throws the refusal of the batch's memory.
+  bool hand_over_front(Chunk& out, std::uint64_t position, std::uint64_t rows_ahead_max);
   /// Returns how many elements of the input, errors included, the batches had that were handed
   /// over. Not between a batch and its errors.
   std::uint64_t elements_given() const {
-    return std::min(first_batch_ * spec_.size, rows_) +
-           errors_given_;  // the last batch may be short
+    const std::uint64_t rows =
+        std::min(first_batch_ * spec_.size, placed_.rows);  // one may be short
+    return rows + errors_given_;
   }
   /// Forgets the rows from this one on.
   void forget_rows_from(std::uint64_t row);
@@ -89,12 +98,12 @@ class BatchesInFill {
 
   MemoryAccount& account_;
   const RowFillSpec& spec_;
+  RowOrigins& origins_;
   FillMemory memory_;
   std::deque<std::unique_ptr<BatchInFill>> batches_;
   std::vector<std::unique_ptr<BatchInFill>> spare_;  ///< for reuse; making one costs 0.7 us
   std::uint64_t first_batch_ = 0;                    ///< the number of batches_.front()
-  std::uint64_t rows_ = 0;
-  std::uint64_t input_errors_ = 0;  ///< before the next row
+  Placed placed_;
   std::uint64_t errors_given_ = 0;  ///< errors of the input that were handed over
   std::deque<Piece> pieces_;        ///< to be written
 };

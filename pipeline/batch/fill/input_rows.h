@@ -18,6 +18,7 @@ namespace infeed::detail {
 struct InputRows {
   RecordBlock block;
   std::optional<Chunk> chunk;
+  std::uint64_t position = 0;  ///< the chunk's first element's, among the input's
   bool is_end = false;
   ErrorPointer failure;  ///< with which the input ended
   RecordBlockSource::Taken taken;

@@ -79,6 +79,8 @@ void InputStretches::pull(InputRows& rows, std::size_t want) {
   } catch (...) {
     rows.failure = terminal_error();
   }
+  rows.position = pulled_;
+  pulled_ += chunk.slots();
   rows.is_end = pulled == Pull::end;
   if (pulled == Pull::cancelled) hand_off_.stop();
 }

@@ -73,8 +73,12 @@ class InputStretches {
   std::uint64_t slow_read_ticks() const { return slow_read_ticks_; }
   /// Returns the most rows that came at once.
   std::size_t rows_max() const { return rows_max_; }
-  /// Returns where the element at a position came from, if it was in a block. From any thread.
+  /// Returns where the record of a block came from that frame() was told of. From any thread.
   TracedPlace find(std::uint64_t position) const { return places_.find(position); }
+  /// Forgets where the records of blocks from a position on came from.
+  void forget_places_from(std::uint64_t position) { places_.forget_from(position); }
+  /// Skips elements of the input. Only before the first claim.
+  void note_skipped(std::uint64_t elements) { pulled_ += elements; }
 
  private:
   bool claim_block(Lock& lock, InputRows& rows, std::uint64_t& ticks);
@@ -88,7 +92,8 @@ class InputStretches {
   Stage& input_;
   const TypeInfo& in_type_;
   RecordBlockSource* source_ = nullptr;
-  PlaceLog places_;  ///< places of rows in blocks, if the iterator records
+  std::uint64_t pulled_ = 0;  ///< elements that were pulled or skipped; the claiming thread's
+  PlaceLog places_;           ///< places of rows in blocks, if the iterator records
   bool is_claiming_ = false;
   bool has_input_left_ = true;                     ///< the end wasn't seen yet
   bool has_blocks_left_ = true;                    ///< in source_

@@ -48,7 +48,8 @@ RowFiller::RowFiller(IteratorContext& run, StageCounters& counters, const RowFil
       input_(input),
       share_(run.threads(), spec.parallelism != 1 && !run.is_inline()),
       told_{.wake_one = [this] { workers_.wake_one(); }, .tell_ready = [this] { tell_ready(); }},
-      work_(run, counters, hand_off_, spec, input, in_type, begin, told_),
+      origins_(spec.size, run.keeps_places()),
+      work_(run, counters, hand_off_, spec, input, in_type, begin, told_, origins_),
       knob_(run.knobs(), counters, knob_of(spec, share_.count() != 0, run),
             [this](auto workers) { set_workers(static_cast<int>(workers)); }),
       workers_(hand_off_, {.begin = [this] { run_.begin_thread(spec_.name); },
@@ -85,18 +86,13 @@ void RowFiller::set_workers(int workers) {
   ready_.wake_all();
 }
 
-TracedPlace RowFiller::trace(std::uint64_t row) const {
-  TracedPlace traced = work_.stretches().find(row);
-  if (run_.traces()) {
-    for (std::uint64_t i = row; i < row + spec_.size; ++i) {
-      TracedPlace each = work_.stretches().find(i);
-      traced.rows.push_back(each.place ? std::move(each) : input_.trace(i));
-    }
-    return traced;
-  }
-  if (!traced.place) return trace_range(input_, row, spec_.size);
-  traced.place->count = spec_.size;  // a whole batch
-  return traced;
+TracedPlace RowFiller::trace(std::uint64_t position) const {
+  return trace_rows(run_, origins_.rows_of(position), [&](std::uint64_t row) {
+    const auto origin = origins_.find(position, row);
+    if (!origin) return TracedPlace::unknown("it lies too far back");
+    return origin->position ? input_.trace(*origin->position)
+                            : work_.stretches().find(origin->number);
+  });
 }
 
 // ---- the workers ----
@@ -130,14 +126,14 @@ void RowFiller::note_absence() {
 
 // ---- the consumer ----
 
-Pull RowFiller::take(Chunk& out, std::size_t want) {
+Pull RowFiller::take(Chunk& out, std::size_t want, std::uint64_t position) {
   if (!has_begun_) begin();
   Lock lock = hand_off_.lock();
   told_.consumer_is_away = false;
   work_.batches().memory().look_again();  // the batch that it waits for is made anyway
   while (true) {
     while (out.slots() < want && !out.has_error() && work_.batches().front_is_ready()) {
-      hand_over_front(out);
+      hand_over_front(out, position + out.slots());
     }
     if (!out.empty()) return leave();
     if (!hand_off_.goes_on()) return Pull::cancelled;
@@ -239,8 +235,8 @@ void RowFiller::tell_ready() {
   if (is_urgent || batches.ready() >= consumer_.wake_at) ready_.wake_one();
 }
 
-void RowFiller::hand_over_front(Chunk& out) {
-  if (!work_.batches().hand_over_front(out, work_.rows_ahead_max())) return;
+void RowFiller::hand_over_front(Chunk& out, std::uint64_t position) {
+  if (!work_.batches().hand_over_front(out, position, work_.rows_ahead_max())) return;
   work_.batches().memory().look_again();
   workers_.wake_one();
 }

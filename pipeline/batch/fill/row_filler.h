@@ -41,8 +41,8 @@ class RowFiller {
   RowFiller(const RowFiller&) = delete;
   RowFiller& operator=(const RowFiller&) = delete;
 
-  /// Works as Stage::do_pull.
-  Pull take(Chunk& out, std::size_t want);
+  /// Works as Stage::do_pull. `position` is that of the next element.
+  Pull take(Chunk& out, std::size_t want, std::uint64_t position);
   bool has_begun() const { return has_begun_; }
   bool has_threads() const { return share_.count() != 0; }
   void stop() { hand_off_.stop(); }
@@ -51,8 +51,8 @@ class RowFiller {
     const Lock lock = hand_off_.lock();
     return work_.batches().elements_given();
   }
-  /// Returns where a row came from. From any thread.
-  TracedPlace trace(std::uint64_t row) const;
+  /// Returns where the rows of the element at `position` came from. From any thread.
+  TracedPlace trace(std::uint64_t position) const;
   /// Skips rows of the input. Only before the first take().
   void note_skipped(std::uint64_t rows) { work_.note_skipped(rows); }
 
@@ -83,7 +83,7 @@ class RowFiller {
   bool poll_until_ready(Lock& lock);
   void wait_until_ready(Lock& lock);
   void tell_ready();
-  void hand_over_front(Chunk& out);
+  void hand_over_front(Chunk& out, std::uint64_t position);
 
   IteratorContext& run_;
   StageCounters& counters_;
@@ -94,6 +94,7 @@ class RowFiller {
   WaitPoint ready_{hand_off_};  ///< where the consumer waits
   Consumer consumer_;
   RowWorkers told_;
+  RowOrigins origins_;
   RowWork work_;
   std::deque<Task> tasks_;   ///< one per worker
   std::size_t at_work_ = 0;  ///< number of working workers

@@ -19,12 +19,12 @@ constexpr std::uint64_t kSampledPieces = 8;
 
 RowWork::RowWork(IteratorContext& run, StageCounters& counters, HandOff& hand_off,
                  const RowFillSpec& spec, Stage& input, const TypeInfo& in_type, const Place& begin,
-                 const RowWorkers& workers)
+                 const RowWorkers& workers, RowOrigins& origins)
     : counters_(counters),
       spec_(spec),
       workers_(workers),
       stretches_(run, counters, hand_off, input, in_type),
-      batches_(run, counters, spec),
+      batches_(run, counters, spec, origins),
       writer_(run, counters, spec, input, begin) {}
 
 std::uint64_t RowWork::rows_ahead_max() const {
@@ -87,7 +87,7 @@ void RowWork::read_stretch(Lock& lock, OwnStretches& own) {
   std::uint64_t pulled_max = 1;
   if (workers_.count == 0) {
     // A complete batch doesn't wait for the next one's rows.
-    pulled_max = spec_.size - batches_.rows() % spec_.size;
+    pulled_max = spec_.size - batches_.placed().rows % spec_.size;
   } else if (element_ticks_ != 0) {
     pulled_max = std::max<std::uint64_t>(1, ticks_of_us(kStretchUs) / element_ticks_);
   }
@@ -116,9 +116,8 @@ void RowWork::place_parked(Lock& lock) {
 
 bool RowWork::place(Lock& lock, const std::shared_ptr<InputRows>& rows) {
   if (!rows->is_framed) {
-    const std::uint64_t position = writer_.begin().position + batches_.rows();
-    const auto damage = stretches_.frame(lock, *rows, position);
-    if (damage) note_damage(batches_.rows() + rows->block.size(), *damage);
+    const auto damage = stretches_.frame(lock, *rows, batches_.placed().elements());
+    if (damage) note_damage(batches_.placed().rows + rows->block.size(), *damage);
   }
   const bool is_placed = batches_.place(rows, workers_.consumer_is_away);
   // Framing unlocks. Damage found meanwhile has dropped the earlier pieces of the same batch, so
@@ -183,8 +182,9 @@ void RowWork::end_blocks() {
   std::uint64_t forgotten = 0;
   std::optional<RecordBlockSource::Place> place;
   if (damage_) {
-    forgotten = batches_.rows() - damage_->row;
+    forgotten = batches_.placed().rows - damage_->row;
     batches_.forget_rows_from(damage_->row);
+    stretches_.forget_places_from(batches_.placed().elements());
     place = damage_->place;
     damage_.reset();
   }

@@ -46,7 +46,8 @@ class RowWork {
   };
 
   RowWork(IteratorContext& run, StageCounters& counters, HandOff& hand_off, const RowFillSpec& spec,
-          Stage& input, const TypeInfo& in_type, const Place& begin, const RowWorkers& workers);
+          Stage& input, const TypeInfo& in_type, const Place& begin, const RowWorkers& workers,
+          RowOrigins& origins);
 
   /// Claims the most urgent work for the task's thread. Returns false if there is none.
   bool claim(Task& task);
@@ -67,7 +68,10 @@ class RowWork {
   bool is_over() const { return is_done() && batches_.are_empty(); }
   const ErrorPointer& failure() const { return *ended_; }
   /// Skips rows of the input. Only before the first task.
-  void note_skipped(std::uint64_t rows) { writer_.note_skipped(rows); }
+  void note_skipped(std::uint64_t rows) {
+    writer_.note_skipped(rows);
+    stretches_.note_skipped(rows);
+  }
 
  private:
   /// The row where usable blocks end.
@@ -84,7 +88,7 @@ class RowWork {
   void finish_if_written(Lock& lock, BatchInFill& batch);
   void note_damage(std::uint64_t row, const RecordBlockSource::Place& place);
   /// Returns true if the next rows without a place come after damage.
-  bool next_row_is_void() const { return damage_ && damage_->row <= batches_.rows(); }
+  bool next_row_is_void() const { return damage_ && damage_->row <= batches_.placed().rows; }
   bool is_quiet() const {
     return under_way_ == 0 && !stretches_.are_parked() && batches_.pieces() == 0;
   }

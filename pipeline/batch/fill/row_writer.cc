@@ -131,7 +131,7 @@ class RowWriter::Watch {
     const std::uint64_t position = writer_.begin_.position + piece_.position + first_;
     TracedPlace traced;
     if (piece_.rows->chunk) {
-      traced = trace_range(writer_.input_, position, count);
+      traced = trace_range(writer_.input_, piece_.rows->position + piece_.first + first_, count);
     } else {
       const RecordBlock& block = piece_.rows->block;
       const RecordPosition at = block.position(piece_.first + first_);

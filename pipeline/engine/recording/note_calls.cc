@@ -42,7 +42,11 @@ void note_slow_calls(Recorder& recorder, const StageCounters& counters, const Ow
 TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_t count) {
   TracedPlace first = stage.trace(position);
   if (count <= 1 || !first.place) return first;
-  const TracedPlace last = stage.trace(position + count - 1);
+  return joined_places(std::move(first), stage.trace(position + count - 1), count);
+}
+
+TracedPlace joined_places(TracedPlace first, const TracedPlace& last, std::uint64_t count) {
+  if (count <= 1 || !first.place) return first;
   const RecordPlace& begin = *first.place;
   if (last.place && last.place->file == begin.file &&
       last.place->record == begin.record + (count - 1) * begin.count) {
@@ -54,13 +58,22 @@ TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_
                   count, begin.file, begin.record));
 }
 
-TracedPlace trace_rows(const IteratorContext& run, const Stage& stage, std::uint64_t position,
-                       std::uint64_t count) {
-  TracedPlace place = trace_range(stage, position, count);
+TracedPlace trace_rows(const IteratorContext& run, std::uint64_t rows,
+                       const std::function<TracedPlace(std::uint64_t)>& trace) {
+  if (rows == 0) return TracedPlace::unknown("it is no batch, or lies too far back");
+  TracedPlace place = joined_places(trace(0), trace(rows - 1), rows);
   if (!run.traces()) return place;
   place.rows.clear();
-  for (std::uint64_t i = 0; i < count; ++i) place.rows.push_back(stage.trace(position + i));
+  for (std::uint64_t row = 0; row < rows; ++row) place.rows.push_back(trace(row));
   return place;
+}
+
+TracedPlace trace_rows(const IteratorContext& run, const RowLog& kept, std::uint64_t position,
+                       const Stage& input) {
+  return trace_rows(run, kept.rows_of(position), [&](std::uint64_t row) {
+    const auto element = kept.find(position, row);
+    return element ? input.trace(*element) : TracedPlace::unknown("it lies too far back");
+  });
 }
 
 namespace {

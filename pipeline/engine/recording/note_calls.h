@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "engine/iterator_context.h"
 #include "engine/recording/call_watch.h"
 #include "engine/recording/place_log.h"
@@ -15,12 +17,18 @@ void note_calls(const IteratorContext& run, StageCounters& counters, CallWatch& 
 void note_slow_calls(Recorder& recorder, const StageCounters& counters, const OwnTime& time,
                      const Recorder::Elements& elements, const Stage& input);
 
+/// Returns the records of `count` elements, if they are neighbours, by the places of the first one and
+/// the last one.
+TracedPlace joined_places(TracedPlace first, const TracedPlace& last, std::uint64_t count);
 /// Returns the records of `count` elements of a stage from `position` on, if they are neighbours.
 TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_t count);
-/// Returns the same for a batch of `count` elements; if each is to be traced, also their places one
-/// by one.
-TracedPlace trace_rows(const IteratorContext& run, const Stage& stage, std::uint64_t position,
-                       std::uint64_t count);
+/// Returns the same for a batch of so many rows; if each is to be traced, also their places one by one.
+/// `trace(row)` returns that of a row.
+TracedPlace trace_rows(const IteratorContext& run, std::uint64_t rows,
+                       const std::function<TracedPlace(std::uint64_t)>& trace);
+/// Returns the same for the element at `position` of a stage that keeps this log of its batches.
+TracedPlace trace_rows(const IteratorContext& run, const RowLog& kept, std::uint64_t position,
+                       const Stage& input);
 /// Keeps where `count` elements from `position` on came from: from elements of `input`, from
 /// `input_position` on. Elements whose records are neighbours are kept together, in a few pieces.
 void note_places(PlaceLog& places, std::uint64_t position, std::uint64_t count, const Stage& input,

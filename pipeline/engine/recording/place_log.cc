@@ -32,6 +32,14 @@ void PlaceLog::push(Entry entry, std::string_view file) {
   entries_.push_back(entry);
 }
 
+void PlaceLog::forget_from(std::uint64_t position) {
+  const std::lock_guard lock(mutex_);
+  while (!entries_.empty() && entries_.back().position >= position) entries_.pop_back();
+  if (entries_.empty()) return;
+  Entry& last = entries_.back();
+  last.count = std::min(last.count, position - last.position);
+}
+
 TracedPlace PlaceLog::find(std::uint64_t position) const {
   const std::lock_guard lock(mutex_);
   const auto behind = std::upper_bound(
@@ -81,6 +89,29 @@ std::optional<PositionLog::Inputs> PositionLog::find(std::uint64_t position) con
   if ((inputs & kRows) != 0)
     return Inputs{(*entry)[kInputPosition] + behind / (inputs & ~kRows), 1};
   return Inputs{(*entry)[kInputPosition], inputs};
+}
+
+void RowLog::end_batch(std::uint64_t position) {
+  std::uint64_t row = 0;
+  for (const auto& [count, input] : next_) {
+    add(position, row, count, input);
+    row += count;
+  }
+  next_.clear();
+}
+
+std::uint64_t RowLog::rows_of(std::uint64_t position) const {
+  std::uint64_t low = 0;
+  std::uint64_t high = rows_max_;
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (find(position, middle)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }
 
 void ChoiceLog::add(std::span<const std::uint16_t> inputs) {

@@ -37,6 +37,8 @@ class PlaceLog {
     const std::lock_guard lock(mutex_);
     push({position, 1, nullptr, record, 1, offset}, file);
   }
+  /// Forgets the elements from `position` on.
+  void forget_from(std::uint64_t position);
   TracedPlace find(std::uint64_t position) const;
   bool is_empty() const {
     const std::lock_guard lock(mutex_);
@@ -106,6 +108,42 @@ class PositionLog {
 
   NumberRing<kNumbers, 4096> entries_;
   Rows rows_;
+};
+
+/// Remembers which elements of its input the rows of a stage's last batches are.
+///
+/// Invariants: as PositionLog's. Row r of the element at a position p is number p * rows_max_ + r
+/// there. A batch of fewer rows leaves a gap behind it, an element that is an error is one.
+class RowLog {
+ public:
+  /// `rows_max`: the most rows of a batch.
+  explicit RowLog(std::uint64_t rows_max) : rows_max_(rows_max) {}
+  /// Notes that `count` rows from `row` on of the element at `position` are elements of the input, from
+  /// `input` on.
+  void add(std::uint64_t position, std::uint64_t row, std::uint64_t count, std::uint64_t input) {
+    rows_.add(position * rows_max_ + row, count, {input, count});
+  }
+  /// Notes the same of the next rows of a batch in the making, whose position isn't known yet.
+  void add_next(std::uint64_t count, std::uint64_t input) { next_.push_back({count, input}); }
+  /// Says that this batch is the element at `position`.
+  void end_batch(std::uint64_t position);
+  void drop_batch() { next_.clear(); }
+  /// Returns how many rows the element at `position` has; 0 if it is no batch, or lies too far back.
+  std::uint64_t rows_of(std::uint64_t position) const;
+  std::optional<std::uint64_t> find(std::uint64_t position, std::uint64_t row) const {
+    const auto input = rows_.find(position * rows_max_ + row);
+    return input ? std::optional(input->position) : std::nullopt;
+  }
+
+ private:
+  struct Next {
+    std::uint64_t count;
+    std::uint64_t input;
+  };
+
+  const std::uint64_t rows_max_;
+  PositionLog rows_;
+  std::vector<Next> next_;  ///< the writer's own
 };
 
 /// Remembers which input each of the last 65,536 elements of a stage that chooses came from.

@@ -15,6 +15,7 @@
 #include <infeed/pipeline/json_lines.h>
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/records.h>
@@ -68,12 +69,16 @@ class DatasetAt : public ::testing::Test {
       RecordWriter writer(records_.back());
       std::ofstream lines(lines_.back());
       for (int i = 0; i < kRecords; ++i) {
-        const std::string text = fmt::format("{} of file {}{}", i, file, std::string(i % 7, '.'));
+        const std::string text = text_of_record(file, i);
         writer.write(text);
         lines << text << '\n';
       }
       writer.close();
     }
+  }
+
+  static std::string text_of_record(int file, int number) {
+    return fmt::format("{} of file {}{}", number, file, std::string(number % 7, '.'));
   }
 
   Texts pipeline(int number) const {
@@ -133,7 +138,12 @@ class DatasetAt : public ::testing::Test {
   void check_step(int number, std::uint64_t step, const std::vector<std::string>& expected,
                   IterateOptions options) const {
     SCOPED_TRACE(fmt::format("pipeline {}, step {}", number, step));
-    const auto found = pipeline(number).at(step, std::move(options));
+    check_step_of(pipeline(number), step, expected, std::move(options));
+  }
+
+  void check_step_of(const Texts& dataset, std::uint64_t step,
+                     const std::vector<std::string>& expected, IterateOptions options) const {
+    const auto found = dataset.at(step, std::move(options));
     ASSERT_EQ(found.element, expected);
     ASSERT_EQ(found.rows.size(), expected.size());
     for (std::size_t row = 0; row < expected.size(); ++row) {
@@ -144,6 +154,29 @@ class DatasetAt : public ::testing::Test {
       ASSERT_TRUE(traced.place->offset);
       EXPECT_EQ(read_at(*traced.place), expected[row]);
     }
+  }
+
+  /// Checks the steps up to `end` that are no errors, from the start and behind a checkpoint. Returns
+  /// how many are errors.
+  int check_steps_beside_errors(const Texts& dataset, std::uint64_t begin,
+                                std::uint64_t end) const {
+    int errors = 0;
+    std::optional<Checkpoint> before;
+    auto iterator = dataset.iterate({.bookmark_every = 8});
+    for (std::uint64_t step = 0; step < end; ++step) {
+      SCOPED_TRACE(step);
+      std::optional<std::vector<std::string>> rows;
+      try {
+        rows = iterator.next();
+      } catch (const Error&) {
+        ++errors;
+      }
+      if (step < begin) continue;
+      if (rows) check_step_of(dataset, step, *rows, {});
+      if (rows && before) check_step_of(dataset, step, *rows, {.resume = before});
+      if ((step - begin) % 4 == 2) before = iterator.checkpoint();
+    }
+    return errors;
   }
 
   TemporaryFolder folder_;
@@ -170,6 +203,70 @@ TEST_F(DatasetAt, GivesAnyStepOfManyPipelinesAndItsRecords) {
       check_step(number, step, run[step], std::move(options));
       if (HasFailure()) return;
     }
+  }
+}
+
+std::string checked_text(const Record& record) {
+  std::string text = text_of(record);
+  if (text.starts_with("13 of") || text.starts_with("29 of"))
+    throw Error(ErrorCode::data_loss, text + " is bad");
+  return text;
+}
+
+/// Rows behind a gap had the places of the rows that would be there without it.
+TEST_F(DatasetAt, RowsBehindErrorsHaveTheirOwnPlaces) {
+  const auto input = records(records_);
+  const auto write = [](const auto& element, const Row<Sample>& row) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(element)>, Record>) {
+      row.column(&Sample::text) = checked_text(element);
+    } else {
+      row.column(&Sample::text) = element;
+    }
+  };
+  const auto lengths = [](const Record& record) {
+    return std::vector<std::int64_t>(1, std::stoi(checked_text(record)));
+  };
+  const auto texts_of_numbers = [](const PaddedBatch<std::vector<std::int64_t>>& batch) {
+    std::vector<std::string> texts;
+    for (const std::int64_t number : batch.column<0>().values())
+      texts.push_back(text_of_record(0, static_cast<int>(number)));
+    return texts;
+  };
+  std::vector<Texts> pipelines = {
+      input | map(checked_text) | batch(8) | map(rows_of_batch),
+      input | map(lengths) | padded_batch(8) | map(texts_of_numbers),
+  };
+  for (const int parallelism : {1, 2}) {
+    // The error is one of the input, in front of the batch, or of a row that the batch goes without.
+    pipelines.push_back(input | map(checked_text) |
+                        batch_into<Sample>(8, write, {.parallelism = parallelism}) | map(texts_of));
+    pipelines.push_back(input | batch_into<Sample>(8, write, {.parallelism = parallelism}) |
+                        map(texts_of));
+  }
+  for (std::size_t i = 0; i < pipelines.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(check_steps_beside_errors(pipelines[i], 0, 9), 2);
+  }
+}
+
+/// Threads read blocks of records up to the damaged one, which is pulled, and those of the next file.
+TEST_F(DatasetAt, RowsBehindADamagedFileHaveTheirOwnPlaces) {
+  constexpr int kDamaged = 20;
+  std::size_t offset = 0;
+  for (int i = 0; i < kDamaged; ++i) offset += 16 + text_of_record(1, i).size();
+  std::fstream file(records_[1], std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(static_cast<std::streamoff>(offset + 12));
+  file.put('x');
+  file.close();
+  const auto write = [](const Record& record, const Row<Sample>& row) {
+    row.column(&Sample::text) = text_of(record);
+  };
+  for (const int parallelism : {1, 2}) {
+    SCOPED_TRACE(parallelism);
+    const Texts dataset = records(records_) |
+                          batch_into<Sample>(8, write, {.parallelism = parallelism}) |
+                          map(texts_of);
+    EXPECT_EQ(check_steps_beside_errors(dataset, kRecords / 8 + 1, kRecords / 8 + 8), 1);
   }
 }
 

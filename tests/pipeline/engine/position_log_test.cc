@@ -211,6 +211,22 @@ TracedPlace place_of_element(std::uint64_t position) {
   return {RecordPlace{"b", position < 20 ? position - 10 : 3 * position}, {}};
 }
 
+TEST(PlaceLog, ForgetsWhatLiesBehindAPlace) {
+  PlaceLog log;
+  log.add(0, 4, "a", 0);
+  log.add(4, 4, "b", 0);
+  log.forget_from(6);
+  expect_place(log, 5, {"b", 1, 1});
+  EXPECT_FALSE(log.find(6).place);
+  log.forget_from(4);
+  EXPECT_FALSE(log.find(4).place);
+  log.add(4, 2, "a", 9);
+  expect_place(log, 3, {"a", 3, 1});
+  expect_place(log, 5, {"a", 10, 1});
+  log.forget_from(0);
+  EXPECT_TRUE(log.is_empty());
+}
+
 TEST(TraceRange, IsOneOfNeighbouringRecords) {
   const TracedAlone alone(place_of_element);
   for (const auto& [count, records] : std::vector<Origin>{{0, 2}, {1, 2}, {2, 4}, {4, 8}}) {
@@ -237,16 +253,55 @@ TEST(TraceRange, IsOneOfNeighbouringRecords) {
 
 TEST(TraceRange, HasTheRowsOfABatchIfTheyAreWanted) {
   const TracedAlone alone(place_of_element, true);
-  const TracedPlace batch = detail::trace_rows(alone.run, alone.stage, 8, 3);
+  const auto row_of = [](const TracedAlone& traced, std::uint64_t first) {
+    return [&traced, first](std::uint64_t row) { return traced.stage.trace(first + row); };
+  };
+  const TracedPlace batch = detail::trace_rows(alone.run, 3, row_of(alone, 8));
   EXPECT_FALSE(batch.place);
   ASSERT_EQ(batch.rows.size(), 3U);
   EXPECT_EQ(batch.rows[0].place->record, 16U);
   EXPECT_EQ(batch.rows[1].place->record, 18U);
   EXPECT_EQ(batch.rows[2].place->file, "b");
   const TracedAlone untraced(place_of_element);
-  const TracedPlace place = detail::trace_rows(untraced.run, untraced.stage, 3, 2);
+  const TracedPlace place = detail::trace_rows(untraced.run, 2, row_of(untraced, 3));
   EXPECT_EQ(place.place->count, 4U);
   EXPECT_TRUE(place.rows.empty());
+  EXPECT_EQ(detail::trace_rows(alone.run, 0, row_of(alone, 8)).why(),
+            "it is no batch, or lies too far back");
+}
+
+TEST(TraceRange, GoesThroughAStageThatKeepsRows) {
+  const TracedAlone alone(place_of_element, true);
+  detail::RowLog kept(4);
+  kept.add_next(1, 0);
+  kept.add_next(2, 2);
+  kept.end_batch(1);
+  const TracedPlace batch = detail::trace_rows(alone.run, kept, 1, alone.stage);
+  ASSERT_EQ(batch.rows.size(), 3U);
+  EXPECT_EQ(batch.rows[0].place->record, 0U);
+  EXPECT_EQ(batch.rows[1].place->record, 4U);
+  EXPECT_EQ(batch.rows[2].place->record, 6U);
+  EXPECT_FALSE(detail::trace_rows(alone.run, kept, 0, alone.stage).place) << "an error";
+}
+
+TEST(RowLog, KnowsTheRowsOfEachBatch) {
+  detail::RowLog log(4);
+  EXPECT_EQ(log.rows_of(0), 0U);
+  log.add(0, 0, 4, 10);
+  log.add(1, 0, 4, 14);
+  log.add_next(3, 0);
+  log.drop_batch();
+  log.add_next(2, 19);  // an error before them was element 2
+  log.add_next(1, 22);
+  log.end_batch(3);
+  for (const auto& [position, rows] : std::vector<Origin>{{0, 4}, {1, 4}, {2, 0}, {3, 3}, {4, 0}})
+    EXPECT_EQ(log.rows_of(position), rows) << position;
+  EXPECT_EQ(log.find(0, 3), 13U);
+  EXPECT_EQ(log.find(1, 0), 14U);
+  EXPECT_EQ(log.find(2, 0), std::nullopt);
+  EXPECT_EQ(log.find(3, 1), 20U);
+  EXPECT_EQ(log.find(3, 2), 22U);
+  EXPECT_EQ(log.find(3, 3), std::nullopt);
 }
 
 TEST(TraceRange, GoesThroughAStageThatKeepsPositions) {
