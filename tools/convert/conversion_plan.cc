@@ -208,6 +208,7 @@ SampledSize sample_size(const ExampleInput& input) {
     try {
       reader->read(index, bytes);
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
       if (result.bad_examples++ > 0) continue;
       result.first_bad = fmt::format("{}: {}", input.location_of(index), error.what());
       continue;

@@ -63,7 +63,7 @@ class ConvertRun {
       std::fputs("infeed: stopped while the input was read; nothing was begun with it\n", stderr);
       ::_exit(kExitInterrupted);
     });
-    return source.open();
+    return source.open(stop_);
   }
 
   void require_work_folder() const {

@@ -1,6 +1,7 @@
 #include "convert/convert_sources.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 #include <infeed/error.h>
 #include <infeed/records/files.h>
@@ -10,8 +11,9 @@
 namespace infeed::tools {
 namespace {
 
-InputOptions input_options(const ConvertCommandOptions& options) {
+InputOptions input_options(const ConvertCommandOptions& options, std::stop_token stop = {}) {
   InputOptions input = options.from.input;
+  input.stop = std::move(stop);
   input.has_header = !options.from.has_no_header;
   if (!options.from.delimiter.empty()) input.delimiter = parse_delimiter(options.from.delimiter);
   if (!options.from.schema_file.empty()) input.kinds = read_schema(options.from.schema_file);
@@ -28,7 +30,9 @@ InputOptions input_options(const ConvertCommandOptions& options) {
 
 ConvertSource input_source(const ConvertCommandOptions& options) {
   return {options.from.name, true, redacted_url(options.from.inputs.front()),
-          [options] { return open_input(options.from.inputs, input_options(options)); }};
+          [options](std::stop_token stop) {
+            return open_input(options.from.inputs, input_options(options, std::move(stop)));
+          }};
 }
 
 /// True if an option says how INPUT is read.
@@ -42,8 +46,9 @@ bool describes_an_input(const InputOptions& options) {
 
 std::vector<ConvertSource> list_sources(const ConvertCommandOptions& options) {
   const auto idx_pair = [](const std::string& name, bool is_split, IdxPair files) -> ConvertSource {
-    return {name, is_split, files.images_file,
-            [files] { return open_idx_pair(files.images_file, files.labels_file); }};
+    return {name, is_split, files.images_file, [files](const std::stop_token&) {
+              return open_idx_pair(files.images_file, files.labels_file);
+            }};
   };
   if (!options.from.inputs.empty()) return {input_source(options)};
   if (!options.from.images_file.empty()) {

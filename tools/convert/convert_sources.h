@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,8 @@ struct ConvertSource {
   std::string name;
   bool is_split;  ///< true with --validation
   std::string description;
-  std::function<std::unique_ptr<ExampleInput>()> open;
+  /// Opens the input; a stop request ends what its readers wait for.
+  std::function<std::unique_ptr<ExampleInput>(std::stop_token stop)> open;
 };
 
 /// A set of shards that is made from a source.

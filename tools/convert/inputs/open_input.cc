@@ -105,7 +105,7 @@ std::unique_ptr<ExampleInput> open_files(const Files& files, const std::string& 
   if (kind == "npy") return open_npy(files, options);
   if (kind == "tar") return open_tar(files, options.images);
   if (kind == "records") return open_records(files);
-  if (kind == "files") return open_plain_files(files);
+  if (kind == "files") return open_plain_files(files, options.stop);
   throw Error(ErrorCode::invalid_argument,
               fmt::format("--kind images takes a folder with a folder a class, but '{}' is a file",
                           files.front()));

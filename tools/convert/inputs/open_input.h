@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,7 @@ struct InputOptions {
   std::vector<std::string> columns = {};            ///< columns of the output; empty: all
   std::map<std::string, std::string> renamed = {};  ///< name in the input -> in the output
   std::vector<InputKind> own_kinds = {};            ///< besides those above
+  std::stop_token stop = {};  ///< ends a reader's wait for a pipe or a server (cancelled)
 };
 
 /// "auto", "csv"...
@@ -67,7 +69,7 @@ std::unique_ptr<ExampleInput> open_image_folder(const std::string& folder,
                                                 const std::vector<std::string>& classes);
 std::unique_ptr<ExampleInput> open_tar(const Files& files, const ImageOptions& options);
 std::unique_ptr<ExampleInput> open_records(const Files& files);
-std::unique_ptr<ExampleInput> open_plain_files(const Files& files);
+std::unique_ptr<ExampleInput> open_plain_files(const Files& files, std::stop_token stop);
 /// Opens IDX images and their labels, as MNIST and its relatives come: {image: bytes, label:
 /// int64}. Throws the errors of read_idx(); data_loss if the two don't belong together.
 std::unique_ptr<ExampleInput> open_idx_pair(const std::string& images_file,

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <utility>
 
 #include <infeed/records/file.h>
 
@@ -9,26 +10,29 @@ namespace {
 
 class PlainFileReader final : public FeatureReader {
  public:
-  explicit PlainFileReader(const Files& names) : names_(names) {}
+  PlainFileReader(const Files& names, std::stop_token stop)
+      : names_(names), stop_(std::move(stop)) {}
 
  private:
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
     const std::string& name = names_[index];
-    builder.bytes("content", read_stream(name)).bytes("filename", input_file_name(name));
+    builder.bytes("content", read_stream(name, stop_)).bytes("filename", input_file_name(name));
   }
 
   const Files& names_;
+  const std::stop_token stop_;
 };
 
 class PlainFilesInput final : public ExampleInput {
  public:
-  explicit PlainFilesInput(Files names) : names_(std::move(names)) {
+  PlainFilesInput(Files names, std::stop_token stop)
+      : names_(std::move(names)), stop_(std::move(stop)) {
     for (const std::string& name : names_) files_.push_back(examine_input_file(name));
   }
 
   std::uint64_t size() const override { return names_.size(); }
   std::unique_ptr<ExampleReader> open_reader() const override {
-    return std::make_unique<PlainFileReader>(names_);
+    return std::make_unique<PlainFileReader>(names_, stop_);
   }
   std::vector<std::string> columns() const override { return {"content", "filename"}; }
   std::string describe() const override { return fmt::format("{} files", size()); }
@@ -37,13 +41,14 @@ class PlainFilesInput final : public ExampleInput {
 
  private:
   const Files names_;
+  const std::stop_token stop_;
   std::vector<InputFile> files_;
 };
 
 }  // namespace
 
-std::unique_ptr<ExampleInput> open_plain_files(const Files& files) {
-  return std::make_unique<PlainFilesInput>(files);
+std::unique_ptr<ExampleInput> open_plain_files(const Files& files, std::stop_token stop) {
+  return std::make_unique<PlainFilesInput>(files, std::move(stop));
 }
 
 }  // namespace infeed::tools

@@ -318,6 +318,32 @@ TEST_F(Inputs, CtrlCWhileTheInputIsReadEndsAtOnce) {
   EXPECT_FALSE(fs::exists(folder_.file("out")));
 }
 
+/// Files are read by the workers, and before that to guess a number of shards. The first Ctrl-C did
+/// nothing in either.
+TEST_F(Inputs, CtrlCEndsAWorkersWaitForAPipe) {
+  const std::string pipe = folder_.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::vector<std::string>& chosen :
+       {std::vector<std::string>{"--shards", "1"}, std::vector<std::string>{},
+        std::vector<std::string>{"--columns", "content", "--dry-run"}}) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(chosen, " ")));
+    std::vector<std::string> words{"convert",           "--kind",     "files", pipe, "-o",
+                                   folder_.file("out"), "--overwrite"};
+    words.insert(words.end(), chosen.begin(), chosen.end());
+    int writer = -1;  // which says nothing
+    const auto is_waiting = [&] {
+      writer = writer < 0 ? ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK) : writer;
+      return writer >= 0;
+    };
+    const ProgramResult ended =
+        run_infeed(words, {.send_signal_when = is_waiting, .signal = SIGINT});
+    ::close(writer);
+    EXPECT_EQ(ended.status, 130) << ended.err;
+    EXPECT_LT(ended.seconds_after_signal, kSoonSeconds);
+    EXPECT_THAT(ended.err, HasSubstr("stopped"));
+  }
+}
+
 TEST_F(Inputs, ADatasetIsNotConvertedOntoItself) {
   const std::string file = write("t.csv", "a\n1\n2\n");
   ASSERT_EQ(convert({file}).status, 0);
