@@ -36,9 +36,10 @@ class FirstProblem final : public pb::DescriptorPool::ErrorCollector {
 
 /// Adds the set's files to the pool. Protoc writes each behind those that it imports. Returns the
 /// last one.
-const pb::FileDescriptor* build_files(const std::string& file, pb::DescriptorPool& pool) {
+const pb::FileDescriptor* build_files(const std::string& file, pb::DescriptorPool& pool,
+                                      const std::stop_token& stop) {
   pb::FileDescriptorSet set;
-  if (!set.ParseFromString(read_stream(file)) || set.file_size() == 0) {
+  if (!set.ParseFromString(read_stream(file, stop)) || set.file_size() == 0) {
     fail_set(ErrorCode::data_loss, file,
              "is no descriptor set; protoc --include_imports --descriptor_set_out=FILE writes one");
   }
@@ -128,9 +129,10 @@ ParsedMessage::~ParsedMessage() {
 
 }  // namespace detail
 
-MessageType::MessageType(const std::string& file, const std::string& name) {
+MessageType::MessageType(const std::string& file, const std::string& name,
+                         const std::stop_token& stop) {
   const auto content = std::make_shared<detail::MessageTypeContent>();
-  const pb::FileDescriptor& last = *build_files(file, content->pool);
+  const pb::FileDescriptor& last = *build_files(file, content->pool, stop);
   content->type = find_type(file, name, last, content->pool);
   content->has_required = requires_fields(*content->type);
   content->spare =

@@ -69,7 +69,7 @@ class InspectRun {
   void run() {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
     if (!options_.descriptor_set.empty()) {
-      type_.emplace(options_.descriptor_set, options_.message);
+      type_.emplace(options_.descriptor_set, options_.message, stop_);
     }
     FoundRecordFiles found = find_record_files(options_.patterns);
     files_ = std::move(found.files);

@@ -1,9 +1,13 @@
 #include <clicks.pb.h>
+#include <csignal>
+#include <fcntl.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 #include <infeed/records/record_writer.h>
@@ -86,6 +90,23 @@ TEST_F(InspectMessages, WrongUsage) {
   result = inspect({"--proto", folder_.file("none.pb")});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, HasSubstr("none.pb"));
+}
+
+/// The first Ctrl-C did nothing while the pipe of --proto was waited for.
+TEST_F(InspectMessages, CtrlCEndsWaitingForAPipe) {
+  write({""});
+  const std::string pipe = folder_.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  int writer = -1;  // which says nothing
+  const auto is_waiting = [&] {
+    writer = writer < 0 ? ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK) : writer;
+    return writer >= 0;
+  };
+  const ProgramResult ended = run_infeed({"inspect", folder_.file("clicks"), "--proto", pipe},
+                                         {.send_signal_when = is_waiting, .signal = SIGINT});
+  ::close(writer);
+  EXPECT_EQ(ended.status, 130) << ended.err;
+  EXPECT_LT(ended.seconds_after_signal, kSoonSeconds);
 }
 
 }  // namespace

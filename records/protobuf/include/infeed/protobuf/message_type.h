@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -33,7 +34,9 @@ class MessageType {
  public:
   /// Takes the type of that full name ("package.Message") from the descriptor set in `file`. Without
   /// a name it takes the only message of the set's last file, the one that protoc was called with.
-  explicit MessageType(const std::string& file, const std::string& name = {});
+  /// A stop request ends waiting for a `file` that is a pipe or a URL (cancelled).
+  explicit MessageType(const std::string& file, const std::string& name = {},
+                       const std::stop_token& stop = {});
 
   const std::string& name() const;
 
