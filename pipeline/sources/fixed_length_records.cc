@@ -67,12 +67,13 @@ class FixedLengthRecordsNode final : public Node {
  private:
   Cardinality count() const {
     std::uint64_t total = 0;
+    bool is_beyond = false;
     for (const std::string& file : *files_) {
       const auto records = count_fixed_length_records(file, format_);
       if (!records) return Cardinality::unknown();
-      total += *records;
+      is_beyond |= __builtin_add_overflow(total, *records, &total);
     }
-    return Cardinality::finite(total);
+    return is_beyond ? Cardinality::infinite() : Cardinality::finite(total);
   }
 
   const detail::DataIdentity identity_;

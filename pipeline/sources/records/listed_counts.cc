@@ -44,11 +44,12 @@ ListedCounts::ListedCounts(const std::vector<std::string>& files)
 Cardinality ListedCounts::sum() const {
   if (files_.empty()) return Cardinality::unknown();
   std::uint64_t records = 0;
+  bool is_beyond = false;
   for (const auto& file : files_) {
     if (!file) return Cardinality::unknown();
-    records += file->examples;
+    is_beyond |= __builtin_add_overflow(records, file->examples, &records);
   }
-  return Cardinality::finite(records);
+  return is_beyond ? Cardinality::infinite() : Cardinality::finite(records);
 }
 
 std::optional<ManifestShard> ListedCounts::of(std::size_t i, const std::string& file,

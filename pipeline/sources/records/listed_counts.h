@@ -23,7 +23,8 @@ class ListedCounts {
   /// Throws when a manifest can't be used.
   explicit ListedCounts(const std::vector<std::string>& files);
 
-  /// Returns the records of all files together, if each of them is listed.
+  /// Returns the records of all files together, if each of them is listed. A sum beyond 2^64 is
+  /// infinite.
   Cardinality sum() const;
   /// Returns the entry of file number `i`, whose name is `file`.
   std::optional<ManifestShard> of(std::size_t i, const std::string& file,

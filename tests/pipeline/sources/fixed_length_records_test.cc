@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <infeed/pipeline/fixed_length_records.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/skip_errors.h>
+#include <infeed/records/file.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
@@ -111,6 +114,16 @@ TEST_F(FixedLengthRecords, SayWhatDoesNotFit) {
   EXPECT_THAT(error_of([&] { fixed_length_records({file}, 1, {.header_bytes = -2}); }).message(),
               HasSubstr("header_bytes"));
   EXPECT_EQ(error_of([&] { records("gone-*.bin"); }).code(), ErrorCode::not_found);
+}
+
+/// The sum of five files with holes, 2^62 bytes each, began again at 0.
+TEST_F(FixedLengthRecords, BeyondAllThatCanBeCountedAreInfinite) {
+  const File large(::memfd_create("large", MFD_CLOEXEC), "large");
+  ASSERT_EQ(::ftruncate(large.descriptor(), off_t{1} << 62), 0);
+  const std::string file = fmt::format("/proc/self/fd/{}", large.descriptor());
+  EXPECT_EQ(fixed_length_records(std::vector(3, file), 1).cardinality(),
+            Cardinality::finite(std::uint64_t{3} << 62));
+  EXPECT_EQ(fixed_length_records(std::vector(5, file), 1).cardinality(), Cardinality::infinite());
 }
 
 TEST_F(FixedLengthRecords, ThatBeginLikeZlibAreTakenAsTheyAre) {

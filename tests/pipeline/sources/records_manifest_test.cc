@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <limits>
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/files.h>
@@ -84,6 +85,17 @@ TEST_F(ListedRecords, KnowTheirNumber) {
             Cardinality::unknown());
   std::filesystem::remove(manifest());
   EXPECT_EQ(records(pattern()).cardinality(), Cardinality::unknown());
+}
+
+/// The sum began again at 0.
+TEST_F(ListedRecords, BeyondAllThatCanBeCountedAreInfinite) {
+  shards_[0].examples = std::numeric_limits<std::uint64_t>::max() - 40;
+  write_manifest();
+  EXPECT_EQ(records(pattern()).cardinality(),
+            Cardinality::finite(std::numeric_limits<std::uint64_t>::max()));
+  ++shards_[0].examples;
+  write_manifest();
+  EXPECT_EQ(records(pattern()).cardinality(), Cardinality::infinite());
 }
 
 TEST_F(ListedRecords, OneThatIsNotListedMakesTheNumberUnknown) {
