@@ -225,7 +225,9 @@ void Recorder::flush() {
     file_->write();
   } catch (...) {
     // The run goes on; what was written stays.
-    note_problem();
+    const std::lock_guard lock(mutex_);
+    status_.problem = current_error()->what();
+    status_.file.clear();
     file_.reset();
   }
 }
@@ -235,15 +237,11 @@ void Recorder::show_page() {
   try {
     live_->show();
   } catch (...) {
-    note_problem();
+    const std::lock_guard lock(mutex_);
+    // One of the file costs more, so it is the one that is told.
+    if (status_.problem.empty()) status_.problem = current_error()->what();
     live_ = nullptr;
   }
-}
-
-/// Keeps the current exception, if it is the first one.
-void Recorder::note_problem() {
-  const std::lock_guard lock(mutex_);
-  if (status_.problem.empty()) status_.problem = current_error()->what();
 }
 
 void Recorder::write_header() {

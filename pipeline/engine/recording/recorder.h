@@ -73,7 +73,6 @@ class Recorder {
   void append(const std::string& line);
   void flush();
   void show_page();
-  void note_problem();
   void write_header();
   void write_down(bool is_last);
   void write_window();

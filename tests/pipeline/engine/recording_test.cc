@@ -318,6 +318,7 @@ TEST_F(Recording, WhatEndsItIsInTheTableOfStatistics) {
   EXPECT_EQ(elements, 10);
   const std::string problem = iterator.recording().problem;
   EXPECT_NE(problem.find("cannot write"), std::string::npos) << problem;
+  EXPECT_EQ(iterator.recording().file, "") << "none is written any more";
   const std::string table = iterator.statistics().table();
   EXPECT_NE(table.find("\nrecording failed: " + problem + "\n"), std::string::npos) << table;
 }
@@ -341,6 +342,55 @@ TEST_F(Recording, WhatEndsThePageIsInTheTableOfStatistics) {
   EXPECT_NE(problem.find("/dev/shm/infeed-"), std::string::npos) << problem;
   const std::string table = iterator.statistics().table();
   EXPECT_NE(table.find("\nrecording failed: " + problem + "\n"), std::string::npos) << table;
+}
+
+/// Lowers a limit of this process while the object lives.
+class LimitedProcess {
+ public:
+  LimitedProcess(int which, rlim_t limit) : which_(which) {
+    ::getrlimit(which_, &before_);
+    const rlimit lower{.rlim_cur = limit, .rlim_max = before_.rlim_max};
+    ::setrlimit(which_, &lower);
+  }
+  ~LimitedProcess() {
+    ::setrlimit(which_, &before_);
+    std::signal(SIGXFSZ, signal_before_);
+  }
+  LimitedProcess(const LimitedProcess&) = delete;
+  LimitedProcess& operator=(const LimitedProcess&) = delete;
+
+ private:
+  const int which_;
+  rlimit before_{};
+  void (*const signal_before_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+};
+
+/// A run that can no longer be shown is recorded nevertheless. A later problem of its file was told
+/// by nobody.
+TEST_F(Recording, OnlyAProblemOfTheFileEndsIt) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  auto iterator =
+      range(std::int64_t{1} << 40).iterate({.recording = {.file = file_, .live = true}});
+  const auto latest = std::chrono::steady_clock::now() + 60s;
+  const auto run_until = [&](const auto& condition) {
+    while (!condition(iterator.recording()) && std::chrono::steady_clock::now() < latest) {
+      iterator.next();
+    }
+  };
+  {
+    const LimitedProcess opens_no_more(RLIMIT_NOFILE, 3);
+    run_until([](const RecordingStatus& status) { return !status.problem.empty(); });
+  }
+  RecordingStatus status = iterator.recording();
+  EXPECT_NE(status.problem.find("/dev/shm/infeed-"), std::string::npos) << status.problem;
+  EXPECT_EQ(status.file, file_);
+  {
+    const LimitedProcess writes_no_more(RLIMIT_FSIZE, 0);
+    run_until([](const RecordingStatus& now) { return now.file.empty(); });
+  }
+  status = iterator.recording();
+  EXPECT_EQ(status.file, "");
+  EXPECT_NE(status.problem.find(file_), std::string::npos) << status.problem;
 }
 
 TEST_F(Recording, GrowsNoFurtherThanItMay) {

@@ -1,11 +1,17 @@
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -164,6 +170,50 @@ TEST_F(ProfileCommand, ChangesAPipelineAsItAdvises) {
   EXPECT_FALSE(pipeline.with_prefetch()->with_prefetch());
   EXPECT_EQ(stages(pipeline.with_tuned_threads()).find("parallelism"), std::string::npos);
   EXPECT_FALSE(pipeline.with_tuned_threads()->with_tuned_threads());
+}
+
+/// A run that could no longer be shown ended with an error, though it was recorded.
+TEST_F(ProfileCommand, RecordsARunThatCantBeShown) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  const std::string pipe = folder_.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto pipeline = DescribedPipeline::parse(
+      fmt::format(R"({{"step_us": 10000, "stages": [{{"stage": "json_lines", "files": ["{}"],
+          "columns": [{{"name": "id", "dtype": "int64"}}]}}, {{"stage": "batch", "size": 1}}]}})",
+                  pipe),
+      "p.json");
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  std::atomic<bool> has_ended{false};
+  std::string rows;
+  for (int i = 0; i < 150; ++i) rows += fmt::format("{{\"id\": {}}}\n", i);
+  ::setenv("INFEED_TOP", "1", 1);
+  // Nothing can be opened once the source has opened the pipe: no page of the run, of which there
+  // are two each second.
+  std::thread writer([&] {
+    int end = -1;
+    while (end < 0 && !has_ended) {
+      std::this_thread::yield();
+      end = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK);
+    }
+    const rlimit standard_only{.rlim_cur = 3, .rlim_max = limit.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &standard_only);
+    (void)!::write(end, rows.data(), rows.size());
+    ::close(end);
+  });
+  std::uint64_t steps = 0;
+  std::string error;
+  try {
+    steps = run_described(pipeline, 60, folder_.file("shown.profile"), {}).steps;
+  } catch (const Error& thrown) {
+    error = thrown.what();
+  }
+  has_ended = true;
+  writer.join();
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  ::unsetenv("INFEED_TOP");
+  EXPECT_EQ(error, "");
+  EXPECT_EQ(steps, 150U);
 }
 
 TEST_F(ProfileCommand, RecordsAProgramThatItStarts) {
