@@ -156,6 +156,17 @@ TEST(Feed, WorkersShareASeedThatNobodyGave) {
   EXPECT_THAT(errors, Each(IsEmpty()));
 }
 
+/// Runs the job, and again with four times the patience where all workers seemed silent: on a busy
+/// machine a good one may be for a while.
+std::vector<std::string> run_patiently(FedJob job, const std::function<void(Feeder&)>& train) {
+  while (true) {
+    std::vector<std::string> errors = job.run(train);
+    const bool all_seem_silent = errors[0].find("no worker is left") != std::string::npos;
+    if (!all_seem_silent || job.options.silent_after > std::chrono::seconds(5)) return errors;
+    job.options.silent_after *= 4;
+  }
+}
+
 // The ways in which a worker treats its messages once it has sent some.
 enum class Fault { dies, falls_silent, answers_twice, answers_late, last };
 
@@ -203,7 +214,7 @@ TEST(Feed, EachBatchComesOnceThoughAWorkerDiesOrIsSilentTwiceOrLate) {
                        return rank == 1 ? go_wrong(fault, after, released) : WatchedRank::OnSend();
                      }};
     std::vector<FedWorker> workers;
-    const auto errors = job.run([&](Feeder& feeder) {
+    const auto errors = run_patiently(job, [&](Feeder& feeder) {
       std::vector<std::string> lines = take_rest(feeder, expected.size() / 2);
       *released = true;
       for (const std::string& line : take_rest(feeder)) lines.push_back(line);
@@ -226,13 +237,14 @@ TEST(Feed, NamesAWorkerThatIsReplacedAndCountsLateAnswers) {
                          return rank == 1 ? go_wrong(Fault::falls_silent, 3, released)
                                           : WatchedRank::OnSend();
                        }};
-  EXPECT_THAT(job.run([&](Feeder& feeder) {
-    EXPECT_EQ(take_rest(feeder), alone(pipeline(0)));
-    EXPECT_EQ(feeder.workers()[0].rank, 1);
-    EXPECT_EQ(feeder.workers()[0].state, FedWorkerState::silent);
-    EXPECT_GE(feeder.workers()[0].ranges_replaced, 1U);
-    EXPECT_EQ(feeder.workers()[1].state, FedWorkerState::answers);
-  }),
+  EXPECT_THAT(run_patiently(job,
+                            [&](Feeder& feeder) {
+                              EXPECT_EQ(take_rest(feeder), alone(pipeline(0)));
+                              EXPECT_EQ(feeder.workers()[0].rank, 1);
+                              EXPECT_EQ(feeder.workers()[0].state, FedWorkerState::silent);
+                              EXPECT_GE(feeder.workers()[0].ranges_replaced, 1U);
+                              EXPECT_EQ(feeder.workers()[1].state, FedWorkerState::answers);
+                            }),
               Each(IsEmpty()));
 
   FedJob twice = job;
@@ -255,8 +267,8 @@ TEST(Feed, EndsWithTheRanksOfAllWorkersIfNoneAnswers) {
     EXPECT_EQ(error.code(), ErrorCode::unavailable);
     EXPECT_TRUE(error.is_terminal());
     EXPECT_THAT(error.message(), AllOf(HasSubstr("feed: no worker is left that makes step"),
-                                       HasSubstr("rank 1 has said nothing for 0."),
-                                       HasSubstr("rank 2 has said nothing for 0.")));
+                                       HasSubstr("rank 1 has said nothing for "),
+                                       HasSubstr("rank 2 has said nothing for ")));
     EXPECT_EQ(error_of([&] { feeder.next(); }).message(), error.message());
   }),
               Each(IsEmpty()));

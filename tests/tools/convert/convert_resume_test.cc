@@ -82,20 +82,21 @@ TEST_F(ConvertResume, KilledAtRandomMomentsTheBytesAreTheSame) {
     if (round % 2 == 1) options.insert(options.end(), {"--seed", "5"});
     const auto begin = Clock::now();
     ASSERT_EQ(run_infeed(command("whole", options)).status, 0);
-    const auto run_us = (Clock::now() - begin) / std::chrono::microseconds(1);
+    // Beyond the end now and then, so that a round ends however slow the program is.
+    auto moments_us =
+        static_cast<std::uint64_t>((Clock::now() - begin) / std::chrono::microseconds(1)) * 5 / 4;
     const auto whole = folder_content(folder_.file("whole"));
     while (true) {
       const auto threads = fmt::format("{}", 1 + random() % 4);
       auto words = command("killed", options);
       words.insert(words.end(), {"--threads", threads});
-      // Beyond the end now and then, so that a round ends however slow the program is.
-      const auto moment = Clock::now() + std::chrono::microseconds(
-                                             random() % static_cast<std::uint64_t>(run_us * 5 / 4));
+      const auto moment = Clock::now() + std::chrono::microseconds(random() % moments_us);
       const ProgramResult result = run_infeed(
           words, {.send_signal_when = [&] { return Clock::now() >= moment; }, .signal = SIGKILL});
       if (result.status == 0) break;
       ASSERT_EQ(result.status, 128 + SIGKILL) << result.err;
       ++kills;
+      moments_us += moments_us / 16;  // the machine may have become slower
       if (fs::exists(folder_.file("killed"))) expect_nothing_torn(folder_.file("killed"), 24);
     }
     ASSERT_EQ(difference(whole, folder_content(folder_.file("killed"))), "") << "round " << round;

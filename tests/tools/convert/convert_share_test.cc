@@ -105,6 +105,7 @@ TEST_F(ConvertShare, ShareKilledAtDrawnMomentsAndRunAgainMakesTheSameBytes) {
   done("whole", {});
   const auto run_us =
       static_cast<std::uint64_t>((Clock::now() - begin) / std::chrono::microseconds(1));
+  // Beyond the end now and then, so that a part ends however slow the program is.
   int kills = 0;
   for (int round = 0; kills < 30; ++round) {
     for (const std::string part : {"--shard 0/2", "--shard 1/2", "--finish"}) {
@@ -112,9 +113,8 @@ TEST_F(ConvertShare, ShareKilledAtDrawnMomentsAndRunAgainMakesTheSameBytes) {
       if (const auto space = part.find(' '); space != std::string::npos) {
         words = {part.substr(0, space), part.substr(space + 1)};
       }
-      while (true) {
-        // Beyond the end now and then, so that a part ends however slow the program is.
-        const auto moment = Clock::now() + std::chrono::microseconds(random() % (run_us * 5 / 4));
+      for (auto moments_us = run_us * 5 / 4;; moments_us += moments_us / 16) {
+        const auto moment = Clock::now() + std::chrono::microseconds(random() % moments_us);
         const ProgramResult result =
             run(table(), "out", words,
                 {.send_signal_when = [&] { return Clock::now() >= moment; }, .signal = SIGKILL});

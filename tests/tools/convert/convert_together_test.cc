@@ -237,6 +237,9 @@ TEST_F(ConvertTogether, OthersMakeTheShardsOfAStoppedRank) {
   std::stop_source stop;
   const NumberInput input({}, 1'000'000, stop, 3'000);
   tools::convert(input, options("whole"));
+  const auto is_of_rank_2 = [](const std::string& note) {
+    return note.find("rank 2 ") != std::string::npos;
+  };
   for (const bool wakes_before_the_end : {false, true}) {
     SCOPED_TRACE(wakes_before_the_end);
     Pause pause;
@@ -254,7 +257,7 @@ TEST_F(ConvertTogether, OthersMakeTheShardsOfAStoppedRank) {
       ConvertRanks together(ranks, {.silence_max = std::chrono::milliseconds(300),
                                     .on_note = [&](const std::string& note) {
                                       notes.push_back(note);
-                                      if (wakes_before_the_end) pause.wake();
+                                      if (wakes_before_the_end && is_of_rank_2(note)) pause.wake();
                                     }});
       together.convert(input, options("out"));
       if (rank == 1) return;
@@ -263,9 +266,9 @@ TEST_F(ConvertTogether, OthersMakeTheShardsOfAStoppedRank) {
       pause.wake();
       ranks.abort("it is complete");
     });
-    ASSERT_FALSE(notes.empty());
-    EXPECT_THAT(notes[0], AllOf(HasSubstr("rank 2 has given no sign of life for 0.3 s"),
-                                HasSubstr("others make the")));
+    // On a busy machine another rank may seem silent, too.
+    EXPECT_THAT(notes, Contains(AllOf(HasSubstr("rank 2 has given no sign of life for "),
+                                      HasSubstr("others make the"))));
     if (!wakes_before_the_end) {
       EXPECT_THAT(lost, Contains(2));
     }
