@@ -79,7 +79,7 @@ ProcessState ProcessState::now() {
 }
 
 bool ProcessState::wait_for_threads(std::size_t threads) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (thread_names().size() > threads) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::yield();
@@ -88,7 +88,7 @@ bool ProcessState::wait_for_threads(std::size_t threads) {
 }
 
 std::uint64_t ProcessState::wait_for_bytes(std::uint64_t bytes_max) {
-  constexpr auto kStillFor = std::chrono::seconds(3);
+  constexpr auto kStillFor = std::chrono::seconds(5);
   std::uint64_t least = live_bytes();
   auto end = std::chrono::steady_clock::now() + kStillFor;
   while (least > bytes_max && std::chrono::steady_clock::now() < end) {

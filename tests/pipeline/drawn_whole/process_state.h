@@ -15,10 +15,10 @@ struct ProcessState {
   std::uint64_t bytes = 0;       ///< by counting_allocator.h
 
   static ProcessState now();
-  /// Waits up to ten seconds until there are no more threads than that: joined threads leave /proc
+  /// Waits up to a minute until there are no more threads than that: joined threads leave /proc
   /// a little later. Returns false if there still are.
   static bool wait_for_threads(std::size_t threads);
-  /// Waits until no more bytes are in use, or for three seconds none was freed, and returns how many
+  /// Waits until no more bytes are in use, or for five seconds none was freed, and returns how many
   /// are. TBB keeps the calls of an executor that has ended until one of its workers gets a core.
   static std::uint64_t wait_for_bytes(std::uint64_t bytes_max);
   /// Returns the names of the library's threads, of the descriptors' targets and of the files.
