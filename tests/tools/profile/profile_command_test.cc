@@ -21,6 +21,7 @@
 #include "profile/live_runs.h"
 #include "profile/profile_report.h"
 #include "profile/run_comparison.h"
+#include "quiet_run.h"
 #include "temporary_folder.h"
 #include "thrown_error.h"
 #include "tools/run_program.h"
@@ -109,16 +110,19 @@ TEST_F(ProfileCommand, RunsAPipelineThatAFileDescribes) {
       {{"stage": "repeat"}}, {{"stage": "parse"}}, {{"stage": "batch", "size": 20}},
       {{"stage": "prefetch"}}], "step_us": 500}})",
                                                                           record_file()));
-  const std::string file = folder_.file("described.profile");
-  const auto ended = test::run_infeed({"profile", file, "--pipeline", pipeline, "--seconds", "0.5",
-                                       "--json", folder_.file("report.json"), "--html",
-                                       folder_.file("report.html"), "--no-color"});
-  EXPECT_EQ(ended.status, 0) << ended.err;
-  EXPECT_NE(ended.out.find("parse_columns"), std::string::npos) << ended.out;
-  const Json report = Json::parse(read_whole(folder_.file("report.json")));
-  EXPECT_EQ(report.at("schema"), "infeed.profile");
-  EXPECT_GT(read_recorded_run(file).steps.size(), 50U);
-  EXPECT_NE(read_whole(folder_.file("report.html")).find("<html"), std::string::npos);
+  EXPECT_TRUE(test::holds_in_a_quiet_run([&] {
+    const TemporaryFolder out;
+    const std::string file = out.file("described.profile");
+    const auto ended = test::run_infeed({"profile", file, "--pipeline", pipeline, "--seconds",
+                                         "0.5", "--json", out.file("report.json"), "--html",
+                                         out.file("report.html"), "--no-color"});
+    EXPECT_EQ(ended.status, 0) << ended.err;
+    EXPECT_NE(ended.out.find("parse_columns"), std::string::npos) << ended.out;
+    const Json report = Json::parse(read_whole(out.file("report.json")));
+    EXPECT_EQ(report.at("schema"), "infeed.profile");
+    EXPECT_NE(read_whole(out.file("report.html")).find("<html"), std::string::npos);
+    return read_recorded_run(file).steps.size() > 50U;
+  }));
 }
 
 TEST_F(ProfileCommand, TriesWhatItAdvises) {
