@@ -312,7 +312,7 @@ class HtmlReport(Profiles):
                   return [place.x + chart.scales.x.getPixelForValue(step), place.y + chart.chartArea.top + 20];
                 }""", late["step"] - 1000)
                 page.mouse.click(x, y)  # Chart.js acts on it with the next frame
-                page.wait_for_function("(text) => document.getElementById('detail').innerText === text", arg=text, timeout=10_000)
+                page.wait_for_function("(text) => document.getElementById('detail').innerText === text", arg=text, timeout=120_000)
 
     def test_without_chart_js_it_draws_for_itself(self):
         with open(self.file("plain", "profile.html"), encoding="utf-8") as file:
