@@ -179,5 +179,46 @@ TEST(RenewedCredentials, AreUsedAsLongAsTheyHoldWhenNobodyAnswers) {
   EXPECT_EQ(asked, 2);
 }
 
+TEST(RenewedCredentials, AreNotAskedForLongBeforeTheyEnd) {
+  int asked = 0;
+  RenewedCredentials renewed(
+      {"key", [&] {
+         ++asked;
+         return ProvidedCredentials{{"id", "secret"}, Clock::now() + std::chrono::minutes(50)};
+       }});
+  renewed.now();
+  EXPECT_EQ(asked, 1);
+}
+
+/// The provider itself takes them meanwhile, as another thread would.
+TEST(RenewedCredentials, AreThereForOthersWhileOneAsks) {
+  RenewedCredentials* in_use = nullptr;
+  RenewedCredentials renewed(
+      {"key", [&] {
+         if (in_use == nullptr) {
+           return ProvidedCredentials{{"old", "secret"}, Clock::now() + std::chrono::minutes(4)};
+         }
+         EXPECT_EQ(in_use->now().access_key_id, "old");
+         return ProvidedCredentials{{"new", "secret"}, Clock::now() + std::chrono::hours(1)};
+       }});
+  in_use = &renewed;
+  EXPECT_EQ(renewed.now().access_key_id, "new");
+}
+
+TEST(RenewedCredentials, AreSharedByThoseWhoAskTheSameProvider) {
+  int asked = 0;
+  const auto provider = [&](const std::string& key) {
+    return CredentialProvider{
+        key, [&asked] {
+          return ProvidedCredentials{{std::to_string(++asked), "secret"}, Clock::time_point::max()};
+        }};
+  };
+  const auto shared = share_credentials();
+  const auto one = renewed_credentials(provider("one"), shared.get());
+  EXPECT_EQ(renewed_credentials(provider("one"), shared.get()), one);
+  EXPECT_EQ(renewed_credentials(provider("two"), shared.get())->access_key_id(), "2");
+  EXPECT_EQ(renewed_credentials(provider("one"), nullptr)->access_key_id(), "3");
+}
+
 }  // namespace
 }  // namespace infeed::detail

@@ -87,6 +87,9 @@ TEST(SigV4, PassesTheSuiteQueryOrderKeyCase) {
 TEST(SigV4, PassesTheSuiteHeaderValueTrim) {
   EXPECT_EQ(suite_signature({}, {{"my-header1", " value1"}, {"my-header2", " \"a   b   c\""}}),
             "acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736");
+  EXPECT_EQ(suite_signature({}, {{"my-header1", "value1  "}, {"my-header2", "\"a b c\" "}}),
+            "acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736");
+  EXPECT_EQ(suite_signature({}, {{"empty", "  "}}), suite_signature({}, {{"empty", ""}}));
 }
 
 TEST(SigV4, EncodesAsTheStandardSays) {
