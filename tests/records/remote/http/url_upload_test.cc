@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -211,6 +212,99 @@ TEST_F(UrlUpload, EndsWithAStop) {
   EXPECT_EQ(error_of([&] { upload_file(file_, "s3://bucket/data", stopping); }).code(),
             ErrorCode::cancelled);
   EXPECT_TRUE(store_.objects.empty());
+  EXPECT_TRUE(store_.uploads.empty()) << "also then its parts are given up";
+}
+
+TEST_F(UrlUpload, SaysWhatItSends) {
+  upload_text("text", "s3://bucket/data", options());
+  remove_object("s3://bucket/data", options());
+  const auto seen = server_.seen();
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[0].header("content-type"), "application/octet-stream");
+  EXPECT_THAT(seen[0].header("authorization"), HasSubstr("SignedHeaders=content-type;host;"));
+  EXPECT_EQ(seen[0].header("expect"), "");
+  EXPECT_EQ(seen[0].header("if-none-match"), "");
+  EXPECT_EQ(seen[1].method, "DELETE");
+  EXPECT_EQ(seen[1].header("content-type"), "");
+}
+
+TEST_F(UrlUpload, PartsBeginWhereAFileIsLongerThanOne) {
+  const auto requests_for = [&](std::size_t bytes, std::size_t part_bytes) {
+    write_whole(file_, numbered_bytes(bytes));
+    const std::size_t before = server_.requests();
+    UploadOptions upload = options();
+    upload.part_bytes = part_bytes;
+    upload_file(file_, "s3://bucket/data", upload);
+    EXPECT_EQ(store_.objects["/bucket/data"], numbered_bytes(bytes));
+    return server_.requests() - before;
+  };
+  EXPECT_EQ(requests_for(1'000, 1'000), 1U);
+  EXPECT_EQ(requests_for(1'001, 1'000), 2U + 2U);
+  EXPECT_EQ(requests_for(2'000, 1'000), 2U + 2U);
+  EXPECT_EQ(requests_for(3, 0), 2U + 3U);
+  EXPECT_EQ(requests_for(0, 0), 1U);
+}
+
+TEST_F(UrlUpload, OtherStatusesAreErrors) {
+  int status = 204;
+  trouble = [&](const HttpRequestSeen&) { return HttpReply{.status = status}; };
+  upload_text("text", "s3://bucket/data", options());
+  const auto code_of = [&](int answered, std::size_t requests) {
+    status = answered;
+    const std::size_t before = server_.requests();
+    const Error error = error_of([&] { upload_text("text", "s3://bucket/data", options()); });
+    EXPECT_EQ(server_.requests() - before, requests) << answered;
+    return error.code();
+  };
+  EXPECT_EQ(code_of(300, 1), ErrorCode::failed_precondition);
+  EXPECT_EQ(code_of(404, 1), ErrorCode::not_found);
+  EXPECT_EQ(code_of(412, 1), ErrorCode::already_exists);
+  EXPECT_EQ(code_of(409, 6), ErrorCode::failed_precondition) << "another writer's moment";
+  EXPECT_EQ(code_of(503, 6), ErrorCode::unavailable);
+  status = 404;
+  remove_object("s3://bucket/data", options());
+  status = 403;
+  EXPECT_EQ(error_of([&] { remove_object("s3://bucket/data", options()); }).code(),
+            ErrorCode::permission_denied);
+}
+
+TEST_F(UrlUpload, AStoreMayKnowNoParts) {
+  trouble = [](const HttpRequestSeen&) { return HttpReply{.body = "hello"}; };
+  const Error error = error_of([&] { upload_file(file_, "s3://bucket/data", options()); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.message(),
+            "the store begins no upload in parts as S3 does; check AWS_ENDPOINT_URL");
+  EXPECT_EQ(error.file(), "s3://bucket/data");
+  EXPECT_EQ(server_.requests(), 1U) << "nothing is to be given up";
+}
+
+TEST_F(UrlUpload, PartsAreGivenUpByThreeTries) {
+  trouble = [](const HttpRequestSeen& request) -> std::optional<HttpReply> {
+    if (request.method == "PUT") return HttpReply{.status = 403};
+    if (request.method == "DELETE") return HttpReply{.status = 503};
+    return std::nullopt;
+  };
+  EXPECT_EQ(error_of([&] { upload_file(file_, "s3://bucket/data", options()); }).code(),
+            ErrorCode::permission_denied);
+  EXPECT_EQ(count("DELETE"), 3U);
+}
+
+TEST_F(UrlUpload, AFileThatChangesMeanwhileIsNotUploaded) {
+  for (const std::size_t size : {4'501, 4'499, 10}) {
+    std::filesystem::resize_file(file_, bytes_.size());
+    trouble = [&](const HttpRequestSeen& request) -> std::optional<HttpReply> {
+      if (request.path.find("partNumber=2") != std::string::npos) {
+        std::filesystem::resize_file(file_, size);
+      }
+      return std::nullopt;
+    };
+    const Error error = error_of([&] { upload_file(file_, "s3://bucket/data", options()); });
+    EXPECT_EQ(error.code(), ErrorCode::data_loss);
+    EXPECT_EQ(error.message(), "the file changed while it was uploaded");
+    EXPECT_EQ(error.file(), file_);
+  }
+  EXPECT_TRUE(store_.objects.empty());
+  EXPECT_TRUE(store_.uploads.empty());
 }
 
 TEST_F(UrlUpload, NamesWhatCannotBeSent) {
