@@ -44,9 +44,19 @@ TEST(UrlFiles, CountTheShardsOfAWebServer) {
       ElementsAre("https://host/t-00000-of-00002?v=1", "https://host/t-00001-of-00002?v=1"));
 }
 
+TEST(UrlFiles, CountNoShardsWithoutFiveDigits) {
+  const std::string five(5, '?');
+  for (const std::string& name :
+       {"t-" + std::string(4, '?') + "-of-00002", "t-" + five + "x-of-00002", "t-" + five + "-of-2",
+        "t-" + five + "-of-x", "t-" + five + "-o-00002"}) {
+    EXPECT_THAT(match_files("https://host/" + name), ElementsAre("https://host/" + name));
+  }
+}
+
 TEST(UrlFiles, CannotListAWebServer) {
-  for (const std::string pattern : {"https://host/*.tfrecord", "https://host/t-*-of-3",
-                                    "https://host/t-*-of-00000", "https://host/t-*-of-00002/a"}) {
+  for (const std::string pattern :
+       {"https://host/*.tfrecord", "https://host/t-*-of-3", "https://host/t-*-of-00000",
+        "https://host/t-*-of-00002/a", "https://host/t*-of-00002", "https://host/t-**-of-00002"}) {
     const Error error = error_of([&] { match_files(pattern); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_EQ(error.message(),
@@ -153,6 +163,9 @@ TEST(UrlFiles, ShardsAreNotCountedToBillions) {
   EXPECT_EQ(error_of([] { match_files("https://host/x-*-of-4294967295"); }).message(),
             "the pattern stands for 4294967295 shards, but 99999 are the limit; is the number "
             "behind '-of-' right?");
+  EXPECT_EQ(error_of([] { match_files("https://host/x-*-of-100000"); }).code(),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(match_files("https://host/x-*-of-99999").size(), 99'999U);
 }
 
 /// 3 GB were taken before the first byte came.
@@ -189,6 +202,25 @@ TEST(UrlFiles, OfABucketWithoutWildcardAreNotLookedUp) {
   EXPECT_THAT(match_files("s3://bucket/key"), ElementsAre("s3://bucket/key"));
 }
 
+TEST(UrlFiles, AreMatchedByAnyWildcard) {
+  HttpServer server([](const HttpRequestSeen&) {
+    return HttpReply{.body = listing({"t-1", "t-12", "t-2", "t*", "t-/1"}, "")};
+  });
+  const S3Environment environment(server.url(""));
+  const std::string list = "/bucket?encoding-type=url&list-type=2&prefix=";
+  const std::string flat_list = "/bucket?delimiter=%2F&encoding-type=url&list-type=2&prefix=";
+  EXPECT_THAT(match_files("s3://bucket/t-?"), ElementsAre("s3://bucket/t-1", "s3://bucket/t-2"));
+  EXPECT_EQ(server.seen().back().path, flat_list + "t-");
+  EXPECT_THAT(match_files("s3://bucket/t-[2-9]"), ElementsAre("s3://bucket/t-2"));
+  EXPECT_EQ(server.seen().back().path, flat_list + "t-");
+  EXPECT_THAT(match_files("s3://bucket/t\\*"), ElementsAre("s3://bucket/t*"));
+  EXPECT_EQ(server.seen().back().path, flat_list + "t");
+  EXPECT_THAT(match_files("s3://bucket/*/1"), ElementsAre("s3://bucket/t-/1"));
+  EXPECT_EQ(server.seen().back().path, list);
+  EXPECT_THAT(match_files("s3://bucket/t-/?"), ElementsAre("s3://bucket/t-/1"));
+  EXPECT_EQ(server.seen().back().path, flat_list + "t-%2F");
+}
+
 TEST(UrlFiles, SayWhatABucketHoldsInstead) {
   std::vector<std::string> keys = {"train/a.txt", "train/b.txt"};
   HttpServer server([&](const HttpRequestSeen&) { return HttpReply{.body = listing(keys, "")}; });
@@ -200,6 +232,10 @@ TEST(UrlFiles, SayWhatABucketHoldsInstead) {
   };
   EXPECT_EQ(text(),
             "no object matches 's3://bucket/train/*.tfrecord': 2 other names begin with "
+            "'s3://bucket/train/', such as 's3://bucket/train/a.txt'");
+  keys.pop_back();
+  EXPECT_EQ(text(),
+            "no object matches 's3://bucket/train/*.tfrecord': 1 other name begins with "
             "'s3://bucket/train/', such as 's3://bucket/train/a.txt'");
   keys.clear();
   EXPECT_EQ(text(),

@@ -44,15 +44,18 @@ class UrlRedirects : public ::testing::Test {
 
 // The machine file knows hosts but no ports, and another port may be another user's server.
 TEST_F(UrlRedirects, NoPasswordGoesToAnotherPort) {
-  HttpServer other([](const HttpRequestSeen& request) { return serve_bytes(request, "content"); });
-  HttpServer asked([&](const HttpRequestSeen&) {
-    return HttpReply{.status = 302, .headers = {"Location: " + other.url("/b")}};
-  });
-  EXPECT_EQ(read_file(asked.url("/a")), "content");
-  ASSERT_GE(asked.requests(), 1U);
-  ASSERT_GE(other.requests(), 1U);
-  EXPECT_THAT(passwords(asked), Each(StartsWith("Basic ")));
-  EXPECT_THAT(passwords(other), Each(""));
+  for (const char* const header : {"Location: ", "LOCATION:", "location: \t"}) {
+    HttpServer other(
+        [](const HttpRequestSeen& request) { return serve_bytes(request, "content"); });
+    HttpServer asked([&](const HttpRequestSeen&) {
+      return HttpReply{.status = 302, .headers = {header + other.url("/b") + " "}};
+    });
+    EXPECT_EQ(read_file(asked.url("/a")), "content");
+    ASSERT_GE(asked.requests(), 1U);
+    ASSERT_GE(other.requests(), 1U);
+    EXPECT_THAT(passwords(asked), Each(StartsWith("Basic ")));
+    EXPECT_THAT(passwords(other), Each("")) << header;
+  }
 }
 
 TEST(RedirectOrigin, OnlyTheVerySameServerMayHaveThePassword) {
@@ -86,8 +89,11 @@ TEST_F(UrlRedirects, NoPasswordGoesToAnotherNameOfTheHost) {
 
 TEST_F(UrlRedirects, ThePasswordStaysForTheSameServer) {
   HttpServer server([](const HttpRequestSeen& request) {
-    if (request.path == "/a") return HttpReply{.status = 302, .headers = {"Location: /b"}};
-    return serve_bytes(request, "content");
+    if (request.path != "/a") return serve_bytes(request, "content");
+    // The others tell of no redirect.
+    return HttpReply{.status = 302,
+                     .headers = {"LOCATION: /b ", "Content-Location: http://b.example/c",
+                                 "Locations: http://b.example/c", "L: "}};
   });
   EXPECT_EQ(read_file(server.url("/a")), "content");
   EXPECT_GE(server.requests(), 2U);
