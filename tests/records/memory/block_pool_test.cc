@@ -1,5 +1,7 @@
+#include <cstddef>
 #include <gtest/gtest.h>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "memory/block.h"
@@ -88,6 +90,102 @@ TEST(BlockPool, a_detached_record_without_bytes_keeps_its_place) {
   EXPECT_EQ(kept.number(), 7U);
   EXPECT_EQ(kept.offset(), 5100U);
   EXPECT_EQ(Record().detached().file(), "");
+}
+
+TEST(BlockPool, counts_the_blocks_and_bytes_that_are_free_now) {
+  const auto pool =
+      std::make_shared<BlockPool>("x", FreeBlocks{.blocks_max = 3, .bytes_max = 2 * kBytes});
+  EXPECT_EQ(pool->free_blocks(), 0U);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Block*> out;
+    for (int i = 0; i < 3; ++i) out.push_back(pool->take(kBytes));
+    EXPECT_EQ(pool->free_blocks(), 0U);
+    for (Block* const block : out) drop_block(block);
+    EXPECT_EQ(pool->free_blocks(), 2U);
+  }
+  const auto few = std::make_shared<BlockPool>("x", FreeBlocks{.blocks_max = 2});
+  std::vector<Block*> out;
+  for (int i = 0; i < 3; ++i) out.push_back(few->take(kBytes));
+  for (Block* const block : out) drop_block(block);
+  EXPECT_EQ(few->free_blocks(), 2U);
+}
+
+TEST(BlockPool, gives_a_block_that_is_large_enough) {
+  const auto pool = std::make_shared<BlockPool>("x");
+  Block* const small = pool->take(kBytes);
+  EXPECT_EQ(small->capacity_bytes, kBytes);
+  EXPECT_EQ(block_file(*small), "x");
+  drop_block(small);
+  Block* const large = pool->take(kBytes + 1);
+  EXPECT_EQ(large->capacity_bytes, kBytes + 1);
+  EXPECT_EQ(pool->free_blocks(), 1U);
+  Block* const again = pool->take(kBytes);
+  EXPECT_EQ(again, small);
+  EXPECT_EQ(again->references.load(), 1U);
+  drop_block(again);
+  drop_block(large);
+}
+
+TEST(Block, a_view_keeps_the_owner_of_its_bytes) {
+  auto owner = std::make_shared<const std::string>("bytes");
+  const std::weak_ptr<const std::string> is_there = owner;
+  Block* const view = make_view("name", owner->data(), owner);
+  EXPECT_EQ(view->data, owner->data());
+  EXPECT_EQ(view->capacity_bytes, 0U);
+  EXPECT_EQ(block_file(*view), "name");
+  owner = nullptr;
+  EXPECT_FALSE(is_there.expired());
+  drop_block(view);
+  EXPECT_TRUE(is_there.expired());
+}
+
+TEST(Block, a_lone_one_may_have_no_file) {
+  Block* const block = make_lone_block(100, nullptr);
+  EXPECT_EQ(block->capacity_bytes, 100U);
+  EXPECT_EQ(block_file(*block), "");
+  drop_block(block);
+}
+
+TEST(SpareBlocks, keep_what_is_worth_it) {
+  constexpr std::size_t kLargest = 4096 + kBlockLeadBytes;  // an eighth, and the bytes in front
+  SpareBlocks spare(std::size_t{8} * 4096);
+  const auto keeps = [&](std::size_t bytes) {
+    Block* const block = make_lone_block(bytes, nullptr);
+    if (spare.keep(block)) return true;
+    drop_block(block);
+    return false;
+  };
+  EXPECT_EQ(spare.bytes_max(), 32'768U);
+  EXPECT_FALSE(keeps(kLargest + 1));
+  for (int i = 0; i < 7; ++i) EXPECT_TRUE(keeps(kLargest));
+  const std::size_t rest = 32'768 - 7 * kLargest;
+  EXPECT_FALSE(keeps(rest + 1));
+  EXPECT_TRUE(keeps(rest));
+  drop_block(spare.take(kLargest));
+  EXPECT_TRUE(keeps(kLargest)) << "there is room again";
+}
+
+TEST(SpareBlocks, keep_no_more_than_a_block_for_each_page) {
+  SpareBlocks spare(std::size_t{8} * 4096);
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(spare.keep(make_lone_block(100, nullptr)));
+  Block* const ninth = make_lone_block(100, nullptr);
+  EXPECT_FALSE(spare.keep(ninth));
+  drop_block(ninth);
+}
+
+TEST(SpareBlocks, give_what_is_large_enough) {
+  SpareBlocks spare(1 << 20);
+  for (const std::size_t bytes : {300, 200, 100}) {
+    EXPECT_TRUE(spare.keep(make_lone_block(bytes, nullptr)));
+  }
+  EXPECT_EQ(spare.take(301), nullptr);
+  for (const std::size_t bytes : {201, 200, 100}) {
+    Block* const block = spare.take(bytes);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(block->capacity_bytes, bytes == 201 ? 300 : bytes);
+    drop_block(block);
+  }
+  EXPECT_EQ(spare.take(1), nullptr);
 }
 
 }  // namespace
