@@ -1,13 +1,16 @@
 #include "infeed/records/training_checkpoint.h"
 
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>
+#include <sys/file.h>
 
 #include "infeed/error.h"
 #include "infeed/records/crc32c.h"
+#include "infeed/records/file.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
@@ -125,6 +128,10 @@ TEST(TrainingCheckpoint, TheNewestStay) {
   // A run that resumes from an older one keeps the checkpoints that it saves.
   save_training_checkpoint(folder.path(), small_state(3), {.keep = 1});
   EXPECT_THAT(entries_of(folder.path()), testing::ElementsAre("step-0000000003"));
+  save_training_checkpoint(folder.path(), small_state(7), {.keep = 2});
+  save_training_checkpoint(folder.path(), small_state(5), {.keep = 2});
+  EXPECT_THAT(entries_of(folder.path()),
+              testing::ElementsAre("step-0000000005", "step-0000000007"));
   EXPECT_EQ(
       refusal_of([&] { save_training_checkpoint(folder.path(), small_state(4), {.keep = 0}); }),
       "SaveOptions::keep is 0: the checkpoint that is saved would go at once; keep 1 or more");
@@ -166,8 +173,38 @@ TEST(TrainingCheckpoint, AFailedSaveLeavesTheOneBefore) {
   bad.tensors.push_back({"seen", Tensor()});
   EXPECT_EQ(refusal_of([&] { save_training_checkpoint(folder.path(), bad); }),
             "two tensors of a checkpoint are named 'seen'; nobody could read the second");
+  bad = small_state(5);
+  bad.bytes.push_back({"pipeline", ""});
+  EXPECT_EQ(refusal_of([&] { save_training_checkpoint(folder.path(), bad); }),
+            "two bytes of a checkpoint are named 'pipeline'; nobody could read the second");
   EXPECT_THAT(entries_of(folder.path()), testing::ElementsAre("step-0000000004"));
   EXPECT_EQ(TrainingCheckpoint::open(saved).step(), 4U);
+}
+
+TEST(TrainingCheckpoint, OneAtATimeIsSavedIntoAFolder) {
+  const TemporaryFolder folder;
+  {
+    const File other = File::open(folder.path(), O_RDONLY | O_DIRECTORY);
+    ASSERT_EQ(::flock(other.descriptor(), LOCK_EX | LOCK_NB), 0);
+    const Error error = error_of([&] { save_training_checkpoint(folder.path(), small_state(4)); });
+    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+    EXPECT_EQ(error.message(),
+              "somebody else is writing a checkpoint into this folder at this moment; give each "
+              "training a folder of its own");
+    EXPECT_EQ(error.file(), folder.path());
+    EXPECT_TRUE(entries_of(folder.path()).empty());
+  }
+  save_training_checkpoint(folder.path(), small_state(4));
+  EXPECT_THAT(entries_of(folder.path()), testing::ElementsAre("step-0000000004"));
+}
+
+TEST(TrainingCheckpoint, AnythingOfTheSameNameIsReplaced) {
+  const TemporaryFolder folder;
+  folder.write("step-0000000004", "no folder");
+  const std::string saved = save_training_checkpoint(folder.path(), small_state(4));
+  EXPECT_EQ(saved, folder.file("step-0000000004"));
+  EXPECT_EQ(TrainingCheckpoint::open(saved).step(), 4U);
+  EXPECT_THAT(entries_of(folder.path()), testing::ElementsAre("step-0000000004"));
 }
 
 TEST(TrainingCheckpoint, WhatIsMissingOrOtherIsNamedWithItsFolder) {
@@ -305,6 +342,12 @@ TEST(TrainingCheckpoint, NoMemoryIsTakenThatTheFilesCannotFill) {
   const std::string bytes = "bytes 0 9223372036854775807 x\n";
   EXPECT_THAT(opening(bytes + bytes + bytes), testing::HasSubstr("line 4 of its manifest"));
   const fs::path manifest = saved + "/manifest";
+  write_whole(manifest, std::string(16'777'216, 'x'));
+  EXPECT_THAT(refusal_of([&] { TrainingCheckpoint::open(saved); }),
+              testing::HasSubstr("the manifest doesn't begin with"));
+  fs::resize_file(manifest, 16'777'217);
+  EXPECT_THAT(refusal_of([&] { TrainingCheckpoint::open(saved); }),
+              testing::HasSubstr("16777217 bytes where 16777216 bytes at most are expected"));
   fs::resize_file(manifest, std::uint64_t{1} << 40);  // sparse: takes nothing on the disk
   EXPECT_EQ(refusal_of([&] { TrainingCheckpoint::open(saved); }),
             "not a whole training checkpoint: 1099511627776 bytes where 16777216 bytes at most are "
