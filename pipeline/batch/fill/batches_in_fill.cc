@@ -20,10 +20,8 @@ BatchesInFill::~BatchesInFill() {
 // ---- rows ----
 
 bool BatchesInFill::want_rows(std::uint64_t rows_ahead_max) const {
-  if (memory_.is_over() && !batches_.empty()) {
-    const BatchInFill& front = *batches_.front();
-    if (front.is_made || front.placed == spec_.size) return false;
-  }
+  const bool front_is_full = !batches_.empty() && batches_.front()->placed == spec_.size;
+  if (memory_.is_over() && front_is_full) return false;
   return placed_.rows < first_batch_ * spec_.size + rows_ahead_max;
 }
 

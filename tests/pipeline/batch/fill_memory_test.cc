@@ -12,7 +12,7 @@
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"
 
-// What the batches in the making take of a memory account, byte by byte.
+// The bytes of a memory account that batches in the making take, one by one.
 namespace infeed::test {
 namespace {
 
@@ -256,7 +256,7 @@ TEST(FillMemory, CountsTheBatchesThatAreMade) {
   EXPECT_EQ(filled.counters.buffered.bytes, 0U);
 }
 
-/// What is expected sinks by a sixteenth a batch, but not below what each batch takes.
+/// The expectation sinks by a sixteenth a batch, but not below what each batch takes.
 TEST(FillMemory, TheNextBatchIsExpectedToBeAsLargeAsRecentOnes) {
   FilledAlone filled(0);
   BatchAlone batch;

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <infeed/error.h>
+#include <infeed/pipeline/detail/row_filling.h>
+
+#include "batch/fill/batches_in_fill.h"
+#include "batch/fill/input_rows.h"
+#include "batch/fill/row_origins.h"
+#include "engine/iterator_context.h"
+#include "engine/stage_counters.h"
+
+/// Batches in the making whose rows the test writes.
+namespace infeed::test {
+
+using Gaps = std::vector<std::size_t>;
+/// A batch that was made: how many rows it was told to have, and its gaps.
+using MadeRows = std::pair<std::size_t, Gaps>;
+
+/// Notes all that batches in the making are asked to do.
+struct FillLog {
+  int begun = 0;
+  int dropped = 0;
+  Gaps truncated;
+  detail::FillingBytes bytes{0, 0};  ///< each filling's
+};
+
+/// Batches of 4 rows in memory without a limit, unless a test gives one.
+class BatchesAlone {
+ public:
+  explicit BatchesAlone(bool rows_have_places = true, std::uint64_t limit_bytes = 0)
+      : run(IterateOptions{.memory_bytes_max = limit_bytes}) {
+    spec.name = "fill";
+    spec.size = 4;
+    spec.batch_type = &type_info<MadeRows>();
+    spec.rows_have_places = rows_have_places;
+    spec.fill = std::shared_ptr<const FillLog>(&log, [](const void*) {});
+    spec.begin = [](const void* fill, std::size_t) -> void* {
+      ++log_of(fill).begun;
+      return new FillLog*(&log_of(fill));
+    };
+    spec.drop = [](void* filling) noexcept {
+      ++(*static_cast<FillLog**>(filling))->dropped;
+      delete static_cast<FillLog**>(filling);
+    };
+    spec.truncate = [](void* filling, std::size_t rows) {
+      (*static_cast<FillLog**>(filling))->truncated.push_back(rows);
+    };
+    spec.finish = [](const void*, void* filling, std::size_t rows,
+                     std::span<const std::size_t> gaps, Chunk& out) {
+      out.append(MadeRows(rows, Gaps(gaps.begin(), gaps.end())));
+      delete static_cast<FillLog**>(filling);
+    };
+    if (!rows_have_places) {
+      spec.filling_bytes = [](const void* filling) {
+        return (*static_cast<FillLog* const*>(filling))->bytes;
+      };
+    }
+    batches.emplace(run, counters, spec, origins);
+  }
+
+  static std::shared_ptr<detail::InputRows> stretch(std::int64_t count) {
+    auto rows = std::make_shared<detail::InputRows>();
+    rows->chunk.emplace(type_info<std::int64_t>());
+    for (std::int64_t i = 0; i < count; ++i) rows->chunk->append(i);
+    return rows;
+  }
+  /// Places a stretch of `count` rows.
+  std::shared_ptr<detail::InputRows> place(std::int64_t count) {
+    auto rows = stretch(count);
+    EXPECT_TRUE(batches->place(rows, false));
+    EXPECT_EQ(rows->placed, rows->size());
+    return rows;
+  }
+  /// Writes the next piece, of which the rows in `failed` fail, and finishes its batch.
+  void write_piece(const Gaps& failed = {}, bool is_last = false, bool keeps_rest = true) {
+    const std::optional<detail::Piece> piece = batches->take_piece();
+    ASSERT_TRUE(piece);
+    note(*piece, failed);
+    finish(*piece->batch, is_last, keeps_rest);
+  }
+  void note(const detail::Piece& piece, const Gaps& failed = {}) {
+    detail::PieceOutcome outcome;
+    outcome.appended = piece.count - failed.size();
+    for (const std::size_t row : failed) {
+      outcome.failed.emplace_back(row, error("row " + std::to_string(row)));
+    }
+    batches->note_written(piece, std::move(outcome));
+  }
+  void finish(detail::BatchInFill& batch, bool is_last = false, bool keeps_rest = true) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    batches->finish_if_written(lock, batch, is_last, keeps_rest);
+    EXPECT_TRUE(lock.owns_lock());
+  }
+  static ErrorPointer error(const std::string& text) {
+    return std::make_shared<const Error>(ErrorCode::data_loss, text);
+  }
+  /// Hands one thing over, and shows it.
+  std::string handed_over(std::uint64_t rows_ahead_max = 8) {
+    Chunk out(type_info<MadeRows>());
+    says_wake = batches->hand_over_front(out, 0, rows_ahead_max);
+    held = out.held().bytes();
+    if (out.has_error()) return std::string(out.error()->message());
+    if (out.size() == 0) return "nothing";
+    const MadeRows& made = out.values<MadeRows>()[0];
+    return std::to_string(made.first) + " rows, " + std::to_string(made.second.size()) + " gaps";
+  }
+
+  FillLog log;
+  IteratorContext run;
+  detail::StageCounters counters;
+  detail::RowFillSpec spec;
+  detail::RowOrigins origins{4, false};
+  std::optional<detail::BatchesInFill> batches;
+  bool says_wake = false;  ///< by the last handed_over()
+  std::uint64_t held = 0;  ///< by what that one gave
+
+ private:
+  static FillLog& log_of(const void* fill) {
+    return *const_cast<FillLog*>(static_cast<const FillLog*>(fill));
+  }
+};
+
+/// Shows a piece: its batch, its first row there, its first row in the stretch, its length, and its
+/// position.
+inline auto seen(const std::optional<detail::Piece>& piece) {
+  return std::tuple(piece->batch->number, piece->row, piece->first, piece->count, piece->position);
+}
+inline auto seen_at(std::uint64_t batch, std::size_t row, std::size_t first, std::size_t count,
+                    std::uint64_t position) {
+  return std::tuple(batch, row, first, count, position);
+}
+
+}  // namespace infeed::test
