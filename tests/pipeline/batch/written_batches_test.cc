@@ -126,7 +126,7 @@ TEST(WrittenBatches, WakesAtHalfOfTheRowsThatMayBeAhead) {
 TEST(WrittenBatches, StopsWhereThereIsNoMemory) {
   BatchesAlone alone(true, 400);
   alone.spec.batch_bytes_min = 100;
-  alone.batches.emplace(alone.run, alone.counters, alone.spec);
+  alone.batches.emplace(alone.run, alone.counters, alone.spec, alone.origins);
   const auto rows = BatchesAlone::stretch(9);
   EXPECT_FALSE(alone.batches->place(rows, false));
   EXPECT_EQ(rows->placed, 8U);
