@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <infeed/records/parallel_record_reader.h>
 #include <infeed/records/record_writer.h>
@@ -118,6 +119,21 @@ TEST_F(ThreadsNow, keep_one_for_a_file_that_is_compressed) {
   read(reader, kRecords);
   EXPECT_EQ(begun_, 1);
   EXPECT_GT(decoded_, 100);
+}
+
+TEST_F(ThreadsNow, decode_no_further_ahead_than_they_may) {
+  RecordWriter writer(file_, {.compression = Compression::gzip, .existing = ExistingFile::replace});
+  for (std::uint64_t i = 0; i < kRecords; ++i) writer.write(std::string(100, 'x'));
+  writer.close();
+  ParallelRecordReaderOptions one_at_a_time = options();
+  one_at_a_time.read_ahead_bytes = 1;
+  ParallelRecordReader reader(file_, one_at_a_time);
+  std::vector<Record> batch(1'000);  // more than a thread decodes at once
+  for (int taken = 1; reader.read(batch) != 0; ++taken) {
+    ASSERT_LE(decoded_, taken + 1);
+    wait_until(decoded_, taken + 1);
+  }
+  EXPECT_EQ(reader.records_passed(), kRecords);
 }
 
 /// Counts the segments that so many threads decode when none behind the first is taken.
