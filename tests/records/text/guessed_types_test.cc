@@ -118,5 +118,34 @@ TEST_F(GuessedTypes, OfJsonLinesChangeNoLaterValue) {
               HasSubstr("column 'n' has '9007199254740993', which float64 would change"));
 }
 
+TEST_F(GuessedTypes, OfJsonMembersThatAreNotInEachLine) {
+  const auto rows_of = [&](const std::string& lines) {
+    const std::string file = folder_.write("gaps.jsonl", lines);
+    return JsonLinesReader({file}, infer_json_lines_schema(file)).read(10);
+  };
+  const auto texts = rows_of("{\"a\": \"x\"}\n{\"a\": null}\n");
+  EXPECT_EQ(texts->column("a").bytes(1), "");
+  const auto bools = rows_of("{}\n{\"a\": true}\n");
+  EXPECT_THAT(bools->column("a").values<bool>(), ElementsAre(false, true));
+  const auto lists = rows_of("{\"a\": [9007199254740993, 2]}\n{}\n{\"a\": []}\n");
+  EXPECT_THAT(lists->column("a").values<std::int64_t>(), ElementsAre(9007199254740993, 2));
+  EXPECT_THAT(lists->column("a").row_splits(), ElementsAre(0, 2, 2, 2));
+  const auto empty = rows_of("{\"b\": 1, \"a\": []}\n");
+  EXPECT_EQ(empty->column("a").values().dtype(), DType::int64);
+  EXPECT_THAT(rows_of("{\"a\": null, \"b\": 1}\n")->names(), ElementsAre("b"));
+}
+
+TEST_F(GuessedTypes, OfJsonMembersAreOfOneKind) {
+  for (const std::string lines :
+       {"{\"a\": [1]}\n{\"a\": 2}\n", "{\"a\": 2}\n{\"a\": [1]}\n", "{\"a\": true}\n{\"a\": 1}\n",
+        "{\"a\": true}\n{\"a\": \"x\"}\n", "{\"a\": [1, \"x\"]}\n"}) {
+    const std::string file = folder_.write("kinds.jsonl", lines);
+    const Error error = error_of([&] { infer_json_lines_schema(file); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.message(), HasSubstr("the values of 'a' are of several kinds")) << lines;
+    EXPECT_EQ(error.file(), file);
+  }
+}
+
 }  // namespace
 }  // namespace infeed::test

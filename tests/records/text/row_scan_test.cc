@@ -72,5 +72,22 @@ TEST(RowScan, FindsWhatAWalkOverAllBytesFinds) {
   }
 }
 
+TEST(RowScan, OfNoRowsOrNoBytesIsEmpty) {
+  const std::string text = "a\nb\n" + std::string(detail::kTextPaddingBytes, '\n');
+  const char* const begin = text.data();
+  const auto expect_none = [&](const RowScan& found) {
+    EXPECT_EQ(found.rows, 0U);
+    EXPECT_EQ(found.end, begin);
+    EXPECT_EQ(found.lines, 0U);
+    EXPECT_FALSE(found.in_quotes);
+  };
+  for (const bool has_quotes : {false, true}) {
+    const RowFormat format{',', has_quotes, true};
+    expect_none(detail::scan_rows(begin, begin + 4, 0, format));
+    expect_none(detail::scan_rows(begin, begin, 5, format));
+    expect_none(detail::scan_rows(begin, begin + 1, 5, format));
+  }
+}
+
 }  // namespace
 }  // namespace infeed::test
