@@ -127,6 +127,20 @@ TEST_F(ZstdFramesTest, a_table_that_lies_changes_nothing) {
   EXPECT_EQ(started_, 0) << "the table isn't at the end";
 }
 
+/// The bytes that the threads gave are passed over in several steps.
+TEST_F(ZstdFramesTest, one_thread_goes_on_far_behind_the_front) {
+  const std::string text = some_text(3'000'000);
+  const std::string first = test::zstd(text.substr(0, 2'500'000));
+  const std::string second = test::zstd(text.substr(2'500'000));
+  const auto bytes = [](const std::string& frame) {
+    return static_cast<std::uint32_t>(frame.size());
+  };
+  const std::string file = first + second;
+  const std::string lie = seek_table({{bytes(first), 2'500'000}, {bytes(second), 499'999}});
+  EXPECT_TRUE(read_both_ways(file + lie) == Outcome{text});
+  EXPECT_GE(started_, 1);
+}
+
 TEST_F(ZstdFramesTest, damage_is_what_one_thread_finds) {
   test::SeededRandom random;
   const std::string text = some_text(60'000);
