@@ -95,6 +95,16 @@ void visit_arrays(const detail::ZipFile& zip, const std::string& file, const Npy
   }
 }
 
+/// Throws where the array hasn't all of these rows.
+void require_rows(const NpyArray& array, std::int64_t first, std::int64_t rows) {
+  const std::int64_t all = array.layout().rows;
+  if (first >= 0 && rows >= 0 && first <= all - rows) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("array '{}' has {} rows; {} rows from row {} on can't be read",
+                          array.name(), all, rows, first))
+      .at_file(array.file());
+}
+
 /// Throws where the array is of bools and one of the rows from `first` on is neither 0 nor 1.
 void require_bools(const NpyArray& array, std::int64_t first, std::span<const char> bytes) {
   if (array.layout().dtype != DType::boolean) return;
@@ -118,11 +128,12 @@ NpyArray::NpyArray(std::string name, detail::FilePart array)
       layout_(named_layout(name_, file(), [this] { return read_layout(array_); })) {}
 
 void NpyArray::read_bytes(std::int64_t first, std::int64_t rows, std::span<char> into) const {
-  const bool is_inside = first >= 0 && rows >= 0 && first <= layout_.rows - rows;
-  if (!is_inside || into.size() != static_cast<std::uint64_t>(rows) * layout_.row_bytes()) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("array '{}' has {} rows; rows {} to {} can't be read into {} bytes",
-                            name_, layout_.rows, first, first + rows, into.size()))
+  require_rows(*this, first, rows);
+  if (into.size() != static_cast<std::uint64_t>(rows) * layout_.row_bytes()) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("array '{}' has {} bytes in {} rows, which can't be read into {}", name_,
+                    static_cast<std::uint64_t>(rows) * layout_.row_bytes(), rows, into.size()))
         .at_file(file());
   }
   const std::uint64_t begin = static_cast<std::uint64_t>(first) * layout_.row_bytes();
@@ -132,14 +143,14 @@ void NpyArray::read_bytes(std::int64_t first, std::int64_t rows, std::span<char>
 }
 
 Column NpyArray::read(std::int64_t first, std::int64_t rows, ArrayMemory memory) const {
+  require_rows(*this, first, rows);  // before memory is taken for them
   if (layout_.dtype == DType::bytes) return read_texts(first, rows);
   return Column::dense(read_dense(first, rows, memory));
 }
 
 Tensor NpyArray::read_dense(std::int64_t first, std::int64_t rows, ArrayMemory memory) const {
   Shape shape(rows, layout_.row_shape);
-  if (memory == ArrayMemory::mapped && !layout_.is_swapped && shape.items() != 0 && first >= 0 &&
-      first <= layout_.rows - rows) {
+  if (memory == ArrayMemory::mapped && !layout_.is_swapped && shape.items() != 0) {
     const std::uint64_t begin =
         array_.begin + layout_.data_begin + static_cast<std::uint64_t>(first) * layout_.row_bytes();
     if (begin % layout_.item_bytes == 0) {  // a mapping begins at a page

@@ -1,6 +1,10 @@
 #include "infeed/records/npy.h"
 
+#include <cstdint>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <limits>
+#include <utility>
 
 #include "records/arrays/npy_bytes.h"
 #include "records/temporary_files.h"
@@ -95,6 +99,35 @@ TEST_F(Npy, MappedRowsAreNotCopied) {
   EXPECT_THAT(kept.values<std::int32_t>(), ElementsAre(5, 6));
   EXPECT_EQ(kept.row_shape(), Shape({2}));
   EXPECT_EQ(error_of([&] { array.read(2, 2); }).code(), ErrorCode::invalid_argument);
+}
+
+TEST_F(Npy, RowsThatAreNotThereTakeNoMemory) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const std::string type : {"|S4", "<i4", ">i4"}) {
+    const NpyArray array = open(npy_of(type, "(4,)", std::string(16, 'x')));
+    for (const auto& [first, rows] : {std::pair<std::int64_t, std::int64_t>{0, -1},
+                                      {-1, 1},
+                                      {3, 2},
+                                      {4, 1},
+                                      {0, kMost},
+                                      {kMost, 1},
+                                      {kMost, kMost}}) {
+      const Error error = error_of([&] { array.read(first, rows); });
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_EQ(error.message(), fmt::format("array '{}' has 4 rows; {} rows from row {} on can't "
+                                             "be read",
+                                             array.name(), rows, first));
+      EXPECT_EQ(error.file(), array.file());
+    }
+    EXPECT_EQ(array.read(4, 0).rows(), 0);
+    EXPECT_EQ(array.read(0, 4).rows(), 4);
+    std::string room(8, ' ');
+    array.read_bytes(2, 2, room);
+    EXPECT_EQ(room, "xxxxxxxx");
+    EXPECT_EQ(
+        error_of([&] { array.read_bytes(1, 3, room); }).message(),
+        fmt::format("array '{}' has 12 bytes in 3 rows, which can't be read into 8", array.name()));
+  }
 }
 
 TEST_F(Npy, ShapesThatNoMemoryHolds) {
