@@ -33,7 +33,9 @@ struct FillLog {
   int begun = 0;
   int dropped = 0;
   Gaps truncated;
-  detail::FillingBytes bytes{0, 0};  ///< each filling's
+  std::vector<std::pair<std::size_t, std::uint64_t>> written;  ///< row, and its element's position
+  std::uint64_t fails_at = UINT64_MAX;                         ///< position of an element
+  detail::FillingBytes bytes{0, 0};                            ///< each filling's
 };
 
 /// Batches of 4 rows in memory without a limit, unless a test gives one.
@@ -53,6 +55,11 @@ class BatchesAlone {
     spec.drop = [](void* filling) noexcept {
       ++(*static_cast<FillLog**>(filling))->dropped;
       delete static_cast<FillLog**>(filling);
+    };
+    spec.write = [](const void* fill, const void*, void*, std::size_t row,
+                    const detail::Place& place, std::size_t i) -> ErrorPointer {
+      log_of(fill).written.emplace_back(row, place.position + i);
+      return place.position + i == log_of(fill).fails_at ? error("it fails") : nullptr;
     };
     spec.truncate = [](void* filling, std::size_t rows) {
       (*static_cast<FillLog**>(filling))->truncated.push_back(rows);
@@ -112,6 +119,10 @@ class BatchesAlone {
     Chunk out(type_info<MadeRows>());
     says_wake = batches->hand_over_front(out, 0, rows_ahead_max);
     held = out.held().bytes();
+    return shown(out);
+  }
+  /// Shows what was handed over.
+  static std::string shown(Chunk& out) {
     if (out.has_error()) return std::string(out.error()->message());
     if (out.size() == 0) return "nothing";
     const MadeRows& made = out.values<MadeRows>()[0];

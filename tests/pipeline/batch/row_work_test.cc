@@ -1,0 +1,188 @@
+#include "batch/fill/row_work.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/detail/hand_off.h>
+#include <infeed/error.h>
+#include <infeed/pipeline/stage.h>
+
+#include "pipeline/batch/batches_alone.h"
+
+// The work that fills batches, task by task, in the test's own thread.
+namespace infeed::test {
+namespace {
+
+using detail::RowWork;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+/// Gives `left` numbers, at most three at once, and then ends or fails.
+class ThreeAtOnce final : public Stage {
+ public:
+  using Stage::Stage;
+
+  std::vector<std::size_t> asks;
+  std::size_t left = 1000;
+  std::size_t error_at_pull = SIZE_MAX;  ///< the last slot of this pull is an error
+  bool fails = false;
+
+ protected:
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const bool has_error = asks.size() == error_at_pull;
+    asks.push_back(want);
+    if (left == 0 && fails) throw Error(ErrorCode::data_loss, "the input is broken");
+    if (left == 0) return Pull::end;
+    const std::size_t count = std::min({want, left, std::size_t{3}});
+    left -= count;
+    for (std::size_t i = has_error ? 1 : 0; i < count; ++i) out.append(std::int64_t{0});
+    if (has_error) out.set_error(BatchesAlone::error("an element is broken"));
+    return Pull::values;
+  }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
+};
+
+/// Batches of 4 rows of elements whose positions begin at 100.
+class RowWorkAlone {
+ public:
+  explicit RowWorkAlone(bool rows_have_places = true) : alone(rows_have_places) {}
+
+  RowWork& begin(std::size_t threads = 0) {
+    told.count = threads;
+    work = std::make_unique<RowWork>(
+        alone.run, alone.counters, hand_off, alone.spec, input, type_info<std::int64_t>(),
+        detail::Place{.position = 100, .epoch = 0, .key = {}, .run = &alone.run}, told);
+    return *work;
+  }
+  /// Works until something can be handed over, which it shows; "over" at the end.
+  std::string next() {
+    auto lock = hand_off.lock();
+    while (!work->batches().front_is_ready()) {
+      if (work->is_over()) return "over";
+      if (!work->claim(task)) return "nothing to do";
+      work->run(lock, task);
+    }
+    Chunk out(type_info<MadeRows>());
+    work->batches().hand_over_front(out, work->rows_ahead_max());
+    return BatchesAlone::shown(out);
+  }
+
+  BatchesAlone alone;
+  detail::HandOff hand_off;
+  detail::StageCounters input_counters;
+  ThreeAtOnce input{
+      {.run = alone.run, .counters = &input_counters, .type = &type_info<std::int64_t>()}};
+  int wakes = 0;
+  int told_ready = 0;
+  detail::RowWorkers told{.wake_one = [this] { ++wakes; }, .tell_ready = [this] { ++told_ready; }};
+  std::unique_ptr<RowWork> work;
+  RowWork::Task task;
+};
+
+TEST(RowWork, AConsumerWithoutThreadsPullsNoMoreThanItsBatchLacks) {
+  RowWorkAlone alone;
+  RowWork& work = alone.begin();
+  EXPECT_EQ(work.element_ticks(), 0U);
+  EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
+  EXPECT_THAT(alone.input.asks, ElementsAre(4U, 1U));
+  EXPECT_THAT(alone.alone.log.written,
+              ElementsAre(Pair(0U, 100U), Pair(1U, 101U), Pair(2U, 102U), Pair(3U, 103U)));
+  EXPECT_GT(work.element_ticks(), 0U);
+  EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
+  EXPECT_THAT(alone.input.asks, ElementsAre(4U, 1U, 4U, 1U));
+  EXPECT_FALSE(work.is_done());
+  EXPECT_GT(alone.told_ready, 0);
+}
+
+TEST(RowWork, AThreadPullsOneElementUntilItKnowsWhatOneTakes) {
+  RowWorkAlone alone;
+  alone.begin(2);
+  EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
+  EXPECT_EQ(alone.input.asks[0], 1U);
+}
+
+TEST(RowWork, ElementsAreCountedFromThePlaceBehindThoseThatWereSkipped) {
+  RowWorkAlone alone;
+  alone.begin().note_skipped(7);
+  EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
+  EXPECT_THAT(alone.alone.log.written.front(), Pair(0U, 107U));
+}
+
+TEST(RowWork, AnErrorOfTheInputTakesAPositionAndNoRow) {
+  RowWorkAlone alone;
+  alone.input.error_at_pull = 0;
+  alone.begin();
+  EXPECT_EQ(alone.next(), "an element is broken");
+  EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
+  EXPECT_THAT(alone.input.asks, ElementsAre(4U, 2U));
+  EXPECT_THAT(alone.alone.log.written,
+              ElementsAre(Pair(0U, 100U), Pair(1U, 101U), Pair(2U, 103U), Pair(3U, 104U)));
+}
+
+TEST(RowWork, AFailedRowKeepsItsPlaceOrIsFollowedByTheNext) {
+  for (const bool rows_have_places : {true, false}) {
+    RowWorkAlone alone(rows_have_places);
+    alone.alone.log.fails_at = 101;
+    alone.begin();
+    EXPECT_EQ(alone.next(), "it fails");
+    EXPECT_EQ(alone.next(), rows_have_places ? "4 rows, 1 gaps" : "3 rows, 0 gaps");
+    std::vector<std::size_t> rows;
+    for (const auto& [row, position] : alone.alone.log.written) rows.push_back(row);
+    EXPECT_EQ(rows, rows_have_places ? (std::vector<std::size_t>{0, 1, 2, 3})
+                                     : (std::vector<std::size_t>{0, 1, 1, 2}));
+  }
+}
+
+TEST(RowWork, EndsWithAShortBatch) {
+  RowWorkAlone alone;
+  alone.input.left = 6;
+  const RowWork& work = alone.begin();
+  EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
+  EXPECT_EQ(alone.next(), "2 rows, 0 gaps");
+  EXPECT_TRUE(work.is_done());
+  EXPECT_EQ(alone.next(), "over");
+  EXPECT_EQ(work.failure(), nullptr);
+}
+
+TEST(RowWork, DropsAShortBatchThatNobodyWants) {
+  RowWorkAlone alone;
+  alone.input.left = 6;
+  alone.alone.spec.drop_remainder = true;
+  alone.begin();
+  EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
+  EXPECT_EQ(alone.next(), "nothing");
+  EXPECT_EQ(alone.next(), "over");
+}
+
+TEST(RowWork, DropsAShortBatchBeforeTheInputsFailure) {
+  RowWorkAlone alone;
+  alone.input.left = 6;
+  alone.input.fails = true;
+  const RowWork& work = alone.begin();
+  EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
+  EXPECT_EQ(alone.next(), "nothing");
+  EXPECT_EQ(alone.next(), "over");
+  ASSERT_NE(work.failure(), nullptr);
+  EXPECT_EQ(work.failure()->message(), "the input is broken");
+}
+
+TEST(RowWork, ReadsTwoBatchesAheadForEachThreadAndTheConsumer) {
+  RowWorkAlone alone;
+  EXPECT_EQ(alone.begin(0).rows_ahead_max(), 8U);
+  EXPECT_EQ(alone.begin(3).rows_ahead_max(), 32U);
+  constexpr std::uint64_t kLarge = std::uint64_t{4} << 20;
+  alone.alone.spec.batch_bytes_min = kLarge - 1;
+  EXPECT_EQ(alone.begin(3).rows_ahead_max(), 32U);
+  alone.alone.spec.batch_bytes_min = kLarge;
+  EXPECT_EQ(alone.begin(3).rows_ahead_max(), 16U) << "large batches keep a thread busy";
+}
+
+}  // namespace
+}  // namespace infeed::test
