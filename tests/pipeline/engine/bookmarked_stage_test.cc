@@ -1,0 +1,104 @@
+#include <atomic>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <memory>
+
+#include <infeed/error.h>
+#include <infeed/pipeline/detail/iterator_core.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/stage.h>
+
+#include "engine/iterator_context.h"
+#include "engine/resume/bookmarks.h"
+#include "engine/stage_counters.h"
+#include "thrown_error.h"
+
+// A resume within one stage, and the number of the pass after it.
+namespace infeed::test {
+namespace {
+
+/// A stage that gives nothing, and goes where the test lets it.
+class GoesToBookmarks final : public Stage, public Bookmarked {
+ public:
+  explicit GoesToBookmarks(const StageContext& context) : Stage(context), Bookmarked(context) {}
+  using Bookmarked::bad_bookmark;
+  using Bookmarked::every;
+  using Bookmarked::pass_over;
+
+  bool go_to(const Bookmark&, Known) override { return can_go; }
+  bool can_go = true;
+
+ protected:
+  Pull do_pull(Chunk&, std::size_t) override { return Pull::end; }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
+};
+
+class BookmarkedStage : public ::testing::Test {
+ protected:
+  BookmarkedStage() { counters_.label = "goes"; }
+
+  StageContext context() {
+    return {.run = run_, .counters = &counters_, .type = &type_info<std::int64_t>()};
+  }
+
+  const Dataset<std::int64_t> numbers_ = range(10);
+  IteratorContext run_{IterateOptions{.bookmark_every = 4}};
+  detail::StageCounters counters_;
+};
+
+TEST_F(BookmarkedStage, NotesNoneInInnerDatasets) {
+  EXPECT_EQ(GoesToBookmarks(context()).every(), 4U);
+  StageContext inner = context();
+  inner.inner.outermost = numbers_.node().get();
+  EXPECT_EQ(GoesToBookmarks(inner).every(), 0U);
+}
+
+TEST_F(BookmarkedStage, PassesOverElementsThatMustBeThere) {
+  const GoesToBookmarks stage(context());
+  const auto input = numbers_.node()->open({.run = run_, .counters = nullptr});
+  EXPECT_TRUE(stage.pass_over(*input, 4, Known::nothing));
+  EXPECT_TRUE(stage.pass_over(*input, 0, Known::nothing));
+  const Error error = error_of([&] { (void)stage.pass_over(*input, 7, Known::nothing); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.message(),
+            "the checkpoint was taken when range had given 7 more elements, but there are 6 left; "
+            "the data has changed since");
+  run_.cancel();
+  EXPECT_FALSE(stage.pass_over(*input, 1, Known::nothing));
+}
+
+TEST_F(BookmarkedStage, SaysHowFarItWent) {
+  GoesToBookmarks stage(context());
+  const Bookmark bookmark{.given = 10};
+  EXPECT_EQ(detail::go_to_bookmark(stage, 3, bookmark, Known::nothing), 7U);
+  stage.can_go = false;
+  EXPECT_EQ(detail::go_to_bookmark(stage, 3, bookmark, Known::nothing), 0U);
+}
+
+TEST_F(BookmarkedStage, RefusesNumbersThatItNeverNotes) {
+  const Error error = GoesToBookmarks(context()).bad_bookmark();
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error.message(),
+            "the checkpoint's bookmark of goes holds numbers that this stage never notes, so it is "
+            "damaged; take an older checkpoint, or leave its bookmark lines out");
+}
+
+TEST(NextEpoch, GoesOnBehindThatOfACheckpoint) {
+  std::atomic<std::uint64_t> iterations{0};
+  EXPECT_EQ(detail::next_epoch(iterations, {}), 0U);
+  EXPECT_EQ(detail::next_epoch(iterations, {}), 1U);
+  Checkpoint checkpoint;
+  checkpoint.epoch = 5;
+  const IterateOptions resumed{.resume = checkpoint};
+  EXPECT_EQ(detail::next_epoch(iterations, resumed), 5U);
+  EXPECT_EQ(iterations, 6U);
+  EXPECT_EQ(detail::next_epoch(iterations, {}), 6U);
+  EXPECT_EQ(detail::next_epoch(iterations, resumed), 5U) << "it is an earlier one";
+  EXPECT_EQ(iterations, 7U);
+  iterations = 5;
+  EXPECT_EQ(detail::next_epoch(iterations, resumed), 5U);
+  EXPECT_EQ(iterations, 6U);
+}
+
+}  // namespace
+}  // namespace infeed::test
