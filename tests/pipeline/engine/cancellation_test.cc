@@ -2,14 +2,17 @@
 #include <chrono>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <memory>
 #include <thread>
 
+#include <infeed/error.h>
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/shuffle.h>
 
+#include "engine/iterator_context.h"
 #include "pipeline/drawn/drawn_pipeline.h"
 #include "pipeline/drawn/drawn_pipeline_builder.h"
 #include "pipeline/suite/consumer.h"
@@ -118,6 +121,30 @@ TEST(Cancellation, AnIteratorThatIsDroppedStopsWhatItStarted) {
     EXPECT_GT(threads_of_this_process(), before + 2);
   }
   EXPECT_TRUE(threads_come_down_to(before));
+}
+
+TEST(Cancellation, WakesWhoeverWaitsAndKeepsTheFirstFailure) {
+  const auto error = [](const char* text) {
+    return std::make_shared<const Error>(ErrorCode::data_loss, text);
+  };
+  IteratorContext run{IterateOptions{}};
+  EXPECT_FALSE(run.cancelled());
+  EXPECT_EQ(run.failure(), nullptr);
+  int woken = 0;
+  const auto first = error("first");
+  {
+    const CancellationWaker one(run, [&] { ++woken; });
+    const CancellationWaker other(run, [&] { woken += 10; });
+    run.fail(first);
+    EXPECT_TRUE(run.cancelled());
+    EXPECT_EQ(woken, 11);
+    EXPECT_EQ(run.failure(), first);
+    run.fail(error("second"));
+    EXPECT_EQ(woken, 22);
+    EXPECT_EQ(run.failure(), first);
+  }
+  run.cancel();
+  EXPECT_EQ(woken, 22) << "nobody waits any more";
 }
 
 }  // namespace
