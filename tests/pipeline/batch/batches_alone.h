@@ -20,6 +20,7 @@
 #include "batch/fill/row_origins.h"
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"
+#include "engine/threads/clock.h"
 
 /// Batches in the making whose rows the test writes.
 namespace infeed::test {
@@ -35,6 +36,7 @@ struct FillLog {
   Gaps truncated;
   std::vector<std::pair<std::size_t, std::uint64_t>> written;  ///< row, and its element's position
   std::uint64_t fails_at = UINT64_MAX;                         ///< position of an element
+  std::uint64_t row_ticks = 0;                                 ///< the least time of a row
   detail::FillingBytes bytes{0, 0};                            ///< each filling's
 };
 
@@ -42,7 +44,8 @@ struct FillLog {
 class BatchesAlone {
  public:
   explicit BatchesAlone(bool rows_have_places = true, std::uint64_t limit_bytes = 0)
-      : run(IterateOptions{.memory_bytes_max = limit_bytes}) {
+      : BatchesAlone(rows_have_places, IterateOptions{.memory_bytes_max = limit_bytes}) {}
+  BatchesAlone(bool rows_have_places, const IterateOptions& options) : run(options) {
     spec.name = "fill";
     spec.size = 4;
     spec.batch_type = &type_info<MadeRows>();
@@ -59,6 +62,9 @@ class BatchesAlone {
     spec.write = [](const void* fill, const void*, void*, std::size_t row,
                     const detail::Place& place, std::size_t i) -> ErrorPointer {
       log_of(fill).written.emplace_back(row, place.position + i);
+      const std::uint64_t end_ticks = detail::ticks_now() + log_of(fill).row_ticks;
+      while (detail::ticks_now() < end_ticks) {
+      }
       return place.position + i == log_of(fill).fails_at ? error("it fails") : nullptr;
     };
     spec.truncate = [](void* filling, std::size_t rows) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +15,9 @@
 #include <infeed/error.h>
 #include <infeed/pipeline/stage.h>
 
+#include "engine/threads/clock.h"
 #include "pipeline/batch/batches_alone.h"
+#include "records/temporary_files.h"
 
 // The work that fills batches, task by task, in the test's own thread.
 namespace infeed::test {
@@ -24,12 +27,14 @@ using detail::RowWork;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-/// Gives `left` numbers, at most three at once, and then ends or fails.
-class ThreeAtOnce final : public Stage {
+/// Gives `left` numbers, at most `at_once` in a pull, and then ends or fails.
+class FewAtOnce final : public Stage {
  public:
   using Stage::Stage;
 
   std::vector<std::size_t> asks;
+  mutable std::vector<std::uint64_t> traced;  ///< positions
+  std::size_t at_once = 3;
   std::size_t left = 1000;
   std::size_t error_at_pull = SIZE_MAX;  ///< the last slot of this pull is an error
   bool fails = false;
@@ -40,19 +45,23 @@ class ThreeAtOnce final : public Stage {
     asks.push_back(want);
     if (left == 0 && fails) throw Error(ErrorCode::data_loss, "the input is broken");
     if (left == 0) return Pull::end;
-    const std::size_t count = std::min({want, left, std::size_t{3}});
+    const std::size_t count = std::min({want, left, at_once});
     left -= count;
     for (std::size_t i = has_error ? 1 : 0; i < count; ++i) out.append(std::int64_t{0});
     if (has_error) out.set_error(BatchesAlone::error("an element is broken"));
     return Pull::values;
   }
-  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
+  TracedPlace do_trace(std::uint64_t position) const override {
+    traced.push_back(position);
+    return Stage::do_trace(position);
+  }
 };
 
 /// Batches of 4 rows of elements whose positions begin at 100.
 class RowWorkAlone {
  public:
-  explicit RowWorkAlone(bool rows_have_places = true) : alone(rows_have_places) {}
+  explicit RowWorkAlone(bool rows_have_places = true, const IterateOptions& options = {})
+      : alone(rows_have_places, options) {}
 
   RowWork& begin(std::size_t threads = 0) {
     told.count = threads;
@@ -77,7 +86,7 @@ class RowWorkAlone {
   BatchesAlone alone;
   detail::HandOff hand_off;
   detail::StageCounters input_counters;
-  ThreeAtOnce input{
+  FewAtOnce input{
       {.run = alone.run, .counters = &input_counters, .type = &type_info<std::int64_t>()}};
   int wakes = 0;
   int told_ready = 0;
@@ -182,6 +191,39 @@ TEST(RowWork, ReadsTwoBatchesAheadForEachThreadAndTheConsumer) {
   EXPECT_EQ(alone.begin(3).rows_ahead_max(), 32U);
   alone.alone.spec.batch_bytes_min = kLarge;
   EXPECT_EQ(alone.begin(3).rows_ahead_max(), 16U) << "large batches keep a thread busy";
+}
+
+class RecordedRows : public ::testing::Test {
+ protected:
+  std::uint64_t calls() const {
+    const auto& counts = alone_.alone.counters.calls_by_log2_ns;
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  }
+
+  const TemporaryFolder folder_;
+  RowWorkAlone alone_{true, IterateOptions{.recording = {.file = folder_.file("run.profile")}}};
+};
+
+/// Quick rows are timed some dozens at once.
+TEST_F(RecordedRows, AreCountedOneByOne) {
+  alone_.input.at_once = 100;
+  alone_.alone.spec.size = 100;
+  alone_.begin();
+  EXPECT_EQ(alone_.next(), "100 rows, 0 gaps");
+  EXPECT_EQ(calls(), 100U);
+}
+
+TEST_F(RecordedRows, ThatAreSlowAreTracedOneByOne) {
+  alone_.alone.log.row_ticks = detail::ticks_of_us(2000);
+  alone_.begin();
+  EXPECT_EQ(alone_.next(), "4 rows, 0 gaps");
+  EXPECT_EQ(calls(), 4U);
+  // A pull that was slow is traced, too, by its position in the input.
+  std::vector<std::uint64_t> traced;
+  for (const std::uint64_t position : alone_.input.traced) {
+    if (position >= 100) traced.push_back(position);
+  }
+  EXPECT_THAT(traced, ElementsAre(100U, 101U, 102U, 103U));
 }
 
 }  // namespace
