@@ -152,11 +152,11 @@ class BatchesAlone {
 
 /// Shows a piece: its batch, its first row there, its first row in the stretch, its length, and its
 /// position.
-inline auto seen(const std::optional<detail::Piece>& piece) {
+inline auto piece_seen(const std::optional<detail::Piece>& piece) {
   return std::tuple(piece->batch->number, piece->row, piece->first, piece->count, piece->position);
 }
-inline auto seen_at(std::uint64_t batch, std::size_t row, std::size_t first, std::size_t count,
-                    std::uint64_t position) {
+inline auto piece_at(std::uint64_t batch, std::size_t row, std::size_t first, std::size_t count,
+                     std::uint64_t position) {
   return std::tuple(batch, row, first, count, position);
 }
 

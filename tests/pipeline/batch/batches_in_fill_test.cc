@@ -25,10 +25,11 @@ TEST(BatchesInFill, RowsGetTheNextPlaces) {
   EXPECT_EQ(alone.batches->pieces(), 4U);
   EXPECT_EQ(alone.log.begun, 3);
   EXPECT_EQ(alone.batches->last().number, 2U);
-  EXPECT_EQ(seen(alone.batches->take_piece()), seen_at(0, 0, 0, 4, 0));
-  EXPECT_EQ(seen(alone.batches->take_piece()), seen_at(1, 0, 4, 2, 4));
-  EXPECT_EQ(seen(alone.batches->take_piece()), seen_at(1, 2, 0, 2, 7)) << "errors have positions";
-  EXPECT_EQ(seen(alone.batches->take_piece()), seen_at(2, 0, 2, 1, 9));
+  EXPECT_EQ(piece_seen(alone.batches->take_piece()), piece_at(0, 0, 0, 4, 0));
+  EXPECT_EQ(piece_seen(alone.batches->take_piece()), piece_at(1, 0, 4, 2, 4));
+  EXPECT_EQ(piece_seen(alone.batches->take_piece()), piece_at(1, 2, 0, 2, 7))
+      << "errors have positions";
+  EXPECT_EQ(piece_seen(alone.batches->take_piece()), piece_at(2, 0, 2, 1, 9));
   EXPECT_FALSE(alone.batches->can_take_piece());
   EXPECT_FALSE(alone.batches->take_piece());
 }
@@ -39,7 +40,7 @@ TEST(BatchesInFill, AThreadMayAskForItsOwnRowsAlone) {
   alone.place(4);
   EXPECT_FALSE(alone.batches->take_piece(&own));
   own.keep(alone.place(2));
-  EXPECT_EQ(seen(alone.batches->take_piece(&own)), seen_at(1, 0, 0, 2, 4));
+  EXPECT_EQ(piece_seen(alone.batches->take_piece(&own)), piece_at(1, 0, 0, 2, 4));
   EXPECT_FALSE(alone.batches->take_piece(&own));
   EXPECT_TRUE(alone.batches->can_take_piece());
 }
@@ -50,22 +51,22 @@ TEST(BatchesInFill, AppendedRowsAreWrittenOneAfterTheOther) {
   alone.place(1);
   alone.place(2);
   const auto first = alone.batches->take_piece();
-  EXPECT_EQ(seen(first), seen_at(0, 0, 0, 2, 0));
+  EXPECT_EQ(piece_seen(first), piece_at(0, 0, 0, 2, 0));
   EXPECT_TRUE(first->batch->is_busy);
   // The next ones of batch 0 wait; the one of batch 1 doesn't.
   const auto other = alone.batches->take_piece();
-  EXPECT_EQ(seen(other), seen_at(1, 0, 1, 1, 4));
+  EXPECT_EQ(piece_seen(other), piece_at(1, 0, 1, 1, 4));
   EXPECT_FALSE(alone.batches->can_take_piece());
   alone.note(*first, {1});
   EXPECT_FALSE(first->batch->is_busy);
   EXPECT_EQ(first->batch->done, 2U);
   EXPECT_EQ(first->batch->appended, 1U);
   const auto second = alone.batches->take_piece();
-  EXPECT_EQ(seen(second), seen_at(0, 2, 0, 1, 2));
+  EXPECT_EQ(piece_seen(second), piece_at(0, 2, 0, 1, 2));
   alone.note(*second);
   EXPECT_EQ(second->batch->done, 3U);
   EXPECT_EQ(second->batch->appended, 2U);
-  EXPECT_EQ(seen(alone.batches->take_piece()), seen_at(0, 3, 0, 1, 3));
+  EXPECT_EQ(piece_seen(alone.batches->take_piece()), piece_at(0, 3, 0, 1, 3));
 }
 
 TEST(BatchesInFill, RowsWithPlacesAreWrittenSideBySide) {
@@ -114,7 +115,7 @@ TEST(BatchesInFill, ForgetsTheRowsBehindDamage) {
   EXPECT_EQ(batch.appended, 1U);
   EXPECT_THAT(alone.log.truncated, ElementsAre(1U));
   alone.place(1);
-  EXPECT_EQ(seen(alone.batches->take_piece()), seen_at(0, 3, 0, 1, 3));
+  EXPECT_EQ(piece_seen(alone.batches->take_piece()), piece_at(0, 3, 0, 1, 3));
 }
 
 TEST(BatchesInFill, ForgetsNothingAtTheEndOfWhatHasAPlace) {

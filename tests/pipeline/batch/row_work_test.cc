@@ -25,7 +25,6 @@ namespace {
 
 using detail::RowWork;
 using ::testing::ElementsAre;
-using ::testing::Pair;
 
 /// Gives `left` numbers, at most `at_once` in a pull, and then ends or fails.
 class FewAtOnce final : public Stage {
@@ -102,7 +101,8 @@ TEST(RowWork, AConsumerWithoutThreadsPullsNoMoreThanItsBatchLacks) {
   EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
   EXPECT_THAT(alone.input.asks, ElementsAre(4U, 1U));
   EXPECT_THAT(alone.alone.log.written,
-              ElementsAre(Pair(0U, 100U), Pair(1U, 101U), Pair(2U, 102U), Pair(3U, 103U)));
+              ElementsAre(::testing::Pair(0U, 100U), ::testing::Pair(1U, 101U),
+                          ::testing::Pair(2U, 102U), ::testing::Pair(3U, 103U)));
   EXPECT_GT(work.element_ticks(), 0U);
   EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
   EXPECT_THAT(alone.input.asks, ElementsAre(4U, 1U, 4U, 1U));
@@ -121,7 +121,7 @@ TEST(RowWork, ElementsAreCountedFromThePlaceBehindThoseThatWereSkipped) {
   RowWorkAlone alone;
   alone.begin().note_skipped(7);
   EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
-  EXPECT_THAT(alone.alone.log.written.front(), Pair(0U, 107U));
+  EXPECT_THAT(alone.alone.log.written.front(), ::testing::Pair(0U, 107U));
 }
 
 TEST(RowWork, AnErrorOfTheInputTakesAPositionAndNoRow) {
@@ -132,7 +132,8 @@ TEST(RowWork, AnErrorOfTheInputTakesAPositionAndNoRow) {
   EXPECT_EQ(alone.next(), "4 rows, 0 gaps");
   EXPECT_THAT(alone.input.asks, ElementsAre(4U, 2U));
   EXPECT_THAT(alone.alone.log.written,
-              ElementsAre(Pair(0U, 100U), Pair(1U, 101U), Pair(2U, 103U), Pair(3U, 104U)));
+              ElementsAre(::testing::Pair(0U, 100U), ::testing::Pair(1U, 101U),
+                          ::testing::Pair(2U, 103U), ::testing::Pair(3U, 104U)));
 }
 
 TEST(RowWork, AFailedRowKeepsItsPlaceOrIsFollowedByTheNext) {

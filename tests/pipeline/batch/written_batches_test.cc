@@ -138,8 +138,8 @@ TEST(WrittenBatches, StopsWhereThereIsNoMemory) {
   EXPECT_TRUE(alone.says_wake) << "somebody waits for its memory";
   EXPECT_TRUE(alone.batches->place(rows, false));
   EXPECT_FALSE(alone.batches->memory().is_short());
-  EXPECT_EQ(seen(alone.batches->take_piece()), seen_at(1, 0, 4, 4, 4));
-  EXPECT_EQ(seen(alone.batches->take_piece()), seen_at(2, 0, 8, 1, 8));
+  EXPECT_EQ(piece_seen(alone.batches->take_piece()), piece_at(1, 0, 4, 4, 4));
+  EXPECT_EQ(piece_seen(alone.batches->take_piece()), piece_at(2, 0, 8, 1, 8));
 }
 
 TEST(WrittenBatches, ReadsNoMoreRowsOnceBatchesAreTooLarge) {
@@ -163,14 +163,14 @@ TEST(WrittenBatches, BeyondTheRoomOnlyTheNextBatchGrows) {
   alone.place(6);
   ASSERT_TRUE(alone.batches->memory().is_over());
   const auto first = alone.batches->take_piece();
-  EXPECT_EQ(seen(first), seen_at(0, 0, 0, 2, 0));
+  EXPECT_EQ(piece_seen(first), piece_at(0, 0, 0, 2, 0));
   EXPECT_FALSE(alone.batches->can_take_piece());
   alone.note(*first);
   const auto second = alone.batches->take_piece();
-  EXPECT_EQ(seen(second), seen_at(0, 2, 0, 2, 2));
+  EXPECT_EQ(piece_seen(second), piece_at(0, 2, 0, 2, 2));
   alone.note(*second);
   alone.finish(*second->batch);
-  EXPECT_EQ(seen(alone.batches->take_piece()), seen_at(1, 0, 0, 2, 4))
+  EXPECT_EQ(piece_seen(alone.batches->take_piece()), piece_at(1, 0, 0, 2, 4))
       << "batch 0 is made, so this one is next";
 }
 
