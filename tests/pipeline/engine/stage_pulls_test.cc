@@ -17,6 +17,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"
+#include "engine/threads/clock.h"
 #include "thrown_error.h"
 
 // The work of Stage itself around a stage's functions, pull by pull.
@@ -235,6 +236,26 @@ TEST(HandOver, IsDueOnceTheNewElementsOwn64KiB) {
   two.is_due();
   out.append(Ints(8 * 1024));
   EXPECT_TRUE(two.is_due());
+}
+
+TEST(HandOver, IsDueAfterItsTime) {
+  Chunk out(type_info<Ints>(), 10);
+  out.append(Ints(100'000));                       // no new one
+  for (bool was_in_time = false; !was_in_time;) {  // a busy machine takes the core away
+    const std::uint64_t begin_ticks = detail::ticks_now();
+    HandOver of_any;
+    HandOver of_chunk(out);
+    const bool is_due = of_any.is_due() || of_chunk.is_due();
+    was_in_time = detail::ticks_now() - begin_ticks < detail::hand_over_ticks();
+    EXPECT_FALSE(is_due && was_in_time);
+  }
+  HandOver of_any;
+  HandOver of_chunk(out);
+  const std::uint64_t begin_ticks = detail::ticks_now();
+  while (detail::ticks_now() - begin_ticks <= detail::hand_over_ticks()) {
+  }
+  EXPECT_TRUE(of_any.is_due());
+  EXPECT_TRUE(of_chunk.is_due());
 }
 
 TEST(StageNode, ResumesItsInputsWhereABookmarkSays) {
