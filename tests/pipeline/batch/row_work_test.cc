@@ -66,7 +66,8 @@ class RowWorkAlone {
     told.count = threads;
     work = std::make_unique<RowWork>(
         alone.run, alone.counters, hand_off, alone.spec, input, type_info<std::int64_t>(),
-        detail::Place{.position = 100, .epoch = 0, .key = {}, .run = &alone.run}, told);
+        detail::Place{.position = 100, .epoch = 0, .key = {}, .run = &alone.run}, told,
+        alone.origins);
     return *work;
   }
   /// Works until something can be handed over, which it shows; "over" at the end.
@@ -78,7 +79,7 @@ class RowWorkAlone {
       work->run(lock, task);
     }
     Chunk out(type_info<MadeRows>());
-    work->batches().hand_over_front(out, work->rows_ahead_max());
+    work->batches().hand_over_front(out, 0, work->rows_ahead_max());
     return BatchesAlone::shown(out);
   }
 
