@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/pipeline/detail/row_filling.h>
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/sequence_batch.h>
 #include <infeed/records/sequence_example_schema.h>
