@@ -45,12 +45,14 @@ void FillMemory::hold(BatchInFill& batch, const FillingBytes& bytes) {
 /// Spare bytes count as best effort, whether there is room or not.
 void FillMemory::reserve(BatchInFill& batch, const FillingBytes& bytes) {
   const std::uint64_t held = batch.held.bytes();
-  if (batch.used_bytes > account_.required_limit_bytes()) {
-    // Throws, since the account never has that. But its limit may just have been raised.
-    required_.grow(batch.used_bytes);
-    required_.shrink(batch.used_bytes);
-  }
+  // Beyond the required memory, which the batch has now or when it is its turn.
+  const std::uint64_t more_bytes = batch.used_bytes - std::min(batch.used_bytes, required_.bytes());
   if (!batch.is_required) {
+    if (batch.used_bytes > account_.required_limit_bytes()) {
+      // Throws, since the account never has that. But its limit may just have been raised.
+      required_.grow(more_bytes);
+      required_.shrink(more_bytes);
+    }
     if (batch.held.try_grow_to(account_, bytes.all)) return;
     if (!std::exchange(required_is_free_, false)) {
       batch.held.set(account_, bytes.all);
@@ -62,7 +64,7 @@ void FillMemory::reserve(BatchInFill& batch, const FillingBytes& bytes) {
     batch.held.release();
     over_bytes_ -= std::exchange(batch.over_bytes, 0);
   }
-  if (batch.used_bytes > required_.bytes()) required_.grow(batch.used_bytes - required_.bytes());
+  required_.grow(more_bytes);
   batch.held.set(account_, bytes.all - std::min(bytes.all, required_.bytes()));
 }
 
