@@ -155,8 +155,9 @@ void IteratorCore::resume(const IterateOptions& options) {
                           checkpoint.errors == 0 ? Known::no_errors : Known::nothing);
     if (skipped == checkpoint.position) {
       const SkippedErrors errors(run_->counters());
-      skipped += root_->skip(options.skip, Known::nothing);
-      before_.errors_taken = errors.count();
+      const std::uint64_t passed_over = root_->skip(options.skip, Known::nothing);
+      skipped += passed_over;
+      before_.errors_taken = errors.count(passed_over);
     }
     if (run_->cancelled()) throw Error(*cancellation("while it resumed"));
   } catch (...) {

@@ -203,10 +203,11 @@ std::uint64_t IteratorCounters::consumer_wait_ticks() const {
   return root.pull_time.ticks.load(std::memory_order_relaxed) + under_way;
 }
 
-std::uint64_t SkippedErrors::count() const {
+std::uint64_t SkippedErrors::count(std::uint64_t passed_over) const {
   const std::vector<IteratorCounters::HandedOver> now = counters_.handed_over();
   for (std::size_t i = 0; i < before_.size(); ++i) {
-    if (now[i].elements != before_[i].elements) return now[i].errors - before_[i].errors;
+    if (now[i].elements != before_[i].elements)
+      return std::min(passed_over, now[i].errors - before_[i].errors);
   }
   return 0;
 }

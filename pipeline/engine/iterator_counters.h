@@ -118,7 +118,9 @@ class SkippedErrors {
   /// Begins to count.
   explicit SkippedErrors(const IteratorCounters& counters)
       : counters_(counters), before_(counters.handed_over()) {}
-  std::uint64_t count() const;
+  /// Returns how many of the elements that the root has passed over were errors: at most as many. If it
+  /// was none, the first stage found may have run ahead, behind a resume.
+  std::uint64_t count(std::uint64_t passed_over) const;
 
  private:
   const IteratorCounters& counters_;

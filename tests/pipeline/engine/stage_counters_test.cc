@@ -102,15 +102,16 @@ TEST_F(CountersOfThree, CountErrorsOnceHoweverManyStagesTheyPass) {
 TEST_F(CountersOfThree, CountErrorsThatWerePassedOverWhereTheyWereMade) {
   batch_.errors = 4;
   const detail::SkippedErrors errors(counters_);
-  EXPECT_EQ(errors.count(), 0U);
+  EXPECT_EQ(errors.count(9), 0U);
   range_.elements = 9;
   range_.errors = 3;
-  EXPECT_EQ(errors.count(), 3U) << "batch and shuffle passed over them unseen";
+  EXPECT_EQ(errors.count(9), 3U) << "batch and shuffle passed over them unseen";
+  EXPECT_EQ(errors.count(0), 0U) << "nothing was passed over, and range has run ahead";
   shuffle_.elements = 9;
-  EXPECT_EQ(errors.count(), 0U) << "shuffle has seen none";
+  EXPECT_EQ(errors.count(9), 0U) << "shuffle has seen none";
   batch_.elements = 3;
   batch_.errors = 5;
-  EXPECT_EQ(errors.count(), 1U);
+  EXPECT_EQ(errors.count(3), 1U);
 }
 
 TEST_F(CountersOfThree, ShowThatSomethingMoves) {
