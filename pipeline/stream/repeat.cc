@@ -107,6 +107,7 @@ class RepeatStage final : public Stage, public Bookmarked, private RecordBlockSo
   bool claim(RecordBlock& block) override { return blocks_->claim(block); }
   void note(const Taken& taken) override {
     given_in_pass_ += taken.records;
+    given_in_blocks_ += taken.records;
     StageCounters::add(counters().elements, taken.records);
     blocks_->note(taken);
   }
@@ -122,7 +123,7 @@ class RepeatStage final : public Stage, public Bookmarked, private RecordBlockSo
     std::unique_ptr<Stage> input = node_.open(context_of_pass());
     const std::lock_guard lock(pass_mutex_);
     input_ = std::move(input);
-    pass_begin_ = given_;
+    pass_begin_ = given_ - given_in_blocks_;
     given_in_pass_ = 0;
     if (given_ > 0 && every() != 0) note_bookmark(given_, {0}, {pass_});
     return true;
@@ -170,12 +171,14 @@ class RepeatStage final : public Stage, public Bookmarked, private RecordBlockSo
   mutable std::mutex pass_mutex_;
   std::unique_ptr<Stage> input_;
   std::unique_ptr<Stage> input_before_;  ///< the pass before's, only if run().traces()
+  // Positions to trace count no records of blocks, whose places the reader of the blocks knows.
   std::uint64_t pass_before_begin_ = 0;
-  std::uint64_t pass_begin_ = 0;         ///< elements of the passes before the current one
+  std::uint64_t pass_begin_ = 0;         ///< position of the current pass's first element
   std::uint64_t given_ = 0;              ///< elements of finished passes
   RecordBlockSource* blocks_ = nullptr;  ///< the blocks of input_
   std::uint64_t pass_;
   std::uint64_t given_in_pass_ = 0;
+  std::uint64_t given_in_blocks_ = 0;  ///< in all passes
 };
 
 /// Returns the number of elements of a pass that all shards share; nothing if it isn't known.

@@ -1,10 +1,16 @@
+#include <string>
+
+#include <infeed/pipeline/batch_into.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/take.h>
+#include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stage_suite.h"
+#include "records/temporary_files.h"
 
 namespace infeed::test {
 namespace {
@@ -113,6 +119,46 @@ TEST(Repeat, ResumesInAFarPass) {
   const auto once = range(10) | shuffle({.buffer = 4, .seed = 5});
   const Stream pass = stream_of(once, {.epoch = 1'000'000'000'000});
   EXPECT_EQ(take_stream(far, 7), Stream(pass.begin() + 3, pass.end()));
+}
+
+struct Number {
+  std::int64_t number;
+};
+
+/// The first rows of a pass are pulled, behind one that was read in blocks. Their places were looked
+/// for among the pass before's, as if its records had been pulled, too.
+TEST(Repeat, TracesRowsOfEachPassBehindOneReadInBlocks) {
+  constexpr std::uint64_t kRecords = 20;
+  constexpr std::uint64_t kRows = 8;
+  const TemporaryFolder folder;
+  const std::string file = folder.file("numbers.tfrecord");
+  RecordWriter writer(file);
+  for (std::uint64_t i = 0; i < kRecords; ++i) writer.write(std::to_string(i));
+  writer.close();
+  const auto write = [](const Record& record, const Row<Number>& row) {
+    row.column(&Number::number) = std::stoi(std::string(record.bytes()));
+  };
+  const auto batches =
+      records(file) | repeat(3) | batch_into<Number>(kRows, write, {.parallelism = 1});
+  auto iterator = batches.iterate();
+  iterator.next();
+  const Checkpoint behind_first = iterator.checkpoint();
+  for (const bool is_resumed : {false, true}) {
+    for (std::uint64_t step = 1; step < 7; ++step) {
+      SCOPED_TRACE(step);
+      IterateOptions options;
+      if (is_resumed) options.resume = behind_first;
+      const auto found = batches.at(step, options);
+      const auto numbers = found.element.column(&Number::number);
+      ASSERT_EQ(found.rows.size(), kRows);
+      for (std::size_t row = 0; row < kRows; ++row) {
+        ASSERT_TRUE(found.rows[row].place) << row << ": " << found.rows[row].why();
+        const std::uint64_t record = found.rows[row].place->record;
+        EXPECT_EQ(record, (step * kRows + row) % kRecords);
+        EXPECT_EQ(numbers[row], static_cast<std::int64_t>(record));
+      }
+    }
+  }
 }
 
 }  // namespace
