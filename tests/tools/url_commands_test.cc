@@ -1,3 +1,4 @@
+#include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -154,6 +155,23 @@ TEST_F(UrlCommands, ConvertNamesWhatIsWrongWithAnObject) {
   // Text that begins as a zlib stream would.
   serve("text.csv", "HK\n1\n2\n");
   EXPECT_EQ(convert({server_.url("/text.csv")}, "text").status, 0);
+}
+
+/// The first Ctrl-C did nothing while a worker waited.
+TEST_F(UrlCommands, CtrlCEndsAWorkersWaitForAServer) {
+  const HttpServer server([](const HttpRequestSeen& request) {
+    HttpReply reply = serve_bytes(request, "content");
+    if (request.number > 0) reply.hang_after = 0;  // the first one asks for the size
+    return reply;
+  });
+  const ProgramResult ended = run_infeed({"convert", "--kind", "files", server.url("/file"), "-o",
+                                          folder_.file("out"), "--shards", "1"},
+                                         {.environment = {{"no_proxy", "*"}},
+                                          .send_signal_when = [&] { return server.requests() > 1; },
+                                          .signal = SIGINT});
+  EXPECT_EQ(ended.status, 130) << ended.err;
+  EXPECT_LT(ended.seconds_after_signal, kSoonSeconds);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("stopped"), Not(HasSubstr("while the input was read"))));
 }
 
 TEST_F(UrlCommands, NameWhatIsNotThere) {

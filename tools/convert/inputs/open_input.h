@@ -47,7 +47,7 @@ struct InputOptions {
   std::vector<std::string> columns = {};            ///< columns of the output; empty: all
   std::map<std::string, std::string> renamed = {};  ///< name in the input -> in the output
   std::vector<InputKind> own_kinds = {};            ///< besides those above
-  std::stop_token stop = {};  ///< ends a reader's wait for a pipe or a server (cancelled)
+  std::stop_token stop = {};  ///< ends a wait for a pipe or a server (cancelled)
 };
 
 /// "auto", "csv"...

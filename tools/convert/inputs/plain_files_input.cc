@@ -1,4 +1,7 @@
+#include <filesystem>
 #include <fmt/format.h>
+#include <map>
+#include <system_error>
 #include <utility>
 
 #include <infeed/records/file.h>
@@ -8,18 +11,35 @@
 namespace infeed::tools {
 namespace {
 
+using ContentByName = std::map<std::string, std::string>;
+
+/// True for a pipe or a device. An example may be read several times, the first time to choose a
+/// number of shards.
+bool gives_its_bytes_once(const std::string& name) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(name, ignored).type();
+  return type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::character;
+}
+
 class PlainFileReader final : public FeatureReader {
  public:
-  PlainFileReader(const Files& names, std::stop_token stop)
-      : names_(names), stop_(std::move(stop)) {}
+  PlainFileReader(const Files& names, const ContentByName& held, std::stop_token stop)
+      : names_(names), held_(held), stop_(std::move(stop)) {}
 
  private:
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
     const std::string& name = names_[index];
-    builder.bytes("content", read_stream(name, stop_)).bytes("filename", input_file_name(name));
+    const auto held = held_.find(name);
+    if (held != held_.end()) {
+      builder.bytes("content", held->second);
+    } else {
+      builder.bytes("content", read_stream(name, stop_));
+    }
+    builder.bytes("filename", input_file_name(name));
   }
 
   const Files& names_;
+  const ContentByName& held_;
   const std::stop_token stop_;
 };
 
@@ -27,12 +47,17 @@ class PlainFilesInput final : public ExampleInput {
  public:
   PlainFilesInput(Files names, std::stop_token stop)
       : names_(std::move(names)), stop_(std::move(stop)) {
-    for (const std::string& name : names_) files_.push_back(examine_input_file(name));
+    for (const std::string& name : names_) {
+      files_.push_back(examine_input_file(name));
+      if (gives_its_bytes_once(name) && !held_.contains(name)) {
+        held_.emplace(name, read_stream(name, stop_));
+      }
+    }
   }
 
   std::uint64_t size() const override { return names_.size(); }
   std::unique_ptr<ExampleReader> open_reader() const override {
-    return std::make_unique<PlainFileReader>(names_, stop_);
+    return std::make_unique<PlainFileReader>(names_, held_, stop_);
   }
   std::vector<std::string> columns() const override { return {"content", "filename"}; }
   std::string describe() const override { return fmt::format("{} files", size()); }
@@ -43,6 +68,7 @@ class PlainFilesInput final : public ExampleInput {
   const Files names_;
   const std::stop_token stop_;
   std::vector<InputFile> files_;
+  ContentByName held_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 
+#include "records/filled_pipe.h"
 #include "tools/convert/inputs/conversion_test.h"
 #include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
@@ -303,44 +304,35 @@ TEST_F(Inputs, MoreFilesThanMayUsuallyBeOpen) {
 TEST_F(Inputs, CtrlCWhileTheInputIsReadEndsAtOnce) {
   const std::string pipe = folder_.file("t.csv");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  int writer = -1;
-  const auto is_waiting_for_rows = [&] {
-    writer = writer < 0 ? ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK) : writer;
-    return writer >= 0;
-  };
-  const ProgramResult result =
-      run_infeed({"convert", pipe, "-o", folder_.file("out")},
-                 {.send_signal_when = is_waiting_for_rows, .signal = SIGINT});
-  ::close(writer);
-  EXPECT_EQ(result.status, 130);
-  EXPECT_LT(result.seconds_after_signal, kSoonSeconds);
-  EXPECT_THAT(result.err, HasSubstr("stopped while the input was read"));
-  EXPECT_FALSE(fs::exists(folder_.file("out")));
-}
-
-/// Files are read by the workers, and before that to guess a number of shards. The first Ctrl-C did
-/// nothing in either.
-TEST_F(Inputs, CtrlCEndsAWorkersWaitForAPipe) {
-  const std::string pipe = folder_.file("pipe");
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  for (const std::vector<std::string>& chosen :
-       {std::vector<std::string>{"--shards", "1"}, std::vector<std::string>{},
-        std::vector<std::string>{"--columns", "content", "--dry-run"}}) {
-    SCOPED_TRACE(fmt::format("{}", fmt::join(chosen, " ")));
-    std::vector<std::string> words{"convert",           "--kind",     "files", pipe, "-o",
-                                   folder_.file("out"), "--overwrite"};
-    words.insert(words.end(), chosen.begin(), chosen.end());
+  for (const char* const kind : {"csv", "files"}) {
     int writer = -1;  // which says nothing
-    const auto is_waiting = [&] {
+    const auto is_waited_for = [&] {
       writer = writer < 0 ? ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK) : writer;
       return writer >= 0;
     };
-    const ProgramResult ended =
-        run_infeed(words, {.send_signal_when = is_waiting, .signal = SIGINT});
+    const ProgramResult result =
+        run_infeed({"convert", pipe, "--kind", kind, "-o", folder_.file("out")},
+                   {.send_signal_when = is_waited_for, .signal = SIGINT});
     ::close(writer);
-    EXPECT_EQ(ended.status, 130) << ended.err;
-    EXPECT_LT(ended.seconds_after_signal, kSoonSeconds);
-    EXPECT_THAT(ended.err, HasSubstr("stopped"));
+    EXPECT_EQ(result.status, 130);
+    EXPECT_LT(result.seconds_after_signal, kSoonSeconds);
+    EXPECT_THAT(result.err, HasSubstr("stopped while the input was read"));
+    EXPECT_FALSE(fs::exists(folder_.file("out")));
+  }
+}
+
+/// It was read to choose a number of shards, and then waited for again, for ever.
+TEST_F(Inputs, APipeIsReadOnce) {
+  for (const std::vector<std::string>& chosen :
+       {std::vector<std::string>{}, std::vector<std::string>{"--shards", "1"}}) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(chosen, " ")));
+    const TemporaryFolder folder;
+    const FilledPipe pipe(folder, "pipe", "all of it");
+    std::vector<std::string> words{"convert",           "--kind",     "files", pipe.name(), "-o",
+                                   folder_.file("out"), "--overwrite"};
+    words.insert(words.end(), chosen.begin(), chosen.end());
+    output_of(run_infeed(words));
+    EXPECT_THAT(examples(), ElementsAre("content=['all of it'] filename=['pipe']"));
   }
 }
 
