@@ -5,7 +5,6 @@ import functools
 import os
 import pickle
 import select
-import signal
 import tempfile
 import time
 import unittest
@@ -14,7 +13,7 @@ import numpy as np
 
 import infeed
 from columns import values
-from frames import is_inside
+from frames import Alarm
 
 SECONDS_MAX = 60
 
@@ -54,32 +53,6 @@ class KeepsThem:
     def __call__(self, batch):
         self.kept.append(batch["value"].numpy())
         return {"value": np.concatenate(self.kept)}
-
-
-class Alarm:
-    """Calls functions in a signal handler: 0.1 s from now, or later, once this thread is inside a method."""
-
-    def __init__(self, *functions, method="__next__"):
-        self._functions, self._method = functions, method
-        self._before = signal.signal(signal.SIGALRM, self._ring)
-
-    def _ring(self, _, frame):
-        if not is_inside(self._method, frame):
-            self._set()
-            return
-        for function in self._functions:
-            function()
-
-    @staticmethod
-    def _set():
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-
-    def __enter__(self):
-        self._set()
-
-    def __exit__(self, *_):
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, self._before)
 
 
 class Signals(unittest.TestCase):
@@ -135,6 +108,19 @@ class Signals(unittest.TestCase):
             iterator.load_state_dict(state)
             self.assertEqual(iterator.position, 0)
             self.assertEqual(values(iterator), list(range(30)))
+
+    def test_an_interrupted_process_gives_no_earlier_batch(self):
+        def stop():
+            raise KeyboardInterrupt
+
+        dataset = infeed.range(60).batch(3).map_batches(sleepy, where="process")
+        with dataset.iterate(threads_max=1) as iterator:  # this thread asks the process
+            next(iterator)
+            with self.assertRaisesRegex(infeed.Error, "KeyboardInterrupt"), Alarm(stop):
+                while True:
+                    next(iterator)
+            first = 3 * iterator.position
+            self.assertEqual(values(iterator), list(range(first, 60)))
 
     def test_a_handler_may_not_go_elsewhere(self):
         with slow_dataset() as (dataset, open_gate), dataset.prefetch().iterate() as iterator:

@@ -109,7 +109,10 @@ def _work(function, connection, requests, replies):
             answer = ("result", replies.write(as_batch(call(requests.read(message), high, low))))
         except BaseException as error:  # pylint: disable=broad-exception-caught
             answer = ("error", portable(error), traceback.format_exc())
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except OSError:
+            return
 
 
 def portable(error):
@@ -164,11 +167,14 @@ class _Worker:
                 start(self._process)
             undone.pop_all()
         self._requests, self._replies = map(Area, descriptors)
+        self._is_asked = False
 
     def call(self, batch, high, low):
+        self._is_asked = True
         try:
             self._connection.send((self._requests.write(batch), high, low))
             answer = self._connection.recv()
+            self._is_asked = False
         except (EOFError, OSError):
             self._process.join(1)
             raise Error(f"the process of map_batches ended (exit code {self._process.exitcode}); "
@@ -180,8 +186,9 @@ class _Worker:
             raise error
         return self._replies.read(answer[1])
 
-    def is_alive(self):
-        return self._process.is_alive()
+    def is_usable(self):
+        """False also where a signal handler raised inside call(): the answer that still comes is to another batch."""
+        return not self._is_asked and self._process.is_alive()
 
     def close(self):
         self._connection.close()
@@ -221,7 +228,7 @@ class ProcessFunction:
             self._start()  # in a fork
         worker = self._idle.get()
         try:
-            if worker is None or not worker.is_alive():
+            if worker is None or not worker.is_usable():
                 dead, worker = worker, None
                 self._drop(dead)
                 worker = _Worker(self._function)
