@@ -1,6 +1,9 @@
 """Pipelines in a process of their own: how they end, what they refuse, and who may write their batches."""
 
+import multiprocessing
 import os
+import pickle
+import signal
 import tempfile
 import threading
 import time
@@ -10,7 +13,8 @@ import numpy as np
 
 import infeed
 from columns import values
-from frames import wait_until_main_is_inside
+from frames import Alarm, wait_until_main_is_inside
+from infeed._processes import Answers
 
 SECONDS_MAX = 60
 
@@ -23,6 +27,10 @@ def stuck():
 def late():
     yield {"value": [1]}
     time.sleep(4)
+
+
+def interrupt():
+    raise KeyboardInterrupt
 
 
 def code_of_next(iterator):
@@ -97,7 +105,7 @@ class InProcess(unittest.TestCase):
                 next(iterator)
 
                 def end_it(method=getattr(iterator, end)):
-                    wait_until_main_is_inside("_receive_next")
+                    wait_until_main_is_inside("_take")
                     method()
 
                 ender = threading.Thread(target=end_it)
@@ -111,17 +119,49 @@ class InProcess(unittest.TestCase):
 
     def test_a_signal_handler_may_take_the_answer_that_is_there(self):
         with infeed.range(9).batch(3).in_process(ahead=1).iterate() as iterator:
-            poll, asked = iterator._connection.poll, []
+            get, asked, asking = iterator._answers.get, [], []
 
-            def poll_and_be_interrupted(seconds):
-                is_there = poll(seconds)
-                if is_there:
+            def be_interrupted_and_get(seconds_max):
+                if not asking:
+                    asking.append(True)
                     asked.append(iterator.statistics())  # takes all that has come before its own answer
-                return is_there
+                    asking.clear()
+                return get(seconds_max)
 
-            iterator._connection.poll = poll_and_be_interrupted
+            iterator._answers.get = be_interrupted_and_get
             self.assertEqual(values(iterator), list(range(9)))
             self.assertGreater(len(asked), 2)
+
+    def test_a_message_is_not_interrupted_half_way(self):
+        ours, theirs = multiprocessing.Pipe()
+        with ours, theirs:
+            answers = Answers(ours)
+            message = pickle.dumps("whole" * 9)
+            whole = len(message).to_bytes(4, "big") + message  # as Connection.send() writes it
+            os.write(theirs.fileno(), whole[:20])
+            with self.assertRaises(KeyboardInterrupt), Alarm(interrupt, method="get"):
+                answers.get(SECONDS_MAX)
+            os.write(theirs.fileno(), whole[20:])
+            self.assertEqual(answers.get(SECONDS_MAX), "whole" * 9)
+            answers.end()  # though the other end is open
+            for _ in range(2):
+                with self.assertRaises(EOFError):
+                    answers.get(SECONDS_MAX)
+
+    def test_a_handler_may_take_what_others_wait_for(self):
+        place = infeed.range(9).batch(3).iterate().state_dict()
+        for outer, inner in [("state_dict", "state_dict"), ("statistics", "tuning"), ("load_state_dict", "load_state_dict")]:
+            with infeed.range(9).batch(3).in_process().iterate() as iterator:
+                process = iterator._process.pid
+                os.kill(process, signal.SIGSTOP)  # so that the outer call waits
+                call = {name: getattr(iterator, name) for name in ("state_dict", "statistics", "tuning")}
+                call["load_state_dict"] = lambda it=iterator: it.load_state_dict(place)
+                inner_ones = []
+                with Alarm(lambda pid=process: os.kill(pid, signal.SIGCONT),
+                           lambda ask=call[inner], seen=inner_ones: seen.append(ask()), method=outer):
+                    call[outer]()
+                self.assertEqual(len(inner_ones), 1)
+                self.assertEqual(values(iterator), list(range(9)))
 
     def test_it_must_be_the_last_stage(self):
         dataset = infeed.range(6).batch(3)

@@ -11,7 +11,7 @@ from collections import deque
 from ._dataset import Dataset
 from ._errors import Error, invalid
 from ._iterator import KEY, Resumable, checkpoint_of, epoch_of, live, number_in
-from ._processes import Area, Inherited, arrived, portable, start
+from ._processes import Answers, Area, Inherited, arrived, portable, start
 
 _FOR_NEXT = ("element", "end", "failed")
 
@@ -136,6 +136,8 @@ class ProcessIterator(Resumable):
             options["resume"] = self._state
         self._generation = self._requests = 0
         self._waiting = deque()  # answers that next() is still to give
+        self._texts = {}  # the last answer to each command that is answered by a text
+        self._outcomes = {}  # of the requests to resume, by number: None, or the Error
         self._until = None
         self._is_cancelled = False
         self._bad_rows = set()
@@ -160,6 +162,7 @@ class ProcessIterator(Resumable):
                 target=_work, daemon=True, name="infeed pipeline",
                 args=(text, theirs, [Inherited(area.descriptor) for area in self._areas], options))
             start(process)
+            self._answers = Answers(self._connection)
         except BaseException:
             self._connection.close()
             self._close_areas()
@@ -196,41 +199,30 @@ class ProcessIterator(Resumable):
                 self._take()
 
     def _take(self):
-        """Takes an answer, and does what it is for: one for next() waits, one of before a resume is dropped.
-        Returns its kind and value."""
+        """Does what an answer is for: one for next() waits, one of before a resume is dropped. Who waits for an answer
+        calls this until it is there. It returns without one after a moment, as a signal handler may have taken it."""
         try:
-            generation, kind, area, value, state = self._connection.recv()
-        except (EOFError, OSError):
+            answer = self._answers.get(0.1)
+        except EOFError:
             raise self._ended() from None
+        if answer is None:
+            return
+        generation, kind, area, value, state = answer
         if generation != self._generation:
             self._free(area)
-            return None, None
-        if kind in _FOR_NEXT:
+        elif kind in _FOR_NEXT:
             self._waiting.append((kind, area, value, state))
         elif kind == "opened":
             self._state = self._state or state
         elif kind == "resumed":
-            self._resumed(value[1])
-        return kind, value
-
-    def _receive(self, *wanted):
-        """Returns kind and value of the next answer of one of these kinds."""
-        kind = None
-        while kind not in wanted:
-            kind, value = self._take()
-        return kind, value
-
-    def _receive_next(self):
-        """Returns the next answer for next(). It waits in slices: a signal handler may take answers meanwhile."""
-        while not self._waiting:
-            try:
-                is_there = self._connection.poll(0.1)
-            except OSError:
-                raise self._ended() from None
-            # A handler that ran since then may have taken it.
-            if is_there and self._connection.poll(0):
-                self._take()
-        return self._waiting.popleft()
+            number, checkpoint = value
+            self._resumed(checkpoint)
+            self._outcomes[number] = None
+        elif kind == "refused":
+            number, error = value
+            self._outcomes[number] = error
+        else:
+            self._texts[kind] = value
 
     def _resumed(self, checkpoint):
         """The process goes on from there, though who asked for it may have been interrupted."""
@@ -264,7 +256,9 @@ class ProcessIterator(Resumable):
             raise self._ended()
         if not self._waiting and self._until is not None and self._position >= self._until:
             self._send_until(self._position + 1)
-        kind, area, value, state = self._receive_next()
+        while not self._waiting:
+            self._take()
+        kind, area, value, state = self._waiting.popleft()
         is_last = kind == "end" or (kind == "failed" and getattr(value, "is_terminal", True))
         try:
             self._state = state or self._state
@@ -299,8 +293,8 @@ class ProcessIterator(Resumable):
         """As Iterator.state_dict."""
         with self._calls:
             self._check()
-            if self._state is None:
-                self._receive("opened")
+            while self._state is None:
+                self._take()
             return {KEY: self._state}
 
     def load_state_dict(self, state):
@@ -310,18 +304,21 @@ class ProcessIterator(Resumable):
             self._check()
             self._requests = number = self._requests + 1
             self._send("resume", (number, checkpoint))
-            answered = 0
-            while answered != number:  # earlier ones were interrupted
-                kind, (answered, value) = self._receive("resumed", "refused")
-            if kind == "refused":
-                raise arrived(value)
+            while number not in self._outcomes:  # those of interrupted calls may come before
+                self._take()
+            error = self._outcomes.pop(number)
+            if error is not None:
+                raise arrived(error)
 
     def _ask(self, command):
         """Returns the text that answers a command."""
         with self._calls:
             self._check()
+            self._texts.pop(command, None)
             self._send(command, None)
-            return self._receive(command)[1]
+            while command not in self._texts:
+                self._take()
+            return self._texts[command]
 
     @property
     def bad_rows(self):
@@ -366,8 +363,9 @@ class ProcessIterator(Resumable):
         process, self._process = self._process, None
         if process is None or self._process_id != os.getpid():
             return True
-        process.kill()  # a next() of another thread gets the end of the pipe, and lets go of it
+        process.kill()
         process.join()
+        self._answers.end()  # a next() of another thread sees it, and lets go of the pipe
         with self._calls:
             self._connection.close()
             self._close_areas()

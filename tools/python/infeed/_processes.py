@@ -13,6 +13,7 @@ import os
 import pickle
 import queue
 import signal
+import socket
 import threading
 import traceback
 import weakref
@@ -146,6 +147,44 @@ def start(process):
         finally:
             if is_daemon is not None:
                 config["daemon"] = is_daemon
+
+
+class Answers:
+    """Answers of a process, in order. A thread of its own takes them from the pipe: a signal handler runs in the main
+    thread, where it would find a message half taken, and its rest would be lost if it raises."""
+
+    def __init__(self, connection):
+        self._connection = connection
+        self._arrived = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._listen, name="infeed answers", daemon=True)
+        self._thread.start()
+
+    def _listen(self):
+        message = None
+        while message != b"":
+            try:
+                message = self._connection.recv_bytes()
+            except (EOFError, OSError):
+                message = b""
+            self._arrived.put(message)
+
+    def get(self, seconds_max):
+        """Returns the next answer; None if none comes in that time. Raises EOFError at the end, each time."""
+        try:
+            message = self._arrived.get(timeout=seconds_max)
+        except queue.Empty:
+            return None
+        if message == b"":
+            self._arrived.put(message)
+            raise EOFError
+        return pickle.loads(message)
+
+    def end(self):
+        """Ends the thread, also where a fork of this process holds the other end of the pipe."""
+        with socket.socket(fileno=os.dup(self._connection.fileno())) as pipe:
+            pipe.shutdown(socket.SHUT_RDWR)
+        if self._thread is not threading.current_thread():  # which may collect garbage
+            self._thread.join()
 
 
 class _Worker:
