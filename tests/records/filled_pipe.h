@@ -16,8 +16,8 @@
 
 namespace infeed::test {
 
-/// A pipe that holds some bytes, at most 64 KiB, and ends as soon as they were read. A reader that
-/// opens it twice gets what the first one left, and doesn't wait for ever.
+/// A pipe that holds some bytes, at most 64 KiB, and ends as soon as they were read. Who opens it
+/// again before that gets what the first reader left; later, he waits for a writer for ever.
 class FilledPipe {
  public:
   FilledPipe(const TemporaryFolder& folder, std::string_view name, std::string_view bytes)
