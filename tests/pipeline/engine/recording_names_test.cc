@@ -3,10 +3,14 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <latch>
 #include <sched.h>
+#include <set>
 #include <string>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include <infeed/infeed.h>
 
@@ -116,6 +120,29 @@ TEST_F(RecordingNames, TwoProcessesDontShareAFile) {
   EXPECT_TRUE(iterator.next());
   ASSERT_EQ(::write(end[1], &byte, 1), 1);
   ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(RecordingNames, IteratorsThatBeginAtOnceHaveAFileEach) {
+  for (int round = 0; round < 40; ++round) {
+    const std::string file = folder_.file(fmt::format("run-{}.profile", round));
+    std::array<RecordingStatus, 4> all;
+    std::latch start(std::ssize(all));
+    {
+      std::vector<std::jthread> consumers;
+      for (RecordingStatus& status : all) {
+        consumers.emplace_back([&] {
+          start.arrive_and_wait();
+          status = range(3).iterate({.recording = {.file = file}}).recording();
+        });
+      }
+    }
+    std::set<std::string> files;
+    for (const RecordingStatus& status : all) {
+      EXPECT_TRUE(status.is_on) << status.problem;
+      files.insert(status.file);
+    }
+    ASSERT_EQ(files.size(), all.size());
+  }
 }
 
 }  // namespace

@@ -7,9 +7,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <latch>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <sys/resource.h>
 #include <thread>
@@ -229,29 +227,6 @@ TEST_F(Recording, ItsEndSaysWhyTheRunEnded) {
       << "one that ended behind the data";
 }
 
-TEST_F(Recording, IteratorsThatBeginAtOnceHaveAFileEach) {
-  for (int round = 0; round < 40; ++round) {
-    const std::string file = folder_.file(fmt::format("run-{}.profile", round));
-    std::array<RecordingStatus, 4> all;
-    std::latch start(std::ssize(all));
-    {
-      std::vector<std::jthread> consumers;
-      for (RecordingStatus& status : all) {
-        consumers.emplace_back([&] {
-          start.arrive_and_wait();
-          status = range(3).iterate({.recording = {.file = file}}).recording();
-        });
-      }
-    }
-    std::set<std::string> files;
-    for (const RecordingStatus& status : all) {
-      EXPECT_TRUE(status.is_on) << status.problem;
-      files.insert(status.file);
-    }
-    ASSERT_EQ(files.size(), all.size());
-  }
-}
-
 TEST_F(Recording, ASlowCallIsTracedToItsElement) {
   auto slow = [](std::int64_t x) {
     if (x == 77) std::this_thread::sleep_for(5ms);  // the slow call is under test
@@ -302,19 +277,46 @@ TEST_F(Recording, TheEnvironmentAsksForIt) {
   EXPECT_EQ(lines_of(file_ + "-2").back().at("end").at("why"), "end of data");
 }
 
+/// Lowers a limit of this process while the object lives.
+class LimitedProcess {
+ public:
+  LimitedProcess(int which, rlim_t limit) : which_(which) {
+    EXPECT_EQ(::getrlimit(which_, &before_), 0);
+    const rlimit lower{.rlim_cur = limit, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(::setrlimit(which_, &lower), 0);
+  }
+  ~LimitedProcess() {
+    EXPECT_EQ(::setrlimit(which_, &before_), 0);
+    std::signal(SIGXFSZ, signal_before_);
+  }
+  LimitedProcess(const LimitedProcess&) = delete;
+  LimitedProcess& operator=(const LimitedProcess&) = delete;
+
+ private:
+  const int which_;
+  rlimit before_{};
+  void (*const signal_before_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+};
+
+/// Takes elements of an endless dataset until its recording is as wanted, or a minute has passed.
+template <class Wanted>
+void run_until(Iterator<std::int64_t>& iterator, const Wanted& is_wanted) {
+  const auto latest = std::chrono::steady_clock::now() + 60s;
+  while (!is_wanted(iterator.recording()) && std::chrono::steady_clock::now() < latest) {
+    iterator.next();
+  }
+}
+
+bool has_problem(const RecordingStatus& status) { return !status.problem.empty(); }
+
 TEST_F(Recording, WhatEndsItIsInTheTableOfStatistics) {
   auto iterator = range(10).iterate({.recording = {.file = file_}});
   EXPECT_EQ(iterator.statistics().table().find("recording failed"), std::string::npos);
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
-  const rlimit header_only{.rlim_cur = std::filesystem::file_size(file_),
-                           .rlim_max = limit.rlim_max};
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &header_only), 0);
   int elements = 0;
-  while (iterator.next()) ++elements;
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  std::signal(SIGXFSZ, before);
+  {
+    const LimitedProcess header_only(RLIMIT_FSIZE, std::filesystem::file_size(file_));
+    while (iterator.next()) ++elements;
+  }
   EXPECT_EQ(elements, 10);
   const std::string problem = iterator.recording().problem;
   EXPECT_NE(problem.find("cannot write"), std::string::npos) << problem;
@@ -327,43 +329,15 @@ TEST_F(Recording, WhatEndsItIsInTheTableOfStatistics) {
 TEST_F(Recording, WhatEndsThePageIsInTheTableOfStatistics) {
   if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
   auto iterator = range(std::int64_t{1} << 40).iterate({.recording = {.live = true}});
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
-  const rlimit nothing{.rlim_cur = 0, .rlim_max = limit.rlim_max};
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &nothing), 0);
-  const auto latest = std::chrono::steady_clock::now() + 60s;
-  while (iterator.recording().problem.empty() && std::chrono::steady_clock::now() < latest) {
-    iterator.next();
+  {
+    const LimitedProcess writes_nothing(RLIMIT_FSIZE, 0);
+    run_until(iterator, has_problem);
   }
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  std::signal(SIGXFSZ, before);
   const std::string problem = iterator.recording().problem;
   EXPECT_NE(problem.find("/dev/shm/infeed-"), std::string::npos) << problem;
   const std::string table = iterator.statistics().table();
   EXPECT_NE(table.find("\nrecording failed: " + problem + "\n"), std::string::npos) << table;
 }
-
-/// Lowers a limit of this process while the object lives.
-class LimitedProcess {
- public:
-  LimitedProcess(int which, rlim_t limit) : which_(which) {
-    ::getrlimit(which_, &before_);
-    const rlimit lower{.rlim_cur = limit, .rlim_max = before_.rlim_max};
-    ::setrlimit(which_, &lower);
-  }
-  ~LimitedProcess() {
-    ::setrlimit(which_, &before_);
-    std::signal(SIGXFSZ, signal_before_);
-  }
-  LimitedProcess(const LimitedProcess&) = delete;
-  LimitedProcess& operator=(const LimitedProcess&) = delete;
-
- private:
-  const int which_;
-  rlimit before_{};
-  void (*const signal_before_)(int) = std::signal(SIGXFSZ, SIG_IGN);
-};
 
 /// A run that can no longer be shown is recorded nevertheless. A later problem of its file was told
 /// by nobody.
@@ -371,22 +345,16 @@ TEST_F(Recording, OnlyAProblemOfTheFileEndsIt) {
   if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
   auto iterator =
       range(std::int64_t{1} << 40).iterate({.recording = {.file = file_, .live = true}});
-  const auto latest = std::chrono::steady_clock::now() + 60s;
-  const auto run_until = [&](const auto& condition) {
-    while (!condition(iterator.recording()) && std::chrono::steady_clock::now() < latest) {
-      iterator.next();
-    }
-  };
   {
     const LimitedProcess opens_no_more(RLIMIT_NOFILE, 3);
-    run_until([](const RecordingStatus& status) { return !status.problem.empty(); });
+    run_until(iterator, has_problem);
   }
   RecordingStatus status = iterator.recording();
   EXPECT_NE(status.problem.find("/dev/shm/infeed-"), std::string::npos) << status.problem;
   EXPECT_EQ(status.file, file_);
   {
     const LimitedProcess writes_no_more(RLIMIT_FSIZE, 0);
-    run_until([](const RecordingStatus& now) { return now.file.empty(); });
+    run_until(iterator, [](const RecordingStatus& now) { return now.file.empty(); });
   }
   status = iterator.recording();
   EXPECT_EQ(status.file, "");

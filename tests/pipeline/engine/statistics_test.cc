@@ -9,7 +9,6 @@
 #include <infeed/infeed.h>
 
 #include "engine/stage_counters.h"
-#include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 #include "pipeline/suite/busy.h"
 #include "quiet_run.h"
@@ -342,54 +341,6 @@ TEST(Statistics, TheTableHasWhatOnlySomeKindsCount) {
       table.starts_with("0.00 s, of which the consumer waited -; the process kept 0.0 of 1 "
                         "cores busy\n"))
       << table;
-}
-
-TEST(PullSample, CountsForUpTo16PullsAndForAllWithinIt) {
-  Chunk chunk(type_info<std::int64_t>(), 8);
-  for (const std::int64_t i : {1, 2, 3}) chunk.append(std::int64_t{i});
-  detail::StageCounters outer;
-  detail::StageCounters inner;
-  detail::SampleStride outer_stride{.length = 100, .left = 2};
-  detail::SampleStride inner_stride{.length = 1, .left = 1};
-  EXPECT_FALSE(detail::PullSample(outer, outer_stride).is_taken());
-  EXPECT_EQ(outer_stride.left, 1U);
-  {
-    const detail::PullSample sample(outer, outer_stride);
-    ASSERT_TRUE(sample.is_taken());
-    detail::PullSample within(inner, inner_stride);
-    EXPECT_TRUE(within.is_taken());
-    compute_for(std::chrono::milliseconds(1));
-    within.note_elements(chunk);
-  }
-  EXPECT_EQ(inner.sampled.elements, 16U * 3);
-  EXPECT_EQ(inner.sampled.bytes, 16U * 3 * sizeof(std::int64_t));
-  EXPECT_EQ(inner_stride.left, 1U) << "no pull of the thread began with it";
-  EXPECT_EQ(outer.sampled.elements, 0U);
-  EXPECT_NE(outer_stride.left, 0U);
-  EXPECT_EQ(outer_stride.left, outer_stride.length);
-  for (const detail::StageCounters* const counters : {&outer, &inner}) {
-    const std::uint64_t sampled_ticks = counters->pull_time.sampled_ticks;
-    EXPECT_EQ(sampled_ticks % 16, 0U);
-    EXPECT_GE(sampled_ticks, 16 * detail::ticks_of_us(900));
-    EXPECT_GE(counters->pull_time.sampled_cpu_ns, 16U * 900'000);
-  }
-  EXPECT_GE(outer.pull_time.sampled_ticks, inner.pull_time.sampled_ticks);
-  EXPECT_FALSE(detail::PullSample(outer, outer_stride).is_taken()) << "it was the only one";
-}
-
-/// Samples take a 400th of the time, so each long pull is one, and few short ones are.
-TEST(PullSample, IsTakenAgainWhenItsPriceIsPaid) {
-  detail::StageCounters counters;
-  counters.pulls = 10;
-  counters.pull_time.ticks = detail::ticks_of_us(1e12);
-  detail::SampleStride stride;
-  EXPECT_TRUE(detail::PullSample(counters, stride).is_taken());
-  EXPECT_EQ(stride.length, 1U);
-  EXPECT_TRUE(detail::PullSample(counters, stride).is_taken());
-  counters.pull_time.ticks = 10;
-  EXPECT_TRUE(detail::PullSample(counters, stride).is_taken());
-  EXPECT_GT(stride.length, 400U);
-  EXPECT_LT(stride.length, 2U << 20);
 }
 
 TEST(Statistics, ALongNameKeepsItsColumn) {
