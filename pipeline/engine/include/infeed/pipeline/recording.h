@@ -21,8 +21,8 @@
 /// Recording never ends a run. Problems (a full disk, a file that another process writes) are told
 /// in RecordingStatus::problem and in the table of Iterator::statistics(). But a name to which
 /// nothing can be recorded (its folder isn't there or may not be written, it is somebody's other
-/// file) is refused by iterate(), as any wrong option is, unless this process has recorded to it. So
-/// is INFEED_TOP where /dev/shm isn't there or may not be written.
+/// file) is refused by iterate(), as any wrong option is, unless it is the one that this process
+/// recorded to last. So is INFEED_TOP where /dev/shm isn't there or may not be written.
 ///
 /// pipeline/recording.md describes the format. Everything written stays readable even if the
 /// process crashes.

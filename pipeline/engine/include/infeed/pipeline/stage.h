@@ -100,8 +100,7 @@ class Stage {
   virtual bool runs_ahead() const { return false; }
 
   /// Returns where the element at a position of this pass came from. Any thread may ask while the
-  /// stage lives, even while other threads pull, before the stage has begun, and behind its end: a
-  /// last batch that isn't full is traced as if it were.
+  /// stage lives, even while other threads pull, before the stage has begun, and behind its end.
   TracedPlace trace(std::uint64_t position) const { return do_trace(position); }
   /// Returns the stage's name in statistics, "map[2]". All stages of inner datasets at this place
   /// share it.
