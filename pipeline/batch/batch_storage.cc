@@ -201,7 +201,8 @@ void BatchStorage::close_gaps(std::span<const std::size_t> gaps) {
 }
 
 std::size_t BatchStorage::bytes() const {
-  std::size_t total = block_bytes_;
+  constexpr std::size_t kAllocatorBytes = 32;  // headers of the block and of this object
+  std::size_t total = block_bytes_ + sizeof(*this) + kAllocatorBytes;
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
     const TypeInfo& type = *pool_layout_.columns[i].type;
     if (type.payload_bytes_run != nullptr) total += type.payload_bytes_run(column(i), size_);

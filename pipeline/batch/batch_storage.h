@@ -88,7 +88,7 @@ class BatchStorage {
   friend class BatchPool;
 
   const BatchLayout& pool_layout_;
-  const std::vector<std::size_t> offsets_;
+  const std::span<const std::size_t> offsets_;  ///< the pool's
   const std::size_t block_bytes_;
   std::byte* const block_;
   std::shared_ptr<BatchPool> pool_;  ///< while in use

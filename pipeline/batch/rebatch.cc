@@ -354,7 +354,7 @@ void ColumnRowsToJoin::append(const ColumnBatch& batch, std::size_t first, std::
 
 std::uint64_t ColumnRowsToJoin::bytes() const {
   std::uint64_t total = 0;
-  for (const ColumnBatch& part : parts) total += part.bytes();
+  for (const ColumnBatch& part : parts) total += part.held_bytes();
   return total;
 }
 

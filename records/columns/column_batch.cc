@@ -25,6 +25,7 @@ class ColumnNames {
     std::size_t predicted = table_.first();
     return table_.find(name, predicted);
   }
+  std::size_t memory_bytes() const { return sizeof(*this) + table_.memory_bytes(); }
 
  private:
   NameTable table_;
@@ -36,45 +37,64 @@ std::shared_ptr<const ColumnNames> column_names(std::vector<std::string> names) 
 
 }  // namespace detail
 
+namespace {
+
+/// Returns the bytes of memory that a column keeps beside itself.
+std::size_t kept_bytes(const Column& column) {
+  std::size_t total = detail::held_bytes(column.values());
+  if (column.partitions().empty()) return total;
+  constexpr std::size_t kAllocatorBytes = 16;
+  total += kAllocatorBytes + column.partitions().size_bytes();
+  for (const Tensor& partition : column.partitions()) total += detail::held_bytes(partition);
+  return total;
+}
+
+}  // namespace
+
 struct ColumnBatch::Content {
   std::shared_ptr<const detail::ColumnNames> names;
   std::vector<Column> columns;
+  std::size_t held_bytes;
 };
 
 ColumnBatch::ColumnBatch(std::vector<NamedColumn> columns)
     : ColumnBatch(
           [&] {
             std::vector<std::string> names;
+            names.reserve(columns.size());
             for (const NamedColumn& column : columns) names.push_back(column.name);
             return detail::column_names(std::move(names));
           }(),
           [&] {
             std::vector<Column> only_columns;
+            only_columns.reserve(columns.size());
             for (NamedColumn& column : columns) only_columns.push_back(std::move(column.column));
             return only_columns;
           }()) {}
 
 ColumnBatch::ColumnBatch(std::shared_ptr<const detail::ColumnNames> names,
-                         std::vector<Column> columns)
-    : content_(std::make_shared<const Content>(Content{std::move(names), std::move(columns)})) {
-  const auto& all = content_->names->all();
-  if (all.size() != content_->columns.size()) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("a batch of {} columns has {} names",
-                                                         content_->columns.size(), all.size()));
+                         std::vector<Column> columns) {
+  const auto& all = names->all();
+  if (all.size() != columns.size()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a batch of {} columns has {} names", columns.size(), all.size()));
   }
-  if (all.empty()) {
-    content_ = nullptr;
-    return;
-  }
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    if (content_->columns[i].rows() != content_->columns[0].rows()) {
+  if (all.empty()) return;
+  // Two blocks beside the columns' own, each with the allocator's header.
+  constexpr std::size_t kBlocksBytes = sizeof(Content) + 48;
+  std::size_t bytes = kBlocksBytes + columns.capacity() * sizeof(Column);
+  if (names.use_count() == 1) bytes += names->memory_bytes();  // no other batch has them
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    bytes += kept_bytes(columns[i]);
+    if (columns[i].rows() != columns[0].rows()) {
       throw Error(
           ErrorCode::invalid_argument,
           fmt::format("column '{}' has {} rows, but '{}' has {}; all columns of a batch have as "
                       "many",
-                      all[i], content_->columns[i].rows(), all[0], content_->columns[0].rows()));
+                      all[i], columns[i].rows(), all[0], columns[0].rows()));
     }
   }
+  content_ = std::make_shared<const Content>(Content{std::move(names), std::move(columns), bytes});
 }
 
 std::int64_t ColumnBatch::rows() const {
@@ -88,6 +108,10 @@ std::span<const Column> ColumnBatch::columns() const {
 const std::vector<std::string>& ColumnBatch::names() const {
   static const std::vector<std::string> kNone;
   return content_ == nullptr ? kNone : content_->names->all();
+}
+
+std::shared_ptr<const detail::ColumnNames> ColumnBatch::shared_names() const {
+  return content_ == nullptr ? nullptr : content_->names;
 }
 
 const Column* ColumnBatch::find(std::string_view name) const {
@@ -111,6 +135,7 @@ ColumnBatch ColumnBatch::slice(std::int64_t first, std::int64_t rows) const {
     Column().slice(first, rows);  // throws unless no rows are wanted
     return {};
   }
+  if (first == 0 && rows == this->rows()) return *this;
   std::vector<Column> sliced;
   sliced.reserve(content_->columns.size());
   for (const Column& column : content_->columns) sliced.push_back(column.slice(first, rows));
@@ -147,6 +172,10 @@ std::size_t ColumnBatch::bytes() const {
   std::size_t total = 0;
   for (const Column& column : columns()) total += column.memory_bytes();
   return total;
+}
+
+std::size_t ColumnBatch::held_bytes() const {
+  return content_ == nullptr ? 0 : content_->held_bytes;
 }
 
 bool ColumnBatch::operator==(const ColumnBatch& other) const {

@@ -283,12 +283,12 @@ Column finish_column(const PlannedColumn& column, std::size_t rows, GrowingColum
   const ColumnType& type = column.type;
   const auto row_count = static_cast<std::int64_t>(rows);
   if (type.kind == Column::Kind::dense) {
-    return Column::dense(growing.values.finish(type.dtype, Shape(row_count, type.shape)));
+    return Column::dense(growing.values.finish(type.dtype, Shape(row_count, type.shape), pool));
   }
   if (type.width) {
     return Column::padded(
-        growing.values.finish(type.dtype, Shape(row_count, Shape(*type.width, type.shape))),
-        growing.partitions[0].finish(DType::int64, {row_count}));
+        growing.values.finish(type.dtype, Shape(row_count, Shape(*type.width, type.shape)), pool),
+        growing.partitions[0].finish(DType::int64, {row_count}, pool));
   }
   column.guesses[0].store(growing.values.size_bytes(), std::memory_order_relaxed);
   for (std::size_t i = 0; i < column.partitions; ++i) {
@@ -299,14 +299,14 @@ Column finish_column(const PlannedColumn& column, std::size_t rows, GrowingColum
   std::vector<Tensor> partitions;
   for (std::size_t i = 0; i < column.partitions; ++i) {
     const auto count = static_cast<std::int64_t>(growing.partitions[i].size<std::int64_t>());
-    partitions.push_back(growing.partitions[i].finish(DType::int64, {count}));
+    partitions.push_back(growing.partitions[i].finish(DType::int64, {count}, pool));
   }
   const auto items = static_cast<std::int64_t>(growing.values.size_bytes() / column.item_bytes);
   if (type.kind == Column::Kind::ragged) {
-    return Column::ragged(growing.values.finish(type.dtype, Shape(items, type.shape)),
+    return Column::ragged(growing.values.finish(type.dtype, Shape(items, type.shape), pool),
                           std::move(partitions));
   }
-  Tensor data = growing.values.finish(DType::uint8, {items});
+  Tensor data = growing.values.finish(DType::uint8, {items}, pool);
   Tensor offsets = std::move(partitions.back());
   partitions.pop_back();
   if (type.kind == Column::Kind::bytes) return Column::bytes(std::move(offsets), std::move(data));

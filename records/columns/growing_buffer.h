@@ -34,12 +34,12 @@ class GrowingBuffer {
     data_ = block_.memory.get();
   }
   void reserve(std::size_t bytes, const TensorPool& pool) {
-    if (bytes > block_.bytes || data_ == nullptr) grow(bytes, pool);
+    if (bytes > block_.bytes || data_ == nullptr) move_to(bytes, pool);
   }
   /// Appends `bytes` bytes.
   std::byte* extend(std::size_t bytes, const TensorPool& pool) {
     if (bytes > block_.bytes - size_bytes_) {
-      grow(std::max(size_bytes_ + bytes, 2 * block_.bytes), pool);
+      move_to(std::max(size_bytes_ + bytes, 2 * block_.bytes), pool);
     }
     return data_ + std::exchange(size_bytes_, size_bytes_ + bytes);
   }
@@ -52,15 +52,22 @@ class GrowingBuffer {
   }
   void truncate(std::size_t bytes) { size_bytes_ = bytes; }
 
-  /// Makes a Tensor of the content, and leaves the buffer empty.
-  Tensor finish(DType dtype, Shape shape) {
+  /// Makes a Tensor of the content, and leaves the buffer empty. If most of the block is free, as
+  /// behind a much larger batch, the content moves to a block of its size.
+  Tensor finish(DType dtype, Shape shape, const TensorPool& pool) {
+    const std::size_t bytes = static_cast<std::size_t>(shape.items()) * item_bytes(dtype);
+    if (block_.bytes > 2 * TensorPool::block_bytes(bytes)) {
+      size_bytes_ = bytes;
+      move_to(bytes, pool);
+    }
     data_ = nullptr;
     size_bytes_ = 0;
     return Tensor::of_block(dtype, std::move(shape), std::exchange(block_, {}));
   }
 
  private:
-  void grow(std::size_t bytes, const TensorPool& pool) {
+  /// Moves the content to a block of `bytes` bytes.
+  void move_to(std::size_t bytes, const TensorPool& pool) {
     TensorPool::Block block = pool.take(bytes);
     if (size_bytes_ != 0) std::memcpy(block.memory.get(), data_, size_bytes_);
     block_ = std::move(block);

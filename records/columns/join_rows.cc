@@ -87,15 +87,16 @@ ColumnBatch join(std::span<const ColumnBatch> batches, const TensorPool* pool) {
     refuse_to_join(fmt::format("one batch has the columns [{}], another [{}]",
                                fmt::join(first.names(), ", "), fmt::join(batch.names(), ", ")));
   }
-  if (batches.size() == 1) return first;
-  std::vector<NamedColumn> joined;
+  if (batches.size() == 1 || first.columns().empty()) return first;
+  std::vector<Column> joined;
+  joined.reserve(first.columns().size());
   std::vector<Column> parts(batches.size());
   for (std::size_t i = 0; i < first.columns().size(); ++i) {
     const std::string& name = first.names()[i];
     for (std::size_t b = 0; b < batches.size(); ++b) parts[b] = *batches[b].find(name);
-    joined.push_back({name, joined_columns(parts, name, pool)});
+    joined.push_back(joined_columns(parts, name, pool));
   }
-  return ColumnBatch(std::move(joined));
+  return {first.shared_names(), std::move(joined)};
 }
 
 }  // namespace

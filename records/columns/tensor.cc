@@ -40,20 +40,39 @@ std::size_t checked_tensor_bytes(DType dtype, const Shape& shape) {
 
 std::byte* detail::exported_data(const Tensor& tensor) { return tensor.data_; }
 
+/// Tells by the values alone, so that a memory limit refuses the same batches in each run, whatever
+/// lay in their blocks before.
+std::size_t detail::held_bytes(const Tensor& tensor) {
+  // The allocator's headers, and the count of references with the way back to the pool.
+  constexpr std::size_t kBesideAllocatedBytes = 48;
+  constexpr std::size_t kBesidePooledBytes = 80;
+  const std::size_t bytes = tensor.bytes();
+  switch (tensor.memory_) {
+    case Tensor::Memory::allocated:
+      return std::max<std::size_t>((bytes + 63) / 64 * 64, 64) + kBesideAllocatedBytes;
+    case Tensor::Memory::pooled:
+      return TensorPool::block_bytes(bytes) + kBesidePooledBytes;
+    case Tensor::Memory::slice:
+    case Tensor::Memory::adopted:
+      break;
+  }
+  return bytes;
+}
+
 using detail::checked_tensor_bytes;
 
-Tensor::Tensor() noexcept : is_adopted_(true), shape_({0}), data_(kNoItems) {}
+Tensor::Tensor() noexcept : memory_(Memory::adopted), shape_({0}), data_(kNoItems) {}
 
 Tensor::Tensor(Tensor&& other) noexcept
     : Tensor(other.dtype_, std::move(other.shape_), other.data_, std::move(other.owner_),
-             other.is_adopted_) {
+             other.memory_) {
   other.become_empty();
 }
 
 Tensor& Tensor::operator=(Tensor&& other) noexcept {
   if (this == &other) return *this;
   dtype_ = other.dtype_;
-  is_adopted_ = other.is_adopted_;
+  memory_ = other.memory_;
   shape_ = std::move(other.shape_);
   data_ = other.data_;
   owner_ = std::move(other.owner_);
@@ -64,7 +83,7 @@ Tensor& Tensor::operator=(Tensor&& other) noexcept {
 /// Resets the members that moving the shape and the owner doesn't.
 void Tensor::become_empty() noexcept {
   dtype_ = DType::uint8;
-  is_adopted_ = true;
+  memory_ = Memory::adopted;
   data_ = kNoItems;
 }
 
@@ -91,7 +110,7 @@ Tensor Tensor::of_block(DType dtype, Shape shape, TensorPool::Block block) {
                                                  size_bytes, block.bytes));
   }
   std::byte* const data = block.memory.get();
-  return {dtype, std::move(shape), data, std::move(block.memory), false};
+  return {dtype, std::move(shape), data, std::move(block.memory), Memory::pooled};
 }
 
 Tensor Tensor::copy_of(DType dtype, Shape shape, const void* values, std::size_t bytes) {
@@ -121,11 +140,11 @@ Tensor Tensor::adopt(DType dtype, Shape shape, const void* data,
   }
   // Nobody writes there: an adopted tensor isn't writable, and is exported as read-only.
   auto* const bytes = data == nullptr ? kNoItems : static_cast<std::byte*>(const_cast<void*>(data));
-  return {dtype, std::move(shape), bytes, std::move(owner), true};
+  return {dtype, std::move(shape), bytes, std::move(owner), Memory::adopted};
 }
 
 bool Tensor::is_writable() const {
-  if (is_adopted_ || owner_.use_count() != 1) return false;
+  if (memory_ == Memory::adopted || owner_.use_count() != 1) return false;
   // Orders the last reader's accesses on another thread before ours: it dropped its copy after
   // them.
   std::atomic_thread_fence(std::memory_order_acquire);
@@ -134,11 +153,11 @@ bool Tensor::is_writable() const {
 
 std::byte* Tensor::writable_data() {
   if (!is_writable()) {
-    throw Error(
-        ErrorCode::failed_precondition,
-        fmt::format("the tensor of {} of shape {} can't be written, as {}; make a new one",
-                    to_string(dtype_), shape_.to_string(),
-                    is_adopted_ ? "its memory was adopted" : "another one shares its memory"));
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("the tensor of {} of shape {} can't be written, as {}; make a new one",
+                            to_string(dtype_), shape_.to_string(),
+                            memory_ == Memory::adopted ? "its memory was adopted"
+                                                       : "another one shares its memory"));
   }
   return data_;
 }
@@ -156,6 +175,8 @@ Tensor Tensor::slice(std::int64_t first, std::int64_t count) const {
                             shape_.to_string()));
   }
   Tensor result = *this;
+  if (count == rows) return result;
+  if (memory_ != Memory::adopted) result.memory_ = Memory::slice;
   result.shape_ = Shape(count, shape_.without_first());
   if (rows != 0) result.data_ += bytes() / static_cast<std::size_t>(rows) * first;
   return result;

@@ -20,14 +20,6 @@ namespace {
 
 constexpr std::size_t kBlockAlignment = 64;
 
-/// Rounds sizes up in quarters of a power of two, so that the next batch, if a little larger, finds
-/// the memory of the last one.
-std::size_t rounded_block_bytes(std::size_t bytes) {
-  if (bytes <= 64) return 64;
-  const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes - 1) / 4, 64);
-  return (bytes + step - 1) / step * step;
-}
-
 }  // namespace
 
 /// The free blocks by size and core. Invariants: mutex_ guards all; blocks in use keep it alive.
@@ -192,8 +184,16 @@ struct TensorPool::Keeper {
 TensorPool::TensorPool(TensorPoolOptions options)
     : keeper_(std::make_shared<Keeper>(std::move(options))) {}
 
+/// Rounds up in quarters of a power of two, so that the next batch, if a little larger, finds the
+/// memory of the last one.
+std::size_t TensorPool::block_bytes(std::size_t bytes) {
+  if (bytes <= 64) return 64;
+  const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes - 1) / 4, 64);
+  return (bytes + step - 1) / step * step;
+}
+
 TensorPool::Block TensorPool::take(std::size_t bytes) const {
-  const std::size_t rounded = rounded_block_bytes(bytes);
+  const std::size_t rounded = block_bytes(bytes);
   const int core = detail::current_core();
   std::byte* const memory = keeper_->blocks->take_or_make(rounded, core);
   // If it fails, shared_ptr's constructor calls the deleter itself.

@@ -121,6 +121,18 @@ std::size_t NameTable::add(std::string name, std::string_view noun) {
   return names_.size() - 1;
 }
 
+std::size_t NameTable::memory_bytes() const {
+  constexpr std::size_t kAllocatorBytes = 16;
+  std::size_t total = 3 * kAllocatorBytes + names_.capacity() * sizeof(std::string) +
+                      successors_.capacity() * sizeof(std::uint32_t) +
+                      table_.capacity() * sizeof(Slot);
+  static const std::size_t kShortMax = std::string().capacity();
+  for (const std::string& name : names_) {
+    if (name.capacity() > kShortMax) total += name.capacity() + kAllocatorBytes;
+  }
+  return total;
+}
+
 std::size_t NameTable::find_by_hash(std::string_view name) const {
   const std::uint64_t hash = this->hash(name);
   for (std::size_t at = hash & (table_.size() - 1); table_[at].index_plus_one != 0;

@@ -260,7 +260,7 @@ Column split(const Column& column, std::string_view delimiter) {
   const auto outer = column.partitions().first(column.levels());
   std::vector<Tensor> all(outer.begin(), outer.end());
   all.push_back(std::move(splits));
-  return Column::ragged_bytes(std::move(all), offsets.finish(DType::int64, {ends[texts] + 1}),
+  return Column::ragged_bytes(std::move(all), offsets.finish(DType::int64, {ends[texts] + 1}, pool),
                               data.slice(0, to - begin));
 }
 

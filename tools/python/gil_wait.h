@@ -23,7 +23,7 @@ Dataset<ColumnBatch> with_gil_waits(const Dataset<TimedBatch>& input, const std:
 
 template <>
 struct infeed::Payload<infeed::python::TimedBatch> {
-  static std::size_t bytes(const python::TimedBatch& timed) { return timed.batch.bytes(); }
+  static std::size_t bytes(const python::TimedBatch& timed) { return timed.batch.held_bytes(); }
 };
 template <>
 struct infeed::IsTriviallyRelocatable<infeed::python::TimedBatch>

@@ -216,10 +216,13 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) {
 
 }  // extern "C"
 
-// The standard library rounds the bytes up to the alignment before it asks for them.
+// The standard library rounds the bytes up to the alignment before it asks for them. So does this,
+// except for pages.
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  void* const memory =
-      infeed::test::counted_aligned(static_cast<std::size_t>(alignment), std::max(bytes, 1UL));
+  const auto boundary = static_cast<std::size_t>(alignment);
+  std::size_t wanted = std::max(bytes, 1UL);
+  if (boundary < infeed::test::kPageBytes) wanted = (wanted + boundary - 1) / boundary * boundary;
+  void* const memory = infeed::test::counted_aligned(boundary, wanted);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }

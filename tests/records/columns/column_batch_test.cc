@@ -56,5 +56,33 @@ TEST(ColumnBatch, RenamesAColumn) {
             ErrorCode::invalid_argument);
 }
 
+TEST(ColumnBatch, HoldsMoreThanItsValues) {
+  const ColumnBatch batch = two_columns();
+  EXPECT_GT(batch.held_bytes(), batch.bytes() + 2 * sizeof(Column));
+  EXPECT_EQ(ColumnBatch().held_bytes(), 0U);
+  const ColumnBatch large({{"x", Column::dense(Tensor(DType::uint8, {1 << 20}))}});
+  EXPECT_GT(large.held_bytes(), large.bytes());
+  EXPECT_LE(large.held_bytes(), large.bytes() + 1000);
+}
+
+TEST(ColumnBatch, ASliceHoldsItsPart) {
+  const ColumnBatch batch = two_columns();
+  const ColumnBatch row = batch.slice(0, 1);
+  EXPECT_LT(row.held_bytes(), batch.held_bytes()) << "it shares names and values";
+  EXPECT_GT(row.held_bytes(), row.bytes() + 2 * sizeof(Column));
+  const ColumnBatch whole = batch.slice(0, 2);
+  EXPECT_EQ(whole.held_bytes(), batch.held_bytes());
+  EXPECT_EQ(whole.columns().data(), batch.columns().data()) << "nothing is made for all rows";
+}
+
+TEST(ColumnBatch, NamesOfItsOwnCount) {
+  const std::string long_name(10'000, 'x');
+  const ColumnBatch own({{long_name, numbers({1, 2})}});
+  const ColumnBatch shared(own.shared_names(), {numbers({1, 2})});
+  EXPECT_GT(own.held_bytes(), shared.held_bytes() + long_name.size());
+  EXPECT_EQ(&shared.names(), &own.names());
+  EXPECT_EQ(ColumnBatch().shared_names(), nullptr);
+}
+
 }  // namespace
 }  // namespace infeed::test

@@ -59,6 +59,26 @@ TEST(ColumnParser, small_columns_are_each_on_their_own) {
   EXPECT_TRUE(kept->is_writable());
 }
 
+/// A column begins with as much memory as the last one had, or as its values may need.
+TEST(ColumnParser, small_columns_keep_no_large_block) {
+  const TensorPool pool;
+  const ColumnParser parser =
+      ColumnParser(ColumnSchema().ragged("tokens", DType::int64)).with_pool(pool);
+  const auto parsed = [&parser](std::size_t count) {
+    const std::vector<std::int64_t> tokens(count, 7);
+    ColumnRows rows = parser.begin(1);
+    parser.parse_row(
+        ExampleBuilder().integers("tokens", std::span<const std::int64_t>(tokens)).encode(),
+        nullptr, 0, rows);
+    return parser.finish(std::move(rows), 1);
+  };
+  const ColumnBatch large = parsed(100'000);
+  const ColumnBatch small = parsed(3);
+  EXPECT_GE(pool.free_bytes(), 800'000U) << "the block that the small one was begun in";
+  EXPECT_THAT(small.column("tokens").values<std::int64_t>(), ElementsAre(7, 7, 7));
+  EXPECT_EQ(large.column("tokens").values<std::int64_t>().size(), 100'000U);
+}
+
 /// Schemas come from people: what they ask for must not become memory that wraps around.
 TEST(ColumnParser, rows_larger_than_any_memory) {
   const std::int64_t huge = std::int64_t{1} << 60;

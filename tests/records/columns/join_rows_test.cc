@@ -67,6 +67,13 @@ TEST(JoinRows, TakesMemoryFromThePoolAndNoneForOneBatch) {
   EXPECT_EQ(pool.free_bytes(), 64U);
 }
 
+TEST(JoinRows, SharesTheNames) {
+  const ColumnBatch first({{"x", column_of(std::vector<int>{1})}});
+  const ColumnBatch second({{"x", column_of(std::vector<int>{2})}});
+  EXPECT_EQ(&join_rows(std::array{first, second}).names(), &first.names());
+  EXPECT_EQ(join_rows(std::array{ColumnBatch(), ColumnBatch()}), ColumnBatch());
+}
+
 TEST(JoinRows, ColumnsMustBeAlike) {
   const ColumnBatch one({{"x", Column::dense(Tensor::copy_of({1}, {1.0F}))}});
   const ColumnBatch other({{"y", Column::dense(Tensor::copy_of({1}, {1.0F}))}});

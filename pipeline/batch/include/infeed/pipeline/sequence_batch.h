@@ -180,9 +180,12 @@ class SequenceBatch {
   /// Returns the only column of a batch of vectors.
   decltype(auto) sequences() const requires(detail::kIsSequenceField<T>) { return column<0>(); }
 
+  /// Returns the bytes of the batch's memory, payload of the elements included.
   std::size_t bytes() const {
     if (columns_ == nullptr) return 0;
-    return std::apply([](const auto&... column) { return (column.bytes() + ... + 0); }, *columns_);
+    constexpr std::size_t kColumnsBytes = sizeof(Columns) + 32;  // and their count, and a header
+    return std::apply([](const auto&... column) { return (column.bytes() + ... + kColumnsBytes); },
+                      *columns_);
   }
 
  private:

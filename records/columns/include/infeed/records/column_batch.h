@@ -51,6 +51,8 @@ class ColumnBatch {
   std::int64_t rows() const;
   std::span<const Column> columns() const;
   const std::vector<std::string>& names() const;
+  /// The names for more batches that have them; null without columns.
+  std::shared_ptr<const detail::ColumnNames> shared_names() const;
   /// Returns the column of that name. Throws a message that lists the names of the batch, the
   /// nearest first.
   const Column& column(std::string_view name) const;
@@ -72,6 +74,9 @@ class ColumnBatch {
 
   /// Bytes of all columns (Column::memory_bytes).
   std::size_t bytes() const;
+  /// Bytes of memory that the batch keeps, with its list of columns and what the allocator adds. In
+  /// a batch of one row this is many times bytes().
+  std::size_t held_bytes() const;
   /// True if a copy of this batch lives, say in a cache. (A Tensor knows whether others share it.)
   bool is_shared() const { return content_.use_count() > 1; }
 

@@ -33,6 +33,9 @@ class Tensor;
 namespace detail {
 /// Returns the values for a struct without const. Whoever gets it must say that they are read-only.
 std::byte* exported_data(const Tensor& tensor);
+/// Returns the bytes of memory that it keeps: the values, and what the allocator and the owner add,
+/// which is more than the values where they are few. Slices and adopted memory count as their values.
+std::size_t held_bytes(const Tensor& tensor);
 }  // namespace detail
 
 class Tensor {
@@ -111,10 +114,13 @@ class Tensor {
 
  private:
   friend std::byte* detail::exported_data(const Tensor& tensor);
+  friend std::size_t detail::held_bytes(const Tensor& tensor);
+  enum class Memory : std::uint8_t { allocated, pooled, slice, adopted };
+
   Tensor(DType dtype, Shape shape, std::byte* data, std::shared_ptr<const void> owner,
-         bool is_adopted) noexcept
+         Memory memory) noexcept
       : dtype_(dtype),
-        is_adopted_(is_adopted),
+        memory_(memory),
         shape_(std::move(shape)),
         data_(data),
         owner_(std::move(owner)) {}
@@ -124,7 +130,7 @@ class Tensor {
   [[noreturn]] void fail_dtype(DType wanted) const;
 
   DType dtype_ = DType::uint8;
-  bool is_adopted_ = false;
+  Memory memory_ = Memory::allocated;
   Shape shape_;
   std::byte* data_ = nullptr;  ///< adopted memory is never written
   std::shared_ptr<const void> owner_;

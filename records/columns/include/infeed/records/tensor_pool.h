@@ -50,6 +50,8 @@ class TensorPool {
     std::size_t bytes = 0;
   };
   Block take(std::size_t bytes) const;
+  /// Returns the bytes of the block that take() gives for so many.
+  static std::size_t block_bytes(std::size_t bytes);
 
   /// Bytes that lie free now.
   std::size_t free_bytes() const;

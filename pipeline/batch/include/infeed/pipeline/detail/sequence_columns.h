@@ -24,7 +24,7 @@ namespace infeed::detail {
 
 template <class U>
 std::size_t bytes_of_array(const AlignedArray<U>& array) {
-  std::size_t total = array.capacity() * sizeof(U);
+  std::size_t total = array.held_bytes();
   if constexpr (kHasPayload<U>) total += payload_bytes_run<U>(array.values().data(), array.size());
   return total;
 }
@@ -39,7 +39,7 @@ std::uint64_t bytes_of_column(const Column& column) {
 
 template <class U>
 std::size_t spare_bytes_of_array(const AlignedArray<U>& array) {
-  return (array.capacity() - array.size()) * sizeof(U);
+  return array.held_bytes() - array.size() * sizeof(U);
 }
 
 /// Returns the bytes of bytes_of_column() that no row uses yet.

@@ -15,10 +15,10 @@
 /// The engine's traits of ColumnBatch, for all stages that give one.
 namespace infeed {
 
-/// The payload of a batch is its columns' memory, which it may share with other batches.
+/// The payload of a batch is the memory that it keeps, which it may share with other batches.
 template <>
 struct Payload<ColumnBatch> {
-  static std::size_t bytes(const ColumnBatch& batch) { return batch.bytes(); }
+  static std::size_t bytes(const ColumnBatch& batch) { return batch.held_bytes(); }
 };
 template <>
 struct IsTriviallyRelocatable<ColumnBatch> : std::true_type {};

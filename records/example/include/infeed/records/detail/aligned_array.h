@@ -84,6 +84,8 @@ class AlignedArray {
 
   std::size_t size() const { return size_; }
   std::size_t capacity() const { return capacity_; }
+  /// Returns the bytes of the block, and of the allocator's header.
+  std::size_t held_bytes() const { return data_ == nullptr ? 0 : block_bytes(capacity_) + 16; }
   std::span<U> values() { return {data_, size_}; }
   std::span<const U> values() const { return {data_, size_}; }
 

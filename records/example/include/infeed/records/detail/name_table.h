@@ -21,6 +21,8 @@ class NameTable {
   std::size_t add(std::string name, std::string_view noun);
   std::size_t size() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_; }
+  /// Bytes of the memory that the table keeps beside itself.
+  std::size_t memory_bytes() const;
 
   /// First value of `predicted` for find().
   std::size_t first() const { return first_; }
