@@ -105,11 +105,12 @@ class RepeatStage final : public Stage, public Bookmarked, private RecordBlockSo
   }
 
   bool claim(RecordBlock& block) override { return blocks_->claim(block); }
-  void note(const Taken& taken) override {
-    given_in_pass_ += taken.records;
-    given_in_blocks_ += taken.records;
-    StageCounters::add(counters().elements, taken.records);
-    blocks_->note(taken);
+  void note(const Taken& taken) override { blocks_->note(taken); }
+  void note_given(std::uint64_t records) override {
+    given_in_pass_ += records;
+    given_in_blocks_ += records;
+    StageCounters::add(counters().elements, records);
+    blocks_->note_given(records);
   }
   void note_slow_read(const RecordBlock& block, const SlowRead& read) override {
     blocks_->note_slow_read(block, read);

@@ -141,6 +141,7 @@ std::optional<RecordBlockSource::Place> InputStretches::frame(Lock& lock, InputR
   rows.is_framed = true;
   hold(rows, block.memory_bytes());
   source_->note(rows.taken);
+  if (!not_given_) not_given_ = position;
   if (rows.slow_read.ticks != 0) source_->note_slow_read(block, rows.slow_read);
   if (run_.keeps_places() && block.size() != 0) {
     const RecordPosition first = block.position(0);
@@ -158,9 +159,16 @@ std::optional<RecordBlockSource::Place> InputStretches::frame(Lock& lock, InputR
   return RecordBlockSource::Place{&file, file.next()};
 }
 
-void InputStretches::leave_blocks(std::uint64_t forgotten,
+void InputStretches::note_given(std::uint64_t position) {
+  if (!not_given_ || position <= *not_given_) return;
+  source_->note_given(position - *not_given_);
+  not_given_ = position;
+}
+
+void InputStretches::leave_blocks(std::uint64_t position,
                                   const std::optional<RecordBlockSource::Place>& place) {
-  if (forgotten != 0) source_->note({.records = 0 - forgotten});  // subtracts, modulo 2^64
+  note_given(position);
+  not_given_.reset();
   std::exchange(source_, nullptr)->leave(place);
   reads_blocks_ = false;
   has_blocks_left_ = true;

@@ -64,9 +64,11 @@ class InputStretches {
   bool has_blocks_left() const { return has_blocks_left_; }
   /// Says that no more blocks will be claimed: the rest of the input is pulled.
   void note_last_block() { has_blocks_left_ = false; }
-  /// Stops using blocks. Forgets that many framed records. Pulling goes on at `place`, or after all
-  /// blocks.
-  void leave_blocks(std::uint64_t forgotten, const std::optional<RecordBlockSource::Place>& place);
+  /// Counts the records of blocks before a position: nothing will give them up any more.
+  void note_given(std::uint64_t position);
+  /// Stops using blocks, whose records before `position` have places. Pulling goes on at `place`, or
+  /// after all blocks.
+  void leave_blocks(std::uint64_t position, const std::optional<RecordBlockSource::Place>& place);
 
   bool reads_blocks() const { return reads_blocks_; }
   /// Returns the longest recent time to read a block.
@@ -92,6 +94,8 @@ class InputStretches {
   Stage& input_;
   const TypeInfo& in_type_;
   RecordBlockSource* source_ = nullptr;
+  /// Where the records of source_ that aren't counted begin, once a block is framed.
+  std::optional<std::uint64_t> not_given_;
   std::uint64_t pulled_ = 0;  ///< elements that were pulled or skipped; the claiming thread's
   PlaceLog places_;           ///< places of rows in blocks, if the iterator records
   bool is_claiming_ = false;

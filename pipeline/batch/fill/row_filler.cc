@@ -236,7 +236,7 @@ void RowFiller::tell_ready() {
 }
 
 void RowFiller::hand_over_front(Chunk& out, std::uint64_t position) {
-  if (!work_.batches().hand_over_front(out, position, work_.rows_ahead_max())) return;
+  if (!work_.hand_over_front(out, position)) return;
   work_.batches().memory().look_again();
   workers_.wake_one();
 }

@@ -32,6 +32,12 @@ std::uint64_t RowWork::rows_ahead_max() const {
   return rounds * (workers_.count + 1) * std::max(spec_.size, stretches_.rows_max());
 }
 
+bool RowWork::hand_over_front(Chunk& out, std::uint64_t position) {
+  const bool is_whole = batches_.hand_over_front(out, position, rows_ahead_max());
+  stretches_.note_given(batches_.elements_given());
+  return is_whole;
+}
+
 bool RowWork::can_read() const {
   return stretches_.can_claim(workers_.count, batches_.pieces() == 0) &&
          batches_.want_rows(rows_ahead_max());
@@ -142,7 +148,10 @@ void RowWork::write(Lock& lock, const Piece& piece) {
   PieceOutcome outcome = writer_.write(piece, is_sampled);
   HandOff::lock_again(lock);
   stretches_.note_written();
-  note_cost(piece, outcome);
+  StageCounters::add(counters_.work_time.ticks, outcome.ticks);
+  if (outcome.cpu_ns != 0) counters_.work_time.add_sample(outcome.ticks, outcome.cpu_ns);
+  const std::uint64_t each = std::max<std::uint64_t>(1, outcome.ticks / piece.count);
+  element_ticks_ = element_ticks_ == 0 ? each : (3 * element_ticks_ + each + 2) / 4;
   const auto damaged = outcome.damaged;
   batches_.note_written(piece, std::move(outcome));
   if (damaged) {
@@ -151,13 +160,6 @@ void RowWork::write(Lock& lock, const Piece& piece) {
                 {&block.file(), block.position(piece.first + *damaged)});
   }
   finish_if_written(lock, *piece.batch);
-}
-
-void RowWork::note_cost(const Piece& piece, const PieceOutcome& outcome) {
-  StageCounters::add(counters_.work_time.ticks, outcome.ticks);
-  if (outcome.cpu_ns != 0) counters_.work_time.add_sample(outcome.ticks, outcome.cpu_ns);
-  const std::uint64_t each = std::max<std::uint64_t>(1, outcome.ticks / piece.count);
-  element_ticks_ = element_ticks_ == 0 ? each : (3 * element_ticks_ + each + 2) / 4;
 }
 
 void RowWork::finish_if_written(Lock& lock, BatchInFill& batch) {
@@ -179,16 +181,14 @@ void RowWork::note_damage(std::uint64_t row, const RecordBlockSource::Place& pla
 
 /// Ends reading blocks. No stretch may be under way.
 void RowWork::end_blocks() {
-  std::uint64_t forgotten = 0;
   std::optional<RecordBlockSource::Place> place;
   if (damage_) {
-    forgotten = batches_.placed().rows - damage_->row;
     batches_.forget_rows_from(damage_->row);
     stretches_.forget_places_from(batches_.placed().elements());
     place = damage_->place;
     damage_.reset();
   }
-  stretches_.leave_blocks(forgotten, place);
+  stretches_.leave_blocks(batches_.placed().elements(), place);
   batches_.memory().look_again();
   workers_.wake_one();
 }

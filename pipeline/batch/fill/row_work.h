@@ -62,6 +62,8 @@ class RowWork {
   /// Returns how many rows may have places without being taken: so many that neither the threads
   /// nor the consumer sleep and wake for every batch.
   std::uint64_t rows_ahead_max() const;
+  /// Hands over one batch or error, as BatchesInFill does, and counts the records that it had.
+  bool hand_over_front(Chunk& out, std::uint64_t position);
   std::uint64_t element_ticks() const { return element_ticks_; }  ///< to write one element
   /// Returns true if there will never be more to do.
   bool is_done() const { return ended_ && is_quiet(); }
@@ -84,7 +86,6 @@ class RowWork {
   void place_parked(Lock& lock);
   bool place(Lock& lock, const std::shared_ptr<InputRows>& rows);
   void write(Lock& lock, const Piece& piece);
-  void note_cost(const Piece& piece, const PieceOutcome& outcome);
   void finish_if_written(Lock& lock, BatchInFill& batch);
   void note_damage(std::uint64_t row, const RecordBlockSource::Place& place);
   /// Returns true if the next rows without a place come after damage.

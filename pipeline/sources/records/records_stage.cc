@@ -206,9 +206,12 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       StageCounters::add(time->ticks, taken.ticks);
       time->add_sample(taken.sampled_ticks, taken.sampled_cpu_ns);
     }
-    StageCounters::add(counters().elements, taken.records);
     StageCounters::add(counters().sampled.elements, taken.records);
     StageCounters::add(counters().sampled.bytes, taken.bytes);
+  }
+
+  void note_given(std::uint64_t records) override {
+    StageCounters::add(counters().elements, records);
   }
 
   void note_slow_read(const RecordBlock& block, const SlowRead& read) override {

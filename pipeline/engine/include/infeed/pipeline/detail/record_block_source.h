@@ -20,8 +20,8 @@ class RecordBlockSource {
   /// Gives the next block, which the caller reads and frames. Returns false if the rest comes by
   /// pull().
   virtual bool claim(RecordBlock& block) = 0;
-  /// The records that were handed on, and the time that reading them took. The sampled part of the
-  /// time was measured with the CPU clock, too.
+  /// The records of a block, and the time that reading them took. The sampled part of the time was
+  /// measured with the CPU clock, too.
   struct Taken {
     std::uint64_t records = 0;
     std::uint64_t bytes = 0;
@@ -30,6 +30,9 @@ class RecordBlockSource {
     std::uint64_t sampled_cpu_ns = 0;
   };
   virtual void note(const Taken& taken) = 0;
+  /// Counts records that nothing will give up any more: those behind damage are read again by
+  /// pull(), which counts them, and a recording can't take back what it has counted.
+  virtual void note_given(std::uint64_t records) = 0;
   /// The time of a slow read of a block, in an iterator that records. The block is framed by now.
   struct SlowRead {
     std::uint64_t begin_ticks = 0;
