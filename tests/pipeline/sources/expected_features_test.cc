@@ -16,6 +16,7 @@
 
 #include "pipeline/suite/stream.h"
 #include "records/temporary_files.h"
+#include "thrown_error.h"
 
 namespace infeed {
 
