@@ -54,6 +54,7 @@ std::size_t kept_bytes(const Column& column) {
 struct ColumnBatch::Content {
   std::shared_ptr<const detail::ColumnNames> names;
   std::vector<Column> columns;
+  std::size_t names_bytes;  ///< the names' part of held_bytes
   std::size_t held_bytes;
 };
 
@@ -74,6 +75,12 @@ ColumnBatch::ColumnBatch(std::vector<NamedColumn> columns)
 
 ColumnBatch::ColumnBatch(std::shared_ptr<const detail::ColumnNames> names,
                          std::vector<Column> columns) {
+  const std::size_t names_bytes = names.use_count() == 1 ? names->memory_bytes() : 0;
+  *this = ColumnBatch(std::move(names), std::move(columns), names_bytes);
+}
+
+ColumnBatch::ColumnBatch(std::shared_ptr<const detail::ColumnNames> names,
+                         std::vector<Column> columns, std::size_t names_bytes) {
   const auto& all = names->all();
   if (all.size() != columns.size()) {
     throw Error(ErrorCode::invalid_argument,
@@ -82,8 +89,7 @@ ColumnBatch::ColumnBatch(std::shared_ptr<const detail::ColumnNames> names,
   if (all.empty()) return;
   // Two blocks beside the columns' own, each with the allocator's header.
   constexpr std::size_t kBlocksBytes = sizeof(Content) + 48;
-  std::size_t bytes = kBlocksBytes + columns.capacity() * sizeof(Column);
-  if (names.use_count() == 1) bytes += names->memory_bytes();  // no other batch has them
+  std::size_t bytes = kBlocksBytes + columns.capacity() * sizeof(Column) + names_bytes;
   for (std::size_t i = 0; i < all.size(); ++i) {
     bytes += kept_bytes(columns[i]);
     if (columns[i].rows() != columns[0].rows()) {
@@ -94,7 +100,8 @@ ColumnBatch::ColumnBatch(std::shared_ptr<const detail::ColumnNames> names,
                       all[i], columns[i].rows(), all[0], columns[0].rows()));
     }
   }
-  content_ = std::make_shared<const Content>(Content{std::move(names), std::move(columns), bytes});
+  content_ = std::make_shared<const Content>(
+      Content{std::move(names), std::move(columns), names_bytes, bytes});
 }
 
 std::int64_t ColumnBatch::rows() const {
@@ -108,10 +115,6 @@ std::span<const Column> ColumnBatch::columns() const {
 const std::vector<std::string>& ColumnBatch::names() const {
   static const std::vector<std::string> kNone;
   return content_ == nullptr ? kNone : content_->names->all();
-}
-
-std::shared_ptr<const detail::ColumnNames> ColumnBatch::shared_names() const {
-  return content_ == nullptr ? nullptr : content_->names;
 }
 
 const Column* ColumnBatch::find(std::string_view name) const {
@@ -147,12 +150,18 @@ ColumnBatch ColumnBatch::with_column(std::string name, Column column) const {
   std::vector<Column> columns(this->columns().begin(), this->columns().end());
   if (found != nullptr) {
     columns[static_cast<std::size_t>(found - content_->columns.data())] = std::move(column);
-    return {content_->names, std::move(columns)};
+    return with_columns(std::move(columns));
   }
   std::vector<std::string> all = names();
   all.push_back(std::move(name));
   columns.push_back(std::move(column));
   return {detail::column_names(std::move(all)), std::move(columns)};
+}
+
+/// Counts the names if this batch does: it is mostly dropped, and the new one keeps them.
+ColumnBatch ColumnBatch::with_columns(std::vector<Column> columns) const {
+  if (content_ == nullptr) return {detail::column_names({}), std::move(columns)};
+  return {content_->names, std::move(columns), content_->names_bytes};
 }
 
 ColumnBatch ColumnBatch::select(std::span<const std::string> names) const {

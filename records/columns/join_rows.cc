@@ -96,7 +96,7 @@ ColumnBatch join(std::span<const ColumnBatch> batches, const TensorPool* pool) {
     for (std::size_t b = 0; b < batches.size(); ++b) parts[b] = *batches[b].find(name);
     joined.push_back(joined_columns(parts, name, pool));
   }
-  return {first.shared_names(), std::move(joined)};
+  return first.with_columns(std::move(joined));
 }
 
 }  // namespace

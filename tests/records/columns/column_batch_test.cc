@@ -1,3 +1,4 @@
+#include <array>
 #include <gmock/gmock.h>
 
 #include <infeed/records/column_batch.h>
@@ -78,10 +79,34 @@ TEST(ColumnBatch, ASliceHoldsItsPart) {
 TEST(ColumnBatch, NamesOfItsOwnCount) {
   const std::string long_name(10'000, 'x');
   const ColumnBatch own({{long_name, numbers({1, 2})}});
-  const ColumnBatch shared(own.shared_names(), {numbers({1, 2})});
+  const auto names = detail::column_names({long_name});
+  const ColumnBatch shared(names, {numbers({1, 2})});
   EXPECT_GT(own.held_bytes(), shared.held_bytes() + long_name.size());
-  EXPECT_EQ(&shared.names(), &own.names());
-  EXPECT_EQ(ColumnBatch().shared_names(), nullptr);
+  EXPECT_EQ(&own.slice(0, 1).names(), &own.names());
+  EXPECT_LT(own.slice(0, 1).held_bytes(), long_name.size()) << "each of its rows would count them";
+}
+
+TEST(ColumnBatch, OtherColumnsUnderTheSameNames) {
+  const ColumnBatch batch = two_columns();
+  const ColumnBatch other = batch.with_columns({numbers({7}), Column::of_bytes({"Eve"})});
+  EXPECT_EQ(&other.names(), &batch.names());
+  EXPECT_EQ(other.rows(), 1);
+  EXPECT_EQ(ColumnBatch().with_columns({}), ColumnBatch());
+  EXPECT_EQ(error_of([&] { batch.with_columns({numbers({7})}); }).message(),
+            "a batch of 1 columns has 2 names");
+  EXPECT_EQ(error_of([&] { ColumnBatch().with_columns({numbers({7})}); }).message(),
+            "a batch of 1 columns has 0 names");
+}
+
+/// The batch that had the names first is dropped, and nobody else counts them.
+TEST(ColumnBatch, NamesOfTheBatchThatItWasMadeOfCount) {
+  const std::string long_name(10'000, 'x');
+  const ColumnBatch own({{long_name, numbers({1, 2})}});
+  EXPECT_EQ(own.with_column(long_name, numbers({3, 4})).held_bytes(), own.held_bytes());
+  EXPECT_GT(join_rows(std::array{own, own}).held_bytes(), long_name.size());
+  EXPECT_GT(own.with_columns({numbers({5})}).held_bytes(), long_name.size());
+  const ColumnBatch shared(detail::column_names({long_name}), {numbers({1})});
+  EXPECT_GT(shared.held_bytes(), long_name.size()) << "nobody else has them";
 }
 
 }  // namespace

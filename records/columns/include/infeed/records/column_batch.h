@@ -51,8 +51,6 @@ class ColumnBatch {
   std::int64_t rows() const;
   std::span<const Column> columns() const;
   const std::vector<std::string>& names() const;
-  /// The names for more batches that have them; null without columns.
-  std::shared_ptr<const detail::ColumnNames> shared_names() const;
   /// Returns the column of that name. Throws a message that lists the names of the batch, the
   /// nearest first.
   const Column& column(std::string_view name) const;
@@ -64,6 +62,8 @@ class ColumnBatch {
   // The same columns in other batches; nothing is copied.
   /// Puts the column behind the others, or in the place of the one that has its name.
   ColumnBatch with_column(std::string name, Column column) const;
+  /// Puts other columns, of any number of rows, in the places of all.
+  ColumnBatch with_columns(std::vector<Column> columns) const;
   /// Returns the columns of these names, in this order.
   ColumnBatch select(std::span<const std::string> names) const;
   ColumnBatch select(std::initializer_list<std::string> names) const {
@@ -87,6 +87,8 @@ class ColumnBatch {
 
  private:
   struct Content;
+  ColumnBatch(std::shared_ptr<const detail::ColumnNames> names, std::vector<Column> columns,
+              std::size_t names_bytes);
 
   std::shared_ptr<const Content> content_;  ///< null without columns
 };
