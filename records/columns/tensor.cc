@@ -43,20 +43,23 @@ std::byte* detail::exported_data(const Tensor& tensor) { return tensor.data_; }
 /// Tells by the values alone, so that a memory limit refuses the same batches in each run, whatever
 /// lay in their blocks before.
 std::size_t detail::held_bytes(const Tensor& tensor) {
-  // The allocator's headers, and the count of references with the way back to the pool.
-  constexpr std::size_t kBesideAllocatedBytes = 48;
-  constexpr std::size_t kBesidePooledBytes = 80;
+  constexpr std::size_t kBesideBytes = 80;  // headers, and the reference count with the way back
   const std::size_t bytes = tensor.bytes();
   switch (tensor.memory_) {
     case Tensor::Memory::allocated:
-      return std::max<std::size_t>((bytes + 63) / 64 * 64, 64) + kBesideAllocatedBytes;
+      return held_bytes_of_copy(tensor);
     case Tensor::Memory::pooled:
-      return TensorPool::block_bytes(bytes) + kBesidePooledBytes;
+      return TensorPool::block_bytes(bytes) + kBesideBytes;
     case Tensor::Memory::slice:
     case Tensor::Memory::adopted:
       break;
   }
   return bytes;
+}
+
+std::size_t detail::held_bytes_of_copy(const Tensor& tensor) {
+  constexpr std::size_t kBesideBytes = 48;  // headers, and the reference count
+  return std::max<std::size_t>((tensor.bytes() + 63) / 64 * 64, 64) + kBesideBytes;
 }
 
 using detail::checked_tensor_bytes;

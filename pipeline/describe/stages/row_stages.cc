@@ -62,6 +62,21 @@ ColumnBatch remembered(const ColumnBatch& batch) {
   const std::array<ColumnBatch, 2> parts = {batch, batch.slice(0, 0)};
   return join_rows(parts);
 }
+/// Returns the bytes of what remembered() gives. A row counts only its values in the batch that it is
+/// of, and what is refused must not depend on how many rows come at once.
+std::size_t remembered_bytes(const Record& record) { return Payload<Record>::bytes(record); }
+std::size_t remembered_bytes(const ColumnBatch& batch) {
+  std::size_t bytes = Payload<ColumnBatch>::bytes(batch);
+  const auto copy = [&bytes](const Tensor& tensor) {
+    bytes += infeed::detail::held_bytes_of_copy(tensor);
+    bytes -= infeed::detail::held_bytes(tensor);
+  };
+  for (const Column& column : batch.columns()) {
+    copy(column.values());
+    for (const Tensor& partition : column.partitions()) copy(partition);
+  }
+  return bytes;
+}
 bool are_same(const Record& a, const Record& b) { return a.bytes() == b.bytes(); }
 bool are_same(const ColumnBatch& a, const ColumnBatch& b) { return a == b; }
 std::size_t hash_of(const Record& record) { return std::hash<std::string_view>{}(record.bytes()); }
@@ -94,7 +109,7 @@ struct std::hash<infeed::describe::Comparable<T>> {
 template <class T>
 struct infeed::Payload<infeed::describe::Comparable<T>> {
   static std::size_t bytes(const describe::Comparable<T>& of) {
-    return Payload<T>::bytes(of.value);
+    return describe::remembered_bytes(of.value);
   }
 };
 template <class T>

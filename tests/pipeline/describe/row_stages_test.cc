@@ -1,3 +1,4 @@
+#include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -76,6 +77,29 @@ TEST_F(RowStages, UniqueComparesContent) {
                     R"({"stage": "folder", "folder": "@/classes"}, {"stage": "unique"})"));
               }).message(),
               HasSubstr("aren't compared"));
+}
+
+/// Rows of a batch are remembered as copies, which take many times as much.
+TEST_F(RowStages, UniqueRemembersNoMoreRowsThanTheLimitAllows) {
+  std::string stages = R"({"stage": "range", "stop": 400}, {"stage": "batch", "size": 100})";
+  for (int i = 0; i < 20; ++i) {
+    stages += R"(, {"stage": "enumerate", "column": "number)" + std::to_string(i) + R"("})";
+  }
+  stages += R"(, {"stage": "unbatch"}, {"stage": "unique"})";
+  const auto rows = std::get<Dataset<ColumnBatch>>(described(stages).elements().dataset);
+  // Where too much was taken, it was for a part of a chunk.
+  for (std::uint64_t limit_bytes = 400'000; limit_bytes < 520'000; limit_bytes += 10'000) {
+    auto iterator = rows.iterate({.memory_bytes_max = limit_bytes});
+    std::uint64_t remembered_bytes = 0;
+    const Error error = error_of([&] {
+      while (const auto row = iterator.next()) {
+        remembered_bytes += join_rows(std::array{*row, row->slice(0, 0)}).held_bytes();
+      }
+    });
+    EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+    EXPECT_GT(remembered_bytes, 0U);
+    EXPECT_LE(remembered_bytes, limit_bytes);
+  }
 }
 
 TEST_F(RowStages, BucketsHoldRowsOfLikeLength) {
