@@ -53,12 +53,15 @@ class GrowingBuffer {
   void truncate(std::size_t bytes) { size_bytes_ = bytes; }
 
   /// Makes a Tensor of the content, and leaves the buffer empty. If most of the block is free, as
-  /// behind a much larger batch, the content moves to a block of its size.
+  /// behind a much larger batch, the content moves to a block of its size if there is one.
   Tensor finish(DType dtype, Shape shape, const TensorPool& pool) {
     const std::size_t bytes = static_cast<std::size_t>(shape.items()) * item_bytes(dtype);
     if (block_.bytes > 2 * TensorPool::block_bytes(bytes)) {
       size_bytes_ = bytes;
-      move_to(bytes, pool);
+      try {
+        move_to(bytes, pool);
+      } catch (...) {  // a resource that has given all its memory; the larger block holds it, too
+      }
     }
     data_ = nullptr;
     size_bytes_ = 0;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "counting_memory.h"
 #include "infeed/records/column_parser.h"
 #include "infeed/records/example.h"
 #include "sanitizers.h"
@@ -77,6 +78,21 @@ TEST(ColumnParser, small_columns_keep_no_large_block) {
   EXPECT_GE(pool.free_bytes(), 800'000U) << "the block that the small one was begun in";
   EXPECT_THAT(small.column("tokens").values<std::int64_t>(), ElementsAre(7, 7, 7));
   EXPECT_EQ(large.column("tokens").values<std::int64_t>().size(), 100'000U);
+}
+
+/// Saving memory mustn't fail for the lack of it, say at the last batch of a run.
+TEST(ColumnParser, a_short_batch_stays_where_it_is_if_there_is_no_smaller_block) {
+  const auto memory = std::make_shared<test::CountingMemory>(7168);
+  const ColumnParser parser = ColumnParser(ColumnSchema().column("x", DType::int64, {8}))
+                                  .with_pool(TensorPool({.memory = memory}));
+  const std::vector<std::int64_t> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  ColumnRows rows = parser.begin(100);
+  ASSERT_EQ(memory->held_bytes(), 7168U) << "all that it has";
+  parser.parse_row(ExampleBuilder().integers("x", std::span<const std::int64_t>(x)).encode(),
+                   nullptr, 0, rows);
+  const ColumnBatch batch = parser.finish(std::move(rows), 1);
+  EXPECT_THAT(batch.column("x").values<std::int64_t>(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_EQ(memory->held_bytes(), 7168U);
 }
 
 /// Schemas come from people: what they ask for must not become memory that wraps around.
