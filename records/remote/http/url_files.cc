@@ -17,7 +17,8 @@
 namespace infeed::detail {
 namespace {
 
-/// Expands "-*-of-NNNNN" or "-?????-of-NNNNN" in a name to its shards, without asking a server.
+/// Expands "-*-of-NNNNN" or "-?????-of-NNNNN" in a name to its shards, without asking a server. A
+/// number has as many digits as question marks stand for it, else as many as the count has.
 std::optional<std::vector<std::string>> expand_shards(const std::string& pattern) {
   const std::size_t middle = pattern.rfind("-of-");
   if (middle == pattern.npos || pattern.find('/', middle) != pattern.npos) return std::nullopt;
@@ -30,8 +31,9 @@ std::optional<std::vector<std::string>> expand_shards(const std::string& pattern
   const std::string_view digits = std::string_view(pattern).substr(middle + 4);
   std::string_view behind = digits;
   std::uint32_t count = 0;
-  const bool has_count = take_number(behind, count) && digits.size() - behind.size() >= 5;
-  if (!has_count || count == 0) return std::nullopt;
+  if (!take_number(behind, count) || count == 0) return std::nullopt;
+  const std::size_t count_digits = digits.size() - behind.size();
+  if (count_digits < 5) return std::nullopt;
   if (count > limits::shard_names) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the pattern stands for {} shards, but {} are the limit; is the number "
@@ -39,11 +41,12 @@ std::optional<std::vector<std::string>> expand_shards(const std::string& pattern
                             count, limits::shard_names))
         .at_file(redacted_url(pattern));
   }
-  const std::string prefix = pattern.substr(0, dash);
-  const std::string rest(behind);
+  const std::string_view prefix = std::string_view(pattern).substr(0, dash + 1);
+  const std::string_view rest = std::string_view(pattern).substr(middle);
+  const std::size_t index_digits = index == "*" ? count_digits : index.size();
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < count; ++i) {
-    names.push_back(shard_name(prefix, {.count = count, .index = i}, "") + rest);
+    names.push_back(fmt::format("{}{:0{}}{}", prefix, i, index_digits, rest));
   }
   return names;
 }

@@ -44,6 +44,17 @@ TEST(UrlFiles, CountTheShardsOfAWebServer) {
       ElementsAre("https://host/t-00000-of-00002?v=1", "https://host/t-00001-of-00002?v=1"));
 }
 
+TEST(UrlFiles, CountShardsInAsManyDigitsAsThePatternHas) {
+  EXPECT_THAT(
+      match_files("https://host/t-*-of-000002.gz"),
+      ElementsAre("https://host/t-000000-of-000002.gz", "https://host/t-000001-of-000002.gz"));
+  const std::string six(6, '?');
+  EXPECT_THAT(match_files("https://host/t-" + six + "-of-00001"),
+              ElementsAre("https://host/t-000000-of-00001"));
+  EXPECT_THAT(match_files("https://host/t-" + six.substr(1) + "-of-0000001"),
+              ElementsAre("https://host/t-00000-of-0000001"));
+}
+
 TEST(UrlFiles, CountNoShardsWithoutFiveDigits) {
   const std::string five(5, '?');
   for (const std::string& name :
