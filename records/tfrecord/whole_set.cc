@@ -147,6 +147,14 @@ std::uint32_t first_number(const FoundShards& found) {
   return has_count && !has_zero ? 1 : 0;
 }
 
+/// Returns the name of the set's shard of this number, with as many digits as the found one's has.
+std::string name_beside(const FoundShard& found, std::uint32_t number) {
+  const std::string_view file = found.file;
+  const std::size_t begin = found.name.prefix.size() + 1;
+  const std::size_t end = file.find('-', begin);
+  return fmt::format("{}{:0{}}{}", file.substr(0, begin), number, end - begin, file.substr(end));
+}
+
 void Findings::compare(const FoundShards& found) {
   const FoundShard& first = found.front();
   const std::uint32_t count = first.name.shard.count;
@@ -177,8 +185,7 @@ void Findings::compare(const FoundShards& found) {
   if (by_number.size() == count) return;
   const std::vector<Gap> gaps = gaps_of(by_number, lowest, count);
   const std::size_t missing = count - by_number.size();
-  const std::string file =
-      shard_name(first.name.prefix, {.count = count, .index = gaps[0].first}, first.name.extension);
+  const std::string file = name_beside(first, gaps[0].first);
   std::error_code ignored;
   const bool is_there = !is_url(file) && fs::exists(file, ignored);
   note(ErrorCode::data_loss, file,

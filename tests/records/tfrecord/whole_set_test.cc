@@ -89,6 +89,18 @@ TEST_F(WholeSet, OneThatCountsFromOneIsWhole) {
   EXPECT_THAT(first_problem(pattern()).message(), HasSubstr("number 2 (they count from 1)"));
 }
 
+TEST_F(WholeSet, TheMissingOneIsNamedWithAsManyDigitsAsTheOthers) {
+  for (const char* number : {"000000", "000001", "000002"}) {
+    folder_.write(std::string("t-") + number + "-of-000003.tfrecord", "x");
+  }
+  EXPECT_THAT(first_problem(folder_.file("t-00000[02]-of-000003.tfrecord")).message(),
+              HasSubstr("1 of the set's 3 shards is left out by the pattern: number 1"));
+  remove("t-000001-of-000003.tfrecord");
+  const Error error = first_problem(pattern());
+  EXPECT_EQ(error.file(), folder_.file("t-000001-of-000003.tfrecord"));
+  EXPECT_THAT(error.message(), HasSubstr("1 of the set's 3 shards is missing: number 1"));
+}
+
 TEST_F(WholeSet, SeveralMissingOnesAreRanges) {
   write_shards("t", 12);
   for (const char* number : {"00000", "00003", "00004", "00005", "00011"}) {
