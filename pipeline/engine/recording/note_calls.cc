@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
+#include <vector>
 
 namespace infeed::detail {
 
@@ -61,10 +62,12 @@ TracedPlace joined_places(TracedPlace first, const TracedPlace& last, std::uint6
 TracedPlace trace_rows(const IteratorContext& run, std::uint64_t rows,
                        const std::function<TracedPlace(std::uint64_t)>& trace) {
   if (rows == 0) return TracedPlace::unknown("it is no batch, or lies too far back");
-  TracedPlace place = joined_places(trace(0), trace(rows - 1), rows);
-  if (!run.traces()) return place;
-  place.rows.clear();
-  for (std::uint64_t row = 0; row < rows; ++row) place.rows.push_back(trace(row));
+  // The first row and the last one tell whether all are neighbours.
+  const std::uint64_t step = run.traces() ? 1 : std::max<std::uint64_t>(1, rows - 1);
+  std::vector<TracedPlace> places;
+  for (std::uint64_t row = 0; row < rows; row += step) places.push_back(trace(row));
+  TracedPlace place = joined_places(places.front(), places.back(), rows);
+  if (run.traces()) place.rows = std::move(places);
   return place;
 }
 

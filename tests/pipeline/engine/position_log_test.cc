@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
@@ -268,6 +269,24 @@ TEST(TraceRange, HasTheRowsOfABatchIfTheyAreWanted) {
   EXPECT_TRUE(place.rows.empty());
   EXPECT_EQ(detail::trace_rows(alone.run, 0, row_of(alone, 8)).why(),
             "it is no batch, or lies too far back");
+}
+
+TEST(TraceRange, TracesEachRowOnce) {
+  for (const bool traces : {false, true}) {
+    const TracedAlone alone(place_of_element, traces);
+    for (const std::uint64_t rows : {1, 2, 5}) {
+      std::vector<std::uint64_t> traced;
+      const TracedPlace batch = detail::trace_rows(alone.run, rows, [&](std::uint64_t row) {
+        traced.push_back(row);
+        return alone.stage.trace(row);
+      });
+      EXPECT_EQ(batch.place->count, 2 * rows);
+      std::vector<std::uint64_t> expected = {0};
+      for (std::uint64_t row = traces ? 1 : std::max<std::uint64_t>(1, rows - 1); row < rows; ++row)
+        expected.push_back(row);
+      EXPECT_EQ(traced, expected);
+    }
+  }
 }
 
 TEST(TraceRange, GoesThroughAStageThatKeepsRows) {
