@@ -17,8 +17,8 @@
 
 #include "infeed/records/files.h"
 #include "infeed/records/limits.h"
+#include "io/file_calls.h"
 #include "io/input_file.h"
-#include "io/write_once.h"
 
 namespace infeed {
 
@@ -41,6 +41,13 @@ ssize_t detail::write_once(int descriptor, std::string_view bytes) noexcept {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = error_number;
   return written;
+}
+
+void detail::let_calls_wait(const File& file) {
+  const int flags = ::fcntl(file.descriptor(), F_GETFL);
+  if (flags < 0 || ::fcntl(file.descriptor(), F_SETFL, flags & ~O_NONBLOCK) < 0) {
+    throw system_error("examine", file.name(), errno);
+  }
 }
 
 File::File(File&& other) noexcept
@@ -76,13 +83,6 @@ const char* kind_of(mode_t mode) {
 bool is_device(const File& file) {
   const mode_t mode = examine(file).st_mode;
   return S_ISCHR(mode) || S_ISBLK(mode);
-}
-
-void let_calls_wait(const File& file) {
-  const int flags = ::fcntl(file.descriptor(), F_GETFL);
-  if (flags < 0 || ::fcntl(file.descriptor(), F_SETFL, flags & ~O_NONBLOCK) < 0) {
-    throw system_error("examine", file.name(), errno);
-  }
 }
 
 /// Waits until there are bytes, or no more writers. A pipe that is opened without waiting has no bytes
@@ -193,7 +193,7 @@ File File::open_stream(const std::string& name) {
   const mode_t mode = examine(file).st_mode;
   if (S_ISDIR(mode)) throw system_error("read", name, EISDIR);
   // A device that can't be polled, as /dev/hwrng, would be asked again and again.
-  if (!S_ISREG(mode) && !S_ISFIFO(mode)) let_calls_wait(file);
+  if (!S_ISREG(mode) && !S_ISFIFO(mode)) detail::let_calls_wait(file);
   return file;
 }
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "infeed/records/crc32c.h"
-#include "io/write_once.h"
+#include "io/file_calls.h"
 
 namespace infeed {
 namespace {
@@ -82,10 +82,7 @@ bool is_replaced(const File& file, const std::string& name) {
 /// have put it at the name of an index or a manifest.
 File open_special(const std::string& name) {
   File file = File::open(name, O_WRONLY | O_APPEND | O_NONBLOCK);
-  const int flags = ::fcntl(file.descriptor(), F_GETFL);
-  if (flags < 0 || ::fcntl(file.descriptor(), F_SETFL, flags & ~O_NONBLOCK) < 0) {
-    throw system_error("examine", name, errno);
-  }
+  detail::let_calls_wait(file);
   return file;
 }
 

@@ -3,6 +3,8 @@
 #include <string_view>
 #include <sys/types.h>
 
+#include "infeed/records/file.h"
+
 namespace infeed::detail {
 
 /// Calls write(2), again after a signal. Returns the bytes written, or -1 with errno.
@@ -12,5 +14,8 @@ namespace infeed::detail {
 /// a library's business, so the signal is blocked in this thread during the call only, and taken
 /// away if it came. Costs two system calls (0.3 us), where a write of 64 KiB takes 10 us or more.
 ssize_t write_once(int descriptor, std::string_view bytes) noexcept;
+
+/// Makes reads and writes of a file wait again whose open mustn't wait (O_NONBLOCK). Throws Error.
+void let_calls_wait(const File& file);
 
 }  // namespace infeed::detail
