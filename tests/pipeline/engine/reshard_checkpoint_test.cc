@@ -156,6 +156,16 @@ TEST(ReshardCheckpoint, ErrorsThatWerePassedOverAreStepsToo) {
   EXPECT_EQ(resumed.checkpoint().errors_taken, 1U);
 }
 
+/// Errors of other shards may be among those that a stage before shard has counted.
+TEST(ReshardCheckpoint, ErrorsThatWerePassedOverDontMatterWhereEachElementIsAStep) {
+  const auto share = [](std::uint64_t count) {
+    return range(80) | map(fails_on_sevens) | batch(4) | shard({.count = count, .index = 0});
+  };
+  auto behind = share(2).iterate({.skip = 3});
+  EXPECT_GE(behind.checkpoint().errors_taken, 1U);
+  EXPECT_EQ(reshard_checkpoint(behind.checkpoint(), share(3)).taken.elements, 6U);
+}
+
 /// Errors that were left out or replaced before shard are no steps.
 TEST(ReshardCheckpoint, ErrorsThatWereLeftOutAreNoSteps) {
   const auto share = [](std::uint64_t count) {

@@ -59,7 +59,9 @@ struct Checkpoint {
   /// Errors seen anywhere so far. If there are any, a resume looks at each element.
   std::uint64_t errors = 0;
   /// Errors among the elements that the consumer took in this run. Those that a stage left out or kept
-  /// a row for aren't among them.
+  /// a row for aren't among them. Errors that IterateOptions::skip passed over are counted by the
+  /// stage that made them: if only shard and stages of single elements (map, prefetch) are behind it,
+  /// other shards' errors count, too.
   std::uint64_t errors_taken = 0;
   TakenBefore taken = {};        ///< by reshard_checkpoint()
   std::uint64_t order_hash = 0;  ///< hash of the elements taken, if asked for; see order_hash.h
