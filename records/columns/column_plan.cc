@@ -266,15 +266,14 @@ void truncate_column(const PlannedColumn& column, std::size_t rows, GrowingColum
     items = static_cast<std::size_t>(splits[items]);
   }
   out.values.truncate(items * column.item_bytes);
+  out.longest.truncate(rows);
 }
 
 std::size_t padded_bytes(const PlannedColumn& column, const GrowingColumn& growing) {
   if (column.type.kind != Column::Kind::padded || column.has_fixed_rows) return 0;
   const std::span<const std::int64_t> splits = growing.partitions[0].values<std::int64_t>();
-  std::int64_t width = 0;
-  for (std::size_t i = 1; i < splits.size(); ++i)
-    width = std::max(width, splits[i] - splits[i - 1]);
-  const std::size_t row_bytes = static_cast<std::size_t>(width) * column.item_bytes;
+  const auto width = static_cast<std::size_t>(growing.longest.length(splits));
+  const std::size_t row_bytes = width * column.item_bytes;
   return (splits.size() - 1) * (row_bytes + sizeof(std::int64_t));
 }
 

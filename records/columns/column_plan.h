@@ -13,6 +13,7 @@
 #include "infeed/detail/late_copy.h"
 #include "infeed/records/column_batch.h"
 #include "infeed/records/column_schema.h"
+#include "infeed/records/detail/longest_row.h"
 #include "infeed/records/example.h"
 #include "infeed/records/sequence_example.h"
 
@@ -22,6 +23,7 @@ namespace infeed::detail {
 struct GrowingColumn {
   GrowingBuffer values;
   std::array<GrowingBuffer, 3> partitions;  ///< row splits, then offsets; or lengths
+  mutable LongestRow longest = {};          ///< row, as far as padded_bytes() has looked
 };
 
 struct PlannedColumn;

@@ -231,6 +231,22 @@ TEST(ColumnParser, what_rows_need_is_counted_beside_what_is_to_spare) {
   EXPECT_THAT(small_bytes, ElementsAre(small_bytes[0], small_bytes[0], small_bytes[0]));
 }
 
+TEST(ColumnParser, rows_that_were_taken_back_need_no_padding) {
+  const ColumnParser parser(ColumnSchema().padded("tokens", DType::int64));
+  const auto row_of = [](std::size_t values) {
+    return example(std::vector<std::int64_t>(values, 7), {}, 1);
+  };
+  ColumnRows rows = parser.begin(3);
+  parser.parse_row(row_of(2), nullptr, 0, rows);
+  parser.parse_row(row_of(100), nullptr, 1, rows);
+  const std::size_t long_bytes = rows.memory_bytes() - rows.spare_bytes();
+  EXPECT_EQ(long_bytes, 102U * 8 + 3 * 8 + 2 * (100 + 1) * 8) << "values, splits, the matrix";
+  rows.truncate(1);
+  parser.parse_row(row_of(3), nullptr, 1, rows);
+  parser.parse_row(row_of(1), nullptr, 2, rows);
+  EXPECT_EQ(rows.memory_bytes() - rows.spare_bytes(), 6U * 8 + 4 * 8 + 3 * (3 + 1) * 8);
+}
+
 TEST(ColumnParser, schemas_that_examples_can_not_fill) {
   const auto message = [](ColumnSchema schema) {
     return error_of([&] { const ColumnParser parser(std::move(schema)); }).message();

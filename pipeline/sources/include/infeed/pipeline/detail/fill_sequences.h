@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -114,12 +113,7 @@ struct FillSequences {
     if constexpr (!std::is_same_v<Result, PaddedBatch<T>> || !kIsSequenceField<M>) {
       return 0;
     } else {
-      const auto splits = column.row_splits.values();
-      std::int64_t width = 0;
-      for (std::size_t i = 1; i < splits.size(); ++i) {
-        width = std::max(width, splits[i] - splits[i - 1]);
-      }
-      return column.size() * static_cast<std::uint64_t>(width) * sizeof(typename M::value_type);
+      return column.size() * column.longest_row() * sizeof(typename M::value_type);
     }
   }
   /// Takes the row back if one of its sequences is too long.

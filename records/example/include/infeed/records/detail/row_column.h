@@ -12,6 +12,7 @@
 
 #include "infeed/records/detail/aligned_array.h"
 #include "infeed/records/detail/feature_codec.h"
+#include "infeed/records/detail/longest_row.h"
 #include "infeed/records/detail/usual_form.h"
 #include "infeed/records/sequence_example.h"
 
@@ -141,8 +142,13 @@ template <class U>
 struct RowColumn<std::vector<U>> {
   detail::AlignedArray<U> values;
   detail::AlignedArray<std::int64_t> row_splits = detail::first_split();
+  mutable detail::LongestRow longest = {};  ///< row, as far as longest_row() has looked
 
   std::size_t size() const { return row_splits.size() - 1; }
+  /// Returns the number of values of the longest row. For one thread at a time, as append() is.
+  std::size_t longest_row() const {
+    return static_cast<std::size_t>(longest.length(row_splits.values()));
+  }
   void append(std::vector<U> row) {
     values.append(row);
     detail::end_row(values, row_splits);
@@ -168,6 +174,7 @@ struct RowColumn<std::vector<U>> {
   void truncate(std::size_t rows) {
     row_splits.truncate(rows + 1);
     values.truncate(static_cast<std::size_t>(row_splits.values()[rows]));
+    longest.truncate(rows);
   }
   void reserve(std::size_t rows, std::size_t value_count) {
     row_splits.reserve(rows + 1);
