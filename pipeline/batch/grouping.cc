@@ -317,6 +317,9 @@ class GroupingNode final : public Node {
       : Node(spec.name, *spec.out_type, {std::move(input)}), spec_(std::move(spec)) {}
 
   std::string signature() const override { return spec_.signature; }
+  StageTraits traits() const override {
+    return {.begins = spec_.key != nullptr ? Begins::at_bookmarks : Begins::anywhere};
+  }
   Cardinality cardinality() const override {
     const Cardinality upstream = input().cardinality();
     if (upstream == Cardinality::finite(0)) return upstream;

@@ -321,7 +321,9 @@ class PackNode final : public Node {
                        options.length, options.window, static_cast<int>(options.too_long), columns,
                        options.drop_remainder ? "drop_remainder" : "");
   }
-  StageTraits traits() const override { return {.counts = kPackCounts, .text = &pack_text}; }
+  StageTraits traits() const override {
+    return {.begins = Begins::at_bookmarks, .counts = kPackCounts, .text = &pack_text};
+  }
   Cardinality cardinality() const override {
     const Cardinality documents = input().cardinality();
     return documents.is_infinite() ? documents : documents.unknown_unless_empty();

@@ -288,6 +288,7 @@ class RebatchNode : public Node {
     return fmt::format("rebatch({}{})", fmt::join(sizes_, " "),
                        options_.drop_remainder ? ", drop_remainder" : "");
   }
+  StageTraits traits() const override { return {.begins = Begins::at_bookmarks}; }
 
  protected:
   const std::vector<std::int64_t>& sizes() const { return sizes_; }

@@ -144,6 +144,7 @@ class UnbatchNode final : public Node {
   UnbatchNode(const RowAccess& access, const TypeInfo& out_type, NodePointer input)
       : Node("unbatch", out_type, {std::move(input)}), access_(access) {}
 
+  StageTraits traits() const override { return {.begins = Begins::at_bookmarks}; }
   Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
 
  protected:

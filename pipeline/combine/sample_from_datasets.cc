@@ -258,6 +258,10 @@ class SampleNode final : public Node {
                        options_.stop_on_empty_dataset ? ", stop_on_empty_dataset" : "",
                        options_.reshuffle_each_iteration ? ", reshuffle" : "");
   }
+  /// Sizes are those of the elements, so all of them must be made.
+  StageTraits traits() const override {
+    return {.begins = size_ ? Begins::at_bookmarks : Begins::anywhere};
+  }
   /// Without stop_on_empty_dataset each dataset is read to its end, unless a schedule ends it
   /// before.
   Cardinality cardinality() const override {

@@ -173,6 +173,7 @@ class FlatMapNode final : public Node, public HasInnerDatasets {
   std::string signature_with(const Seeds& seeds) const override {
     return with_seed(signature(), seeds.seed);
   }
+  StageTraits traits() const override { return {.begins = Begins::at_bookmarks}; }
   Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
 
  protected:

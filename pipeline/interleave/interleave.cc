@@ -85,6 +85,9 @@ class InterleaveNode final : public Node, public HasInnerDatasets {
   std::string signature_with(const Seeds& seeds) const override {
     return with_seed(signature(), seeds.seed);
   }
+  StageTraits traits() const override {
+    return {.begins = Begins::at_bookmarks, .is_ordered = spec_.ordered || spec_.parallelism == 1};
+  }
   Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
 
  protected:

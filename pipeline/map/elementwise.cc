@@ -197,6 +197,12 @@ class ElementwiseNode final : public Node {
   StageTraits traits() const override {
     StageTraits traits = spec_->counts;
     traits.has_parallelism = spec_->has_parallelism;
+    traits.is_ordered = spec_->ordered || spec_->parallelism == 1;
+    if (spec_->make_state != nullptr) {
+      traits.begins = Begins::at_start;
+    } else if (!spec_->one_to_one) {
+      traits.begins = traits.is_ordered ? Begins::at_bookmarks : Begins::at_start;
+    }
     return traits;
   }
   std::optional<std::uint64_t> input_taken(std::uint64_t given) const override {

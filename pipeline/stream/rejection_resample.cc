@@ -206,6 +206,7 @@ class RejectionResampleNode final : public Node {
     return fmt::format("rejection_resample(target={}, {}seed={})", fmt::join(options_.target, " "),
                        initial, seeds.seed);
   }
+  StageTraits traits() const override { return {.begins = Begins::at_bookmarks}; }
   Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 

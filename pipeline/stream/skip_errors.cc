@@ -205,6 +205,7 @@ class SkipErrorsNode final : public Node {
                        options_.count_max ? std::to_string(options_.count_max->value()) : "any",
                        options_.share_max, options_.share_after.value());
   }
+  StageTraits traits() const override { return {.begins = Begins::at_bookmarks}; }
   /// The number of failures isn't known beforehand.
   Cardinality cardinality() const override {
     const Cardinality length = input().cardinality();

@@ -92,6 +92,7 @@ class UniqueNode final : public Node {
   UniqueNode(std::unique_ptr<SeenValues> (*make_seen)(), NodePointer input)
       : Node("unique", input->type(), {input}), make_seen_(make_seen) {}
 
+  StageTraits traits() const override { return {.begins = Begins::at_start}; }
   Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
   std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 

@@ -9,10 +9,13 @@
 #include <infeed/pipeline/bucket_by_sequence_length.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/lines.h>
+#include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/rebatch.h>
+#include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/scan.h>
 #include <infeed/pipeline/slices.h>
+#include <infeed/pipeline/unique.h>
 
 #include "feed/fed_job.h"
 #include "feed/feed_messages.h"
@@ -45,6 +48,18 @@ TEST(FeedRefusals, RefusesByNameWhatCantBeAskedByStep) {
   EXPECT_THAT(refused(buckets, 0), HasSubstr("bucket_by_sequence_length can't be asked by step"));
   EXPECT_THAT(refused(range(9) | batch(2) | rebatch(3), 0),
               HasSubstr("rebatch can't be asked by step"));
+  const auto by_size = [](std::int64_t x) { return x; };
+  const auto sampled = sample_from_datasets({range(9), range(9)}, {.seed = 1}, by_size);
+  EXPECT_THAT(refused(sampled, 0), HasSubstr("sample_from_datasets can't be asked by step"));
+  EXPECT_THAT(refused(range(9) | unique(), 1024),
+              HasSubstr("unique can't be asked by step: what it gives depends on all"));
+  const auto twice = [](std::int64_t x) { return 2 * x; };
+  EXPECT_THAT(
+      refused(range(9) | map(twice, {.parallelism = 2, .ordered = false})),
+      HasSubstr("map can't be asked by step: its elements come in another order each time"));
+  check_can_be_asked_by_step(*(range(9) | map(twice, {.ordered = false})).node());
+  check_can_be_asked_by_step(*sampled.node());
+  check_can_be_asked_by_step(*sample_from_datasets({range(9), range(9)}, {.seed = 1}).node(), 0);
   const FedJob job{.workers = 2, .pipeline = [] {
                      return range(9) | filter(is_wanted) | batch(2) | in_columns();
                    }};

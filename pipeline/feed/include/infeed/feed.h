@@ -171,8 +171,8 @@ ServedSteps serve_steps(Communicator& communicator, const FedPipeline& pipeline,
 
 /// Throws Error(failed_precondition) that names the stage which makes a pipeline too dear to be asked
 /// by step: a source whose number of elements isn't known (it would be read from its start for each
-/// range), or a stage that has to make all elements before a step and notes no bookmarks.
-/// serve_steps() checks it.
+/// range), or a stage that has to make all elements before a step and notes no bookmarks. It also
+/// names one whose elements come in another order each time. serve_steps() checks it.
 void check_can_be_asked_by_step(const Node& node, std::uint64_t bookmark_every = 1024);
 
 }  // namespace infeed
