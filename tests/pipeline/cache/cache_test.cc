@@ -198,6 +198,31 @@ TEST(Cache, KeepsWhatAFlatMapDrewAsLongAsItLives) {
   EXPECT_LE(element.use_count() - others, 100) << "the last one's";
 }
 
+/// They replace each other's content.
+TEST(Cache, RunsOfAFlatMapWithOtherSeedsReadTheirOwnAtOnce) {
+  constexpr std::int64_t kRows = 2000;
+  constexpr std::size_t kPart = 900;
+  const auto make = [] {
+    const auto drawn = range(kRows) | shuffle({.buffer = kRows}) | cache();
+    return range(4) | flat_map([drawn](std::int64_t) { return drawn; });
+  };
+  const auto dataset = make();
+  const Checkpoint seeds = make().iterate().checkpoint();
+  const Stream own = stream_of(dataset);
+  const Stream others = stream_of(dataset, {.resume = seeds});
+  ASSERT_NE(own, others);
+  Iterator<std::int64_t> first = dataset.iterate();
+  Iterator<std::int64_t> second = dataset.iterate({.resume = seeds});
+  Stream of_first;
+  Stream of_second;
+  while (of_first.size() < own.size()) {
+    for (std::string& element : take_stream(first, kPart)) of_first.push_back(std::move(element));
+    for (std::string& element : take_stream(second, kPart)) of_second.push_back(std::move(element));
+  }
+  EXPECT_EQ(of_first, own);
+  EXPECT_EQ(of_second, others);
+}
+
 TEST(Cache, KeepsTheContentOfOneCheckpointsSeeds) {
   const auto element = std::make_shared<const int>(7);
   const auto make = [&] {

@@ -24,6 +24,10 @@ namespace infeed {
 /// filled it: a shuffle before the cache gives one order for ever. Put shuffles and random
 /// augmentation after it.
 ///
+/// Stages before a cache in an inner dataset may draw by the seed of the flat_map or interleave
+/// around it. Then it keeps the content of the latest run's seed. Runs with different seeds at the
+/// same time, as one that resumes, each get their own elements, but make them again and again.
+///
 /// Memory: the whole content counts in each iterator while its pass fills or reads it. If the limit
 /// has no room, a terminal Error (resource_exhausted) says what to do. A resumed iteration reads
 /// the rest of its pass uncached and fills the cache in the next pass. If memory is too small, use
