@@ -163,6 +163,21 @@ class InProcess(unittest.TestCase):
                 self.assertEqual(len(inner_ones), 1)
                 self.assertEqual(values(iterator), list(range(9)))
 
+    def test_a_large_checkpoint_is_sent_whole_or_not_at_all(self):
+        place = infeed.range(9).batch(3).iterate().state_dict()
+        large = {"infeed": place["infeed"] + 1_000_000 * "x"}  # refused, as its text is no checkpoint
+        for is_interrupted in [True, False]:
+            with infeed.range(9).batch(3).in_process(ahead=1).iterate() as iterator:
+                process = iterator._process.pid
+                os.kill(process, signal.SIGSTOP)  # the pipe takes a part of it
+                with self.assertRaises(KeyboardInterrupt if is_interrupted else infeed.Error), \
+                        Alarm(lambda pid=process: os.kill(pid, signal.SIGCONT),
+                              interrupt if is_interrupted else iterator.statistics, method="_send"):
+                    iterator.load_state_dict(large)
+                self.assertEqual(next(iterator)["value"].to_pylist(), [0, 1, 2])
+                iterator.load_state_dict(place)
+                self.assertEqual(values(iterator), list(range(9)))
+
     def test_it_must_be_the_last_stage(self):
         dataset = infeed.range(6).batch(3)
         last = dataset.in_process().map_batches(doubled)

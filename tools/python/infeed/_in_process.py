@@ -1,5 +1,6 @@
 """A pipeline that runs in a process of its own (Dataset.in_process)."""
 
+import itertools
 import multiprocessing
 import operator
 import os
@@ -14,6 +15,9 @@ from ._iterator import KEY, Resumable, checkpoint_of, epoch_of, live, number_in
 from ._processes import Answers, Area, Inherited, arrived, portable, start
 
 _FOR_NEXT = ("element", "end", "failed")
+# Characters of a checkpoint that go in one message. Connection writes up to 16 KiB at once; a longer message would stop
+# half way where Ctrl-C raises, and a signal handler's own would come in between.
+_PART_CHARACTERS = 4000
 
 
 class InProcessDataset(Dataset):
@@ -58,6 +62,7 @@ class _Worker:
         self._generation = self._told = 0
         self._is_over = False
         self._until = None
+        self._parts = {}  # of checkpoints, by the request; those of a request that was interrupted stay
 
     def _answer(self, kind, area=None, value=None):
         self._connection.send((self._generation, kind, area, value, self._iterator.state_dict()[KEY]))
@@ -83,8 +88,11 @@ class _Worker:
         elif command == "read_ahead_until":
             self._until = value
             self._iterator.read_ahead_until(value)
+        elif command == "part":
+            number, part = value
+            self._parts.setdefault(number, []).append(part)
         else:
-            number, checkpoint = value
+            number, checkpoint = value, "".join(self._parts.pop(value, []))
             try:
                 self._iterator.load_state_dict({KEY: checkpoint})
             except Exception as error:  # pylint: disable=broad-exception-caught
@@ -134,7 +142,8 @@ class ProcessIterator(Resumable):
         self._epoch = epoch_of({**options, "resume": self._state})
         if self._state is not None:
             options["resume"] = self._state
-        self._generation = self._requests = 0
+        self._generation = 0
+        self._requests = itertools.count(1)
         self._waiting = deque()  # answers that next() is still to give
         self._texts = {}  # the last answer to each command that is answered by a text
         self._outcomes = {}  # of the requests to resume, by number: None, or the Error
@@ -302,8 +311,10 @@ class ProcessIterator(Resumable):
         checkpoint = checkpoint_of(state)
         with self._calls:
             self._check()
-            self._requests = number = self._requests + 1
-            self._send("resume", (number, checkpoint))
+            number = next(self._requests)
+            for begin in range(0, len(checkpoint), _PART_CHARACTERS):
+                self._send("part", (number, checkpoint[begin:begin + _PART_CHARACTERS]))
+            self._send("resume", number)
             while number not in self._outcomes:  # those of interrupted calls may come before
                 self._take()
             error = self._outcomes.pop(number)
