@@ -19,9 +19,9 @@ class ReaderResources {
  public:
   explicit ReaderResources(MemoryAccount& memory) : memory_(memory) {}
 
-  /// Returns the blocks that each reader of record files leaves to the next, made at the first
-  /// call. Null if the account has no room for them.
-  std::shared_ptr<SpareBlocks> spare_blocks();
+  /// Returns the blocks that each reader leaves to the next, for the reader of `file`. Null if the
+  /// account has no room for them, and for a small file, which is read as quickly without them.
+  std::shared_ptr<SpareBlocks> spare_blocks(const std::string& file);
   /// Gives the blocks and their memory back at the end of the run.
   void drop_spare_blocks();
   /// Returns the manifest's entry for a record file. Each manifest is read once, however many of

@@ -53,7 +53,7 @@ class FileReadersStage final : public Stage {
                    std::shared_ptr<const std::vector<std::string>> files, UrlOptions url, Open open)
       : Stage(context),
         files_(std::move(files)),
-        readers_{std::move(url), context.run.readers().spare_blocks(),
+        readers_{std::move(url), nullptr,
                  [this](std::size_t own, std::uint64_t amount) { note_count(own, amount); }},
         stop_(context, readers_.url),
         open_(std::move(open)) {}
@@ -106,6 +106,7 @@ class FileReadersStage final : public Stage {
     if (next_ == files_->size()) return false;
     const std::size_t file = next_++;  // counts as opened even if it can't be opened
     given_ = 0;
+    readers_.spare_blocks = run().readers().spare_blocks((*files_)[file]);
     reader_ = open_(file, readers_);
     return true;
   }

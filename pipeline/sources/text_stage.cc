@@ -23,9 +23,11 @@ namespace infeed::detail {
 RunningFeed::RunningFeed(const StageContext& context, const FileNames& files,
                          TextFeedOptions options)
     : run_(context.run) {
-  options.spare_blocks = run_.readers().spare_blocks();
   stop_.emplace(context, options.url);
-  if (!files->empty()) take_threads(files->front(), options.ahead);
+  if (!files->empty()) {  // the other files are mostly like the first
+    options.spare_blocks = run_.readers().spare_blocks(files->front());
+    take_threads(files->front(), options.ahead);
+  }
   feed_.emplace(files, std::move(options));
 }
 
@@ -34,8 +36,7 @@ RunningFeed::~RunningFeed() {
   if (reserved_bytes_ != 0) run_.memory().release_best_effort(reserved_bytes_);
 }
 
-/// Takes threads and memory to decompress ahead if the first file allows it: the others are mostly
-/// like it.
+/// Takes threads and memory to decompress ahead if the first file allows it.
 void RunningFeed::take_threads(const std::string& file, ThreadsAhead& ahead) {
   if (run_.is_inline() || is_url(file)) return;
   const std::uint64_t thread_bytes = bytes_of_thread_ahead(file);

@@ -73,7 +73,7 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
                   .threads = static_cast<unsigned>(threads),
                   .segment_bytes = std::min(bytes / shares, kSegmentBytesMax),
                   .read_ahead_bytes = bytes,
-                  .spare_blocks = run_.readers().spare_blocks(),
+                  .spare_blocks = run_.readers().spare_blocks(file),
                   .on_thread_start = run_.on_thread_start(),
                   .threads_now = ahead_->now(),
                   .around_decoding = [ahead = ahead_](const auto& work) { ahead->decode(work); },
@@ -81,6 +81,11 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
   } catch (...) {
     give_back();
     throw;
+  }
+  if (compression() == Compression::none) {
+    const std::uint64_t held_bytes = std::min(bytes, file_bytes().value_or(bytes));
+    run_.memory().release_best_effort(bytes - held_bytes);
+    reserved_bytes_ = held_bytes;
   }
   ahead_->begin(threads, options.parallelism == autotune);
 }

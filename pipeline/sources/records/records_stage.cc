@@ -195,7 +195,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
          .verifies_payloads = options_.verify == Verify::everything,
          .ignores_trailing_bytes = options_.damage == DamagePolicy::stop_like_tensorflow,
          .records = records,
-         .spare_blocks = run().readers().spare_blocks(),
+         .spare_blocks = run().readers().spare_blocks(sources_->files[index]),
          .free_bytes_max = run().memory().limit_bytes() == 0 ? SIZE_MAX : kFreeBytesMax,
          .mapped_files = sources_->mapped_files});
     in_blocks_.push_back({index, std::move(file), begin});

@@ -47,6 +47,7 @@ TEST(RecordsInBlocks, AreCountedByFileForTheNextResume) {
     EXPECT_EQ(rows_from(iterator.checkpoint()), rest) << taken << " were taken";
     iterator.next();
   }
+  EXPECT_LT(iterator.memory().peak_bytes(), 2U << 20) << "small files keep no spare blocks";
 }
 
 /// A pipe was opened to see whether it has blocks, which took its first bytes, and then again.

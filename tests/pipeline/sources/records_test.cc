@@ -185,6 +185,9 @@ TEST_F(Records, AnOpenFileHoldsNoMoreThanItsBytes) {
   Iterator<Record> plain = records(list_, {.parallelism = 1}).iterate();
   ASSERT_TRUE(plain.next());
   EXPECT_LT(plain.memory().in_use_bytes(), 1000U);
+  Iterator<Record> ahead = records(list_, {.parallelism = 3}).iterate();
+  ASSERT_TRUE(ahead.next());
+  EXPECT_LT(ahead.memory().in_use_bytes(), 1000U);
   write_numbers(list_[0], 0, 10, 8, Compression::gzip);
   Iterator<Record> compressed = records(list_, {.parallelism = 1}).iterate();
   ASSERT_TRUE(compressed.next());
