@@ -33,9 +33,14 @@ std::uint64_t RowWork::rows_ahead_max() const {
 }
 
 bool RowWork::hand_over_front(Chunk& out, std::uint64_t position) {
-  const bool is_whole = batches_.hand_over_front(out, position, rows_ahead_max());
-  stretches_.note_given(batches_.elements_given());
-  return is_whole;
+  try {
+    const bool is_whole = batches_.hand_over_front(out, position, rows_ahead_max());
+    stretches_.note_given(batches_.elements_given());
+    return is_whole;
+  } catch (const Error&) {  // a refusal ends the stream, with what was read for the batch
+    stretches_.note_given(batches_.placed().elements());
+    throw;
+  }
 }
 
 bool RowWork::can_read() const {

@@ -260,6 +260,24 @@ TEST(RowFillingMemory, ARefusalWaitsForTheErrorsBeforeTheBatch) {
   }
 }
 
+/// The statistics said that a batch was made of nothing.
+TEST_F(RowMemory, RecordsOfARefusedBatchAreCounted) {
+  RecordWriter writer(file_, {.existing = ExistingFile::replace});
+  ExampleBuilder builder;
+  builder.bytes("text", std::string(1000, 'x'));
+  const std::string example(builder.encode());
+  for (int i = 0; i < 100; ++i) writer.write(example);
+  writer.close();
+  const ColumnSchema schema = ColumnSchema().bytes("text");
+  for (const std::int64_t parallelism : {1, 2}) {
+    auto iterator = (records(file_) | parse_columns(schema, 100, {.parallelism = parallelism}))
+                        .iterate({.memory_bytes_max = 65'536});
+    const Error error = error_of([&] { iterator.next(); });
+    EXPECT_EQ(error.code(), ErrorCode::resource_exhausted) << error.what();
+    EXPECT_GT(iterator.statistics().stages[1].elements, 0U);
+  }
+}
+
 /// The rest behind a damaged record need not be written; it kept the damaged batch from its end.
 TEST_F(RowMemory, DamageEndsABatchInAnyLimit) {
   RecordWriter writer(file_, {.existing = ExistingFile::replace});

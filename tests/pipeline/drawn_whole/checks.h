@@ -98,5 +98,8 @@ class Checks {
 /// elements at once, and so do one of them and inner datasets that are read ahead. An optional cache may be
 /// on or off.
 bool share_a_limit(const Plan& plan);
+/// True if the rest of an input may be dropped with its batch. Then a limit that was too little for that
+/// batch has ended no run, and yet a run with more may hold more of it than the limit.
+bool may_drop_a_refused_batch(const Plan& plan);
 
 }  // namespace infeed::test

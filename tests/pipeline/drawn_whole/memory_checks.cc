@@ -109,6 +109,11 @@ bool share_a_limit(const Plan& plan) {
          HoldingThreads(plan).are_several();
 }
 
+bool may_drop_a_refused_batch(const Plan& plan) {
+  return plan.any(
+      [](const Step& step) { return must_hold(step.op) && step.get("drop_remainder", 0) != 0; });
+}
+
 void Checks::check_memory_limit() {
   // Damage and limits together may make threads lock each other out.
   const int rounds = is_damaged(drawn_.plan) ? 8 : 2;
