@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "counting_memory.h"
@@ -109,6 +110,81 @@ TEST(ColumnParser, rows_larger_than_any_memory) {
   if (test::kAddressSanitizer || test::kThreadSanitizer) return;  // they end the program
   EXPECT_EQ(error_of([&] { parser.begin(1); }).message(),
             "there is no memory for a tensor of 576460752303423488 bytes; make the batch smaller");
+}
+
+/// Rows that were refused leave gaps in a batch whose rows have places.
+TEST(ColumnParser, rows_close_their_gaps) {
+  const ColumnParser parser(ColumnSchema()
+                                .column("pair", DType::int32, {2})
+                                .padded("tokens", DType::int16, 3, -1)
+                                .column("none", DType::float32, {0}));
+  ASSERT_TRUE(parser.has_fixed_rows());
+  const auto batch_without = [&](const std::vector<std::size_t>& gaps) {
+    ColumnRows rows = parser.begin(6);
+    for (std::size_t row = 0; row < 5; ++row) {
+      const auto number = static_cast<std::int64_t>(row);
+      const std::vector<std::int64_t> pair = {number, 10 * number};
+      const std::vector<std::int64_t> tokens(row % 3, number);
+      const std::string record = ExampleBuilder()
+                                     .integers("pair", std::span<const std::int64_t>(pair))
+                                     .integers("tokens", std::span<const std::int64_t>(tokens))
+                                     .floats("none", std::span<const float>())
+                                     .encode();
+      parser.parse_row(record, nullptr, row, rows);
+    }
+    rows.close_gaps(5, gaps);
+    return parser.finish(std::move(rows), 5 - gaps.size());
+  };
+  const ColumnBatch every_other = batch_without({1, 3});
+  EXPECT_THAT(every_other.column("pair").values<std::int32_t>(), ElementsAre(0, 0, 2, 20, 4, 40));
+  EXPECT_THAT(every_other.column("tokens").values<std::int16_t>(),
+              ElementsAre(-1, -1, -1, 2, 2, -1, 4, -1, -1));
+  EXPECT_THAT(every_other.column("tokens").lengths(), ElementsAre(0, 2, 1));
+  EXPECT_EQ(every_other.column("none").values().shape(), Shape({3, 0}));
+  const ColumnBatch middle = batch_without({0, 1, 4});
+  EXPECT_THAT(middle.column("pair").values<std::int32_t>(), ElementsAre(2, 20, 3, 30));
+  EXPECT_THAT(middle.column("tokens").lengths(), ElementsAre(2, 0));
+  EXPECT_THAT(batch_without({}).column("pair").values<std::int32_t>(),
+              ElementsAre(0, 0, 1, 10, 2, 20, 3, 30, 4, 40));
+  EXPECT_EQ(batch_without({0, 1, 2, 3, 4}).rows(), 0);
+}
+
+TEST(ColumnParser, rows_take_at_least_what_is_known_of_them) {
+  const auto pair = ColumnSchema().column("pair", DType::int32, {2});
+  EXPECT_EQ(ColumnParser(pair).row_bytes_min(), 8U);
+  const auto padded = ColumnSchema().padded("tokens", DType::int16, 3);
+  EXPECT_EQ(ColumnParser(padded).row_bytes_min(), 6U + 8U) << "values and a length";
+  for (const auto& growing :
+       {ColumnSchema().ragged("x", DType::int32), ColumnSchema().padded("x", DType::int32),
+        ColumnSchema().bytes("x"), ColumnSchema().ragged_bytes("x")}) {
+    EXPECT_EQ(ColumnParser(growing).row_bytes_min(), 8U) << "the splits alone";
+  }
+  EXPECT_EQ(
+      ColumnParser(ColumnSchema(pair).padded("y", DType::int16, 3).bytes("z")).row_bytes_min(),
+      8U + 14U + 8U);
+  EXPECT_EQ(ColumnParser(ColumnSchema()).row_bytes_min(), 0U);
+}
+
+TEST(ColumnParser, memory_of_rows_is_that_of_their_values_and_their_padding) {
+  const auto needed = [](const ColumnSchema& schema, const std::vector<std::size_t>& lengths) {
+    const ColumnParser parser(schema);
+    ColumnRows rows = parser.begin(lengths.size());
+    for (std::size_t row = 0; row < lengths.size(); ++row) {
+      const std::vector<std::int64_t> tokens(lengths[row], 7);
+      const std::string record =
+          ExampleBuilder().integers("x", std::span<const std::int64_t>(tokens)).encode();
+      parser.parse_row(record, nullptr, row, rows);
+    }
+    return rows.memory_bytes() - rows.spare_bytes();
+  };
+  const auto ragged = ColumnSchema().ragged("x", DType::int64);
+  EXPECT_EQ(needed(ragged, {3, 1}), 4U * 8 + 3 * 8);
+  const auto padded = ColumnSchema().padded("x", DType::int64);
+  EXPECT_EQ(needed(padded, {3, 1}), 4U * 8 + 3 * 8 + 2 * (3 * 8 + 8)) << "a matrix and lengths";
+  EXPECT_EQ(needed(padded, {1, 3}), 4U * 8 + 3 * 8 + 2 * (3 * 8 + 8));
+  EXPECT_EQ(needed(padded, {2}), 2U * 8 + 2 * 8 + (2 * 8 + 8));
+  const auto fixed = ColumnSchema().padded("x", DType::int16, 3);
+  EXPECT_EQ(needed(fixed, {3, 1}), 2U * 3 * 2 + 2 * 8) << "which is padded already";
 }
 
 }  // namespace

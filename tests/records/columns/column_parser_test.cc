@@ -261,6 +261,10 @@ TEST(ColumnParser, schemas_that_examples_can_not_fill) {
   EXPECT_EQ(message(ColumnSchema().add(deep)),
             "column 'x' has 2 ragged levels, but a feature of an Example has one, or two with "
             "another feature that cuts its values (row_lengths or row_splits)");
+  deep.ragged_levels = 3;
+  EXPECT_EQ(message(ColumnSchema().add(deep)),
+            "column 'x' has 3 ragged levels, but a feature of an Example has one, or two with "
+            "another feature that cuts its values (row_lengths or row_splits)");
   ColumnType self = cut;
   self.partition = RowSplits{"x"};
   EXPECT_EQ(message(ColumnSchema().add(self)),

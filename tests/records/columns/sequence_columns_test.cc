@@ -110,6 +110,71 @@ std::string refused(const ColumnSchema& schema, const std::string& record) {
   return error_of([&] { parse_sequences(parser, {record}); }).message();
 }
 
+/// Steps that are too many must not be written where the next row lies.
+TEST(SequenceColumns, a_row_of_too_many_steps_leaves_the_next_one) {
+  for (const ColumnSchema& schema :
+       {ColumnSchema().column("points", DType::float32, {2, 2}).from_feature_list(),
+        ColumnSchema().column("times", DType::int64, {2}).from_feature_list(),
+        ColumnSchema().column("frames", DType::uint8, {2, 2}).from_feature_list(),
+        ColumnSchema().padded("times", DType::int64, 2).from_feature_list()}) {
+    const ColumnParser parser(schema);
+    ColumnRows rows = parser.begin(2);
+    parser.parse_row(clip(0, 2), nullptr, 1, rows);
+    for (const std::string& longer : {clip(0, 3), unusual(clip(0, 3))}) {
+      EXPECT_THROW(parser.parse_row(longer, nullptr, 0, rows), Error);
+    }
+    parser.parse_row(clip(0, 2), nullptr, 0, rows);
+    const ColumnBatch batch = parser.finish(std::move(rows), 2);
+    EXPECT_EQ(batch.slice(0, 1), batch.slice(1, 1)) << schema.to_json();
+  }
+}
+
+ColumnType inner_sequences(DType dtype, Shape shape) {
+  return {.name = "x",
+          .dtype = dtype,
+          .shape = std::move(shape),
+          .kind = Column::Kind::ragged,
+          .ragged_levels = 2,
+          .source = ColumnSource::feature_list};
+}
+
+TEST(SequenceColumns, inner_sequences_have_items) {
+  SequenceExampleBuilder integers;
+  integers.list("x")
+      .integers(std::vector<std::int64_t>{1, 2, 3, 4})
+      .integers(std::vector<std::int64_t>{5, 6});
+  SequenceExampleBuilder floats;
+  floats.list("x").floats(std::vector<float>{1, 2, 3, 4}).floats(std::vector<float>{5, 6});
+  for (const auto& [dtype, record] :
+       {std::pair(DType::int32, integers.encode()), std::pair(DType::float32, floats.encode())}) {
+    const ColumnParser parser(ColumnSchema().add(inner_sequences(dtype, {2})));
+    for (const std::string& bytes : {record, unusual(record)}) {
+      const Column column = parse_sequences(parser, {bytes}).column("x");
+      EXPECT_EQ(column.values().shape(), Shape({3, 2}));
+      EXPECT_THAT(column.row_splits(0), ElementsAre(0, 2));
+      EXPECT_THAT(column.row_splits(1), ElementsAre(0, 2, 3));
+    }
+  }
+  SequenceExampleBuilder odd;
+  odd.list("x").integers(std::vector<std::int64_t>{1, 2, 3});
+  EXPECT_THAT(refused(ColumnSchema().add(inner_sequences(DType::int32, {2})), odd.encode()),
+              HasSubstr("holds 3 values, which is no multiple of the 2 of a row"));
+}
+
+TEST(SequenceColumns, inner_sequences_of_bytes) {
+  const ColumnSchema schema = ColumnSchema().add(inner_sequences(DType::uint8, {}));
+  SequenceExampleBuilder builder;
+  builder.list("x").bytes("ab").bytes("").bytes("c");
+  const Column column = parse_sequences(ColumnParser(schema), {builder.encode()}).column("x");
+  EXPECT_THAT(column.values<std::uint8_t>(), ElementsAre('a', 'b', 'c'));
+  EXPECT_THAT(column.row_splits(0), ElementsAre(0, 3));
+  EXPECT_THAT(column.row_splits(1), ElementsAre(0, 2, 2, 3));
+  SequenceExampleBuilder without_list;
+  without_list.list("x").bytes("ab").nothing();
+  EXPECT_EQ(refused(schema, without_list.encode()),
+            "step 1 of feature list 'x' holds no list of values");
+}
+
 TEST(SequenceColumns, errors_name_list_and_step) {
   const auto column = [](const char* name, DType dtype, Shape shape = {}) {
     return ColumnSchema().column(name, dtype, std::move(shape)).from_feature_list();
@@ -125,6 +190,12 @@ TEST(SequenceColumns, errors_name_list_and_step) {
       refused(ColumnSchema().padded("times", DType::int64, 2).from_feature_list(), clip(0, 3)),
       "feature list 'times' has 3 steps, but is to be padded to 2; cut it, or make the "
       "width larger");
+  EXPECT_EQ(refused(column("points", DType::float32, {3, 2}), clip(0, 1)),
+            "feature list 'points' has 1 step, but 3 are wanted");
+  EXPECT_EQ(
+      refused(ColumnSchema().padded("times", DType::int64, 0).from_feature_list(), clip(0, 1)),
+      "feature list 'times' has 1 step, but is to be padded to 0; cut it, or make the width "
+      "larger");
   EXPECT_EQ(refused(ragged("points", DType::float32), clip(0, 2)),
             "step 0 of feature list 'points' holds 2 values, but 1 is wanted");
   EXPECT_EQ(refused(ragged("times", DType::float32), clip(0, 2)),
