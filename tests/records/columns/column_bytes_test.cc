@@ -122,6 +122,16 @@ TEST(ColumnBytes, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(with_byte(17, 5), "there is no kind of column of number 5");
   EXPECT_EQ(with_byte(18, 12), "2 bytes of float64 have the shape [2]");
   EXPECT_EQ(with_byte(18, 13), "there is no type of number 13");
+  const std::string one_int16 = number_of(1) + number_of(1) + "x" + std::string(1, '\0') +
+                                "\x02\x01" + number_of(1) + number_of(3) + "abc" + number_of(0);
+  EXPECT_EQ(problem(one_int16), "3 bytes of int16 have the shape [1]");
+  // The fewest bytes of a column, and of a partition.
+  const std::string no_values = "0 bytes of bool have the shape []";
+  EXPECT_EQ(problem(number_of(2) + std::string(53, '\0')), "2 parts can't be in 53 bytes");
+  EXPECT_EQ(problem(number_of(2) + std::string(54, '\0')), no_values);
+  const std::string with_partition = whole.substr(0, 38) + number_of(1);
+  EXPECT_EQ(problem(with_partition + std::string(9, '\0')), "1 parts can't be in 9 bytes");
+  EXPECT_EQ(problem(with_partition + std::string(10, '\0')), no_values);
 }
 
 TEST(ColumnBytes, HoldUpTo255Axes) {

@@ -238,6 +238,16 @@ TEST(ColumnSchema, refuses_what_does_not_fit_together) {
       refused(
           {.name = "x", .dtype = int8, .kind = Column::Kind::padded, .width = 2, .missing = three}),
       "column 'x' is padded to 2, but its default has 3 values");
+  const auto padded_pairs = [](std::size_t count) {
+    return ColumnType{.name = "x",
+                      .dtype = int8,
+                      .shape = {2},
+                      .kind = Column::Kind::padded,
+                      .width = 2,
+                      .missing = std::vector<std::int64_t>(count, 1)};
+  };
+  EXPECT_EQ(ColumnSchema().add(padded_pairs(4)).size(), 1U);
+  EXPECT_EQ(refused(padded_pairs(6)), "column 'x' is padded to 2, but its default has 6 values");
   EXPECT_EQ(refused({.name = "x", .dtype = boolean, .missing = std::vector<double>{0.5}}),
             "column 'x' has the default 0.5, which is no bool");
   EXPECT_EQ(refused({.name = "x", .dtype = int64, .missing = std::vector<double>{1e19}}),

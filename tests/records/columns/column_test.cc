@@ -226,6 +226,17 @@ TEST(Column, slices_of_drawn_columns) {
   }
 }
 
+TEST(Column, hash_tells_kinds_and_partitions_apart) {
+  const Tensor three = Tensor::copy_of<std::uint8_t>({3}, {7, 8, 9});
+  const Tensor splits = int64s({0, 1, 3});
+  const Column ragged = Column::ragged(three, {splits});
+  EXPECT_NE(ragged.hash(), Column::ragged(three, {int64s({0, 2, 3})}).hash());
+  EXPECT_NE(ragged.hash(), Column::bytes(splits, three).hash());
+  EXPECT_NE(ragged, Column::bytes(splits, three));
+  const Tensor others = Tensor::copy_of<std::uint8_t>({3}, {7, 8, 8});
+  EXPECT_NE(ragged.hash(), Column::ragged(others, {splits}).hash());
+}
+
 ColumnBatch small_batch() {
   return ColumnBatch({{"image", Column::dense(Tensor(DType::uint8, {3, 4}))},
                       {"meta.author", Column::of_bytes({"Ada", "Grace", "Ada"})},
@@ -289,6 +300,9 @@ TEST(ColumnBatch, is_compared_and_hashed_by_its_content) {
   EXPECT_NE(batch, ColumnBatch({{"b", ada}, {"a", ada}}));
   EXPECT_NE(batch.hash(), ColumnBatch({{"b", ada}, {"a", ada}}).hash());
   EXPECT_NE(batch.hash(), ColumnBatch({{"a", ada}}).hash());
+  const Column grace = Column::of_bytes({"Grace"});
+  EXPECT_NE(batch.hash(), ColumnBatch({{"a", ada}, {"b", grace}}).hash());
+  EXPECT_NE(batch.hash(), ColumnBatch({{"a", ada}, {"c", ada}}).hash());
   const Tensor nan = Tensor::copy_of({1}, {std::numeric_limits<double>::quiet_NaN()});
   EXPECT_EQ(ColumnBatch({{"x", Column::dense(nan)}}),
             ColumnBatch({{"x", test::deep_copy(Column::dense(nan))}}));

@@ -1,7 +1,9 @@
 #include <cerrno>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -371,6 +373,26 @@ TEST(Arrow, a_stream_without_batches_has_no_columns) {
   ArrowArray array;
   ASSERT_EQ(stream.get_next(&stream, &array), 0);
   EXPECT_EQ(array.release, nullptr);
+  stream.release(&stream);
+}
+
+TEST(Arrow, a_stream_lets_go_of_its_source_at_the_end) {
+  auto source = std::make_shared<int>(1);
+  const std::weak_ptr<int> watched = source;
+  ArrowArrayStream stream;
+  export_arrow_stream(
+      [source = std::move(source)]() -> std::optional<ColumnBatch> {
+        if ((*source)-- == 0) return std::nullopt;
+        return ColumnBatch({{"x", Column::dense(Tensor::copy_of({1}, {3}))}});
+      },
+      &stream);
+  ArrowArray array;
+  ASSERT_EQ(stream.get_next(&stream, &array), 0);
+  array.release(&array);
+  EXPECT_FALSE(watched.expired());
+  ASSERT_EQ(stream.get_next(&stream, &array), 0);
+  EXPECT_EQ(array.release, nullptr);
+  EXPECT_TRUE(watched.expired()) << "before the stream itself is released";
   stream.release(&stream);
 }
 

@@ -93,6 +93,12 @@ TEST(JoinRows, ColumnsMustBeAlike) {
             "another; all must be alike");
   EXPECT_EQ(message(one.with_column("y", one.column("x"))),
             "join_rows: one batch has the columns [x], another [x, y]");
+  const ColumnBatch padded({{"x", Column::padded(wide.column("x").values(), int64s({2}))}});
+  EXPECT_EQ(error_of([&] {
+              join_rows(std::array{wide, padded});
+            }).message(),
+            "join_rows: column 'x' is dense of float32 [2] in one batch and padded of float32 [2] "
+            "in another; all must be alike");
   const auto levels = [](std::vector<Tensor> splits) {
     return ColumnBatch({{"x", Column::ragged(Tensor::copy_of({1}, {1.0F}), std::move(splits))}});
   };

@@ -285,6 +285,25 @@ TEST(SequenceColumns, expected_and_inferred) {
   EXPECT_THAT(batch.column("frames").row_splits(), ElementsAre(0, 2, 5));
 }
 
+TEST(SequenceColumns, inferred_of_steps_without_values) {
+  SequenceExampleBuilder builder;
+  builder.list("empty").integers(std::vector<std::int64_t>{}).integers(std::vector<std::int64_t>{});
+  builder.list("gaps").integers(std::int64_t{1}).nothing();
+  builder.list("pairs").bytes(std::vector<std::string>{"a", "b"});
+  SchemaInference inference;
+  inference.add(builder.encode());
+  SequenceExampleBuilder with_pairs_alone;
+  with_pairs_alone.list("pairs").bytes(std::vector<std::string>{"c", "d"});
+  inference.add(with_pairs_alone.encode());
+  const ColumnSchema schema = ColumnSchema::from(inference.schema());
+  ASSERT_EQ(schema.size(), 3U);
+  for (const ColumnType& type : schema.columns()) {
+    EXPECT_EQ(type.ragged_levels, 2) << type.name;
+    EXPECT_EQ(type.shape, Shape()) << type.name;
+    EXPECT_EQ(type.missing.has_value(), type.name != "pairs") << type.name;
+  }
+}
+
 // ---- beside libprotobuf ----
 
 class DrawnSchema {

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <memory>
+#include <memory_resource>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -116,6 +118,44 @@ TEST(Tensor, one_that_was_moved_from_has_no_items) {
   EXPECT_EQ(moved.bytes(), 8U);
   EXPECT_EQ(tensor, Tensor());  // NOLINT(bugprone-use-after-move): that is what is tested
   EXPECT_FALSE(tensor.is_writable());
+}
+
+TEST(Tensor, one_that_is_moved_over_another_brings_all_its_parts) {
+  Tensor numbers = Tensor::copy_of({2}, {1, 2});
+  const std::byte* const place = numbers.data();
+  Tensor other(DType::float64, {3, 3});
+  other = std::move(numbers);
+  EXPECT_EQ(other.dtype(), DType::int32);
+  EXPECT_EQ(other.shape(), Shape({2}));
+  EXPECT_EQ(other.data(), place);
+  EXPECT_TRUE(other.is_writable());
+  EXPECT_EQ(numbers, Tensor());  // NOLINT(bugprone-use-after-move): that is what is tested
+  EXPECT_EQ(numbers.data(), Tensor().data()) << "not the memory that it had";
+  EXPECT_EQ(error_of([&] { numbers.writable<std::uint8_t>(); }).message(),
+            "the tensor of uint8 of shape [0] can't be written, as its memory was adopted; make a "
+            "new one");
+  Tensor& same = other;
+  other = std::move(same);
+  EXPECT_EQ(other.bytes(), 8U) << "a tensor that is moved to itself stays";
+  static const std::int8_t memory[2] = {3, 4};
+  other = Tensor::adopt(DType::int8, {2}, memory, nullptr);
+  EXPECT_THAT(other.values<std::int8_t>(), ElementsAre(3, 4));
+  EXPECT_FALSE(other.is_writable());
+}
+
+TEST(Tensor, has_as_many_bytes_as_a_pointer_difference_counts) {
+  alignas(8) static const char memory[8] = {};
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto adopted = [](DType dtype, std::int64_t items) {
+    return Tensor::adopt(dtype, {items}, memory, nullptr).bytes();
+  };
+  EXPECT_EQ(adopted(DType::int8, kMost), std::size_t{kMost});
+  EXPECT_EQ(adopted(DType::int64, kMost / 8), std::size_t{kMost} - 7);
+  EXPECT_EQ(error_of([&] { adopted(DType::int64, kMost / 8 + 1); }).message(),
+            "a tensor of int64 of shape [1152921504606846976] is larger than any memory");
+  const Tensor two = Tensor::copy_of({2}, {1, 2});
+  EXPECT_EQ(error_of([&] { two.slice(1, -1); }).message(),
+            "-1 rows from 1 on are wanted of a tensor of shape [2]");
 }
 
 TEST(Tensor, errors_name_both) {
@@ -346,6 +386,28 @@ TEST(TensorPool, threads_take_and_drop) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(pool.free_bytes(), 100'000U);
+}
+
+TEST(TensorPool, a_block_that_could_not_be_made_is_not_in_use) {
+  constexpr std::size_t kHuge = std::size_t{1} << 40;
+  class Limited final : public std::pmr::memory_resource {
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+      if (bytes >= kHuge) throw std::bad_alloc();
+      return ::operator new (bytes, std::align_val_t{alignment});
+    }
+    void do_deallocate(void* block, std::size_t, std::size_t alignment) override {
+      ::operator delete (block, std::align_val_t{alignment});
+    }
+    bool do_is_equal(const memory_resource& other) const noexcept override {
+      return this == &other;
+    }
+  };
+  const TensorPool pool({.memory = std::make_shared<Limited>()});
+  EXPECT_EQ(error_of([&] { (void)pool.take(kHuge); }).code(), ErrorCode::resource_exhausted);
+  { const TensorPool::Block small = pool.take(1 << 16); }
+  const TensorPool::Block larger = pool.take(1 << 17);
+  EXPECT_EQ(pool.free_bytes(), std::size_t{1} << 16)
+      << "the huge block counts among what was in use at most, but not as in use";
 }
 
 }  // namespace
