@@ -109,6 +109,32 @@ TEST(Lz4, reads_files_made_by_hand) {
   EXPECT_EQ(read_with_damage(file, {.damage = DamagePolicy::stop_like_tensorflow}).payloads, kSix);
 }
 
+/// A block holds whole records, as many as fit.
+TEST(Lz4, records_that_fill_a_block_exactly_are_one_block) {
+  const TemporaryFolder folder;
+  constexpr std::size_t kBlock = 262'144;
+  const auto places_of = [&](const Payloads& payloads) {
+    write_records(folder.file("x"), payloads);
+    EXPECT_EQ(read_with_damage(folder.file("x")).payloads, payloads);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
+    for (const detail::SegmentPlace& place :
+         detail::read_lz4_places(*detail::open_input_file(folder.file("x")))) {
+      places.emplace_back(place.stream_offset, place.first_record);
+    }
+    return places;
+  };
+  using Places = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  const std::string first(84, 'a');  // 100 bytes with what is around them
+  EXPECT_EQ(places_of({first, std::string(kBlock - 116, 'b'), "c"}),
+            (Places{{0, 0}, {kBlock, 2}, {kBlock + 17, 3}}));
+  EXPECT_EQ(places_of({first, std::string(kBlock - 115, 'b'), "c"}),
+            (Places{{0, 0}, {100, 1}, {kBlock + 18, 3}}));
+  // A record that is larger than a block has blocks of its own.
+  const std::string large(kBlock, 'l');
+  EXPECT_EQ(places_of({first, first, large, first}),
+            (Places{{0, 0}, {200, 2}, {kBlock + 216, 3}, {kBlock + 316, 4}}));
+}
+
 TEST(Lz4, every_bit_flip_is_reported_and_costs_a_block_at_most) {
   const TemporaryFolder folder(test::memory_folder());
   const Blocks good;

@@ -171,6 +171,22 @@ TEST(ExampleTexts, SequencesEndWhereTheValuesDo) {
   EXPECT_EQ(message(kSplits, {0, 3, 2}), "its split 2 is 2, behind 3");
 }
 
+TEST(ExampleTexts, ErrorsGetThePlaceThatARecordKnows) {
+  const auto placed = [](const Record& record) {
+    return error_of([&] {
+      try {
+        throw Error(ErrorCode::data_loss, "damaged");
+      } catch (...) {
+        detail::rethrow_with_place(record);
+      }
+    });
+  };
+  const Error nowhere = placed(Record("bytes"));
+  EXPECT_STREQ(nowhere.what(), "data_loss: damaged");
+  EXPECT_FALSE(nowhere.offset());
+  EXPECT_FALSE(nowhere.record());
+}
+
 TEST(ExampleTexts, BytesAndFloatsHaveTheWantedNumber) {
   const std::string record =
       ExampleBuilder().bytes("b", "abc").floats("f", std::vector<float>{0.5F, -2}).encode();

@@ -202,6 +202,34 @@ TEST(InferredSchema, merging_is_looking_at_both) {
   EXPECT_EQ(first.schema().to_json(), both.schema().to_json());
 }
 
+TEST(InferredSchema, merging_counts_what_differs) {
+  SchemaInference first, second;
+  SequenceExampleBuilder one;
+  one.context().integers("label", 1);
+  one.list("steps").nothing().integers(5);
+  first.add(one.encode());
+  SequenceExampleBuilder other;
+  other.context().floats("label", 1);
+  other.list("steps").nothing().nothing();
+  second.add(other.encode());
+  second.add(ExampleBuilder().floats("label", 1).encode());
+  second.add(ExampleBuilder().bytes("label", "x").encode());
+  second.add("rubbish");
+  first.merge(second);
+  const InferredSchema schema = first.schema();
+  EXPECT_EQ(schema.records, 5U);
+  EXPECT_EQ(schema.opaque_records, 1U);
+  ASSERT_EQ(schema.features.size(), 1U);
+  EXPECT_EQ(schema.features[0].kind, FeatureKind::integers);
+  EXPECT_EQ(schema.features[0].examples, 1U);
+  EXPECT_EQ(schema.features[0].values, 1U);
+  EXPECT_EQ(schema.features[0].other_kinds, 3U);
+  ASSERT_EQ(schema.lists.size(), 1U);
+  EXPECT_EQ(schema.lists[0].examples, 2U);
+  EXPECT_EQ(schema.lists[0].step_count, (ValueRange{2, 2}));
+  EXPECT_EQ(schema.lists[0].empty_steps, 3U);
+}
+
 /// New names in each record took as long as all names before them: 18 s.
 TEST(InferredSchema, new_names_in_each_record_cost_no_more) {
   const auto begin = test::process_cpu_time();
@@ -248,6 +276,39 @@ TEST(InferredSchema, so_many_names_are_kept) {
   fails([&] { lists.add(builder.encode()); });
 }
 
+TEST(InferredSchema, so_many_bytes_of_names_are_kept) {
+  const auto named = [](std::size_t bytes, char c) {
+    SequenceExampleBuilder builder;
+    builder.context().integers(std::string(bytes, c), 1);
+    builder.list(std::string(bytes, c)).integers(1);
+    return builder.encode();
+  };
+  constexpr std::size_t kHalf = std::size_t{8} << 20;
+  SchemaInference inference;
+  inference.add(named(kHalf, 'a'));
+  SchemaInference fitting, larger;
+  fitting.add(named(kHalf, 'b'));
+  larger.add(named(kHalf + 1, 'b'));
+  const auto refusal = [](SchemaInference into, const SchemaInference& later) {
+    const Error error = test::error_of([&] { into.merge(later); });
+    EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+    return error.message();
+  };
+  EXPECT_THAT(refusal(inference, larger),
+              HasSubstr("there are 2 columns with 16777217 bytes of names"));
+  inference.merge(fitting);
+  SchemaInference one_more;
+  one_more.add(ExampleBuilder().integers("c", 1).encode());
+  EXPECT_THAT(refusal(inference, one_more),
+              HasSubstr("there are 3 columns with 16777217 bytes of names"));
+  SequenceExampleBuilder list;
+  list.list("d").integers(1);
+  SchemaInference one_more_list;
+  one_more_list.add(list.encode());
+  EXPECT_THAT(refusal(inference, one_more_list),
+              HasSubstr("there are 3 columns with 16777217 bytes of names"));
+}
+
 /// A name of a megabyte would widen each line of the others.
 TEST(InferredSchema, one_long_name_widens_no_other_line) {
   SchemaInference inference;
@@ -287,6 +348,8 @@ TEST(InferredSchema, looks_at_the_first_records_of_files) {
   const InferredSchema three = infer_schema(files, {.records_max = 3});
   EXPECT_EQ(three.records, 3U);
   EXPECT_TRUE(three.features[2].is_fixed_length());
+  EXPECT_EQ(infer_schema({files[0], folder.file("none")}, {.records_max = 2}).records, 2U)
+      << "files behind them aren't opened";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <new>
 #include <string>
@@ -253,6 +254,41 @@ TEST_F(RecordBlocks, of_a_mapped_file_that_changes) {
   std::filesystem::remove(file_);
   EXPECT_EQ(kept.bytes(), payload);
   EXPECT_EQ(kept.detached().bytes(), payload);
+}
+
+/// The fewer records are cut by the end of a block, the fewer bytes are read twice.
+TEST_F(RecordBlocks, end_at_pages_where_few_records_are_cut) {
+  const auto ends = [&](std::size_t record_bytes, std::size_t block_bytes,
+                        std::size_t large_block_bytes, std::size_t blocks) {
+    {
+      RecordWriter writer(file_, {.existing = ExistingFile::replace});
+      for (int i = 0; i < 40; ++i) writer.write(std::string(record_bytes - 16, 'x'));
+      writer.close();
+    }
+    const auto file = open_block_file(file_, {},
+                                      {.compression = Compression::none,
+                                       .block_bytes = block_bytes,
+                                       .large_block_bytes = large_block_bytes});
+    std::vector<std::uint64_t> found;
+    RecordBlock block;
+    for (std::size_t i = 0; i < blocks && file->claim(block); ++i) {
+      found.push_back(block.end());
+      file->read(block);
+      EXPECT_TRUE(file->frame(block));
+    }
+    return found;
+  };
+  using ::testing::ElementsAre;
+  // Nothing is known of the records in the first block. Later ones begin behind a whole record.
+  EXPECT_THAT(ends(1016, 10'000, 1 << 20, 3), ElementsAre(8192, 16'384, 24'576));
+  // Room for four records, as far as large blocks go.
+  EXPECT_THAT(ends(3016, 4096, 1 << 20, 2), ElementsAre(4096, 16'384));
+  EXPECT_THAT(ends(3016, 4096, 8000, 2), ElementsAre(4096, 12'288));
+  // Long records of one length: the end of the last whole one is foretold.
+  EXPECT_THAT(ends(20'016, 4096, 1 << 20, 2), ElementsAre(4096, 98'304));
+  EXPECT_THAT(ends(20'016, 4096, 4096, 2), ElementsAre(4096, 20'480)) << "none fits";
+  EXPECT_THAT(ends(16'396, 4096, 1 << 20, 2), ElementsAre(4096, 77'824)) << "just long enough";
+  EXPECT_THAT(ends(16'394, 4096, 1 << 20, 2), ElementsAre(4096, 81'920)) << "too short by a byte";
 }
 
 }  // namespace

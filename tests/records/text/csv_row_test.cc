@@ -109,7 +109,8 @@ TEST(CsvRowTest, SpreadsheetsNameTheDelimiterInTheFirstLine) {
   EXPECT_EQ(line->delimiter, ';');
   EXPECT_EQ(line->bytes, 7U);
   EXPECT_EQ(detail::find_separator_line("SEP=\t\n")->delimiter, '\t');
-  for (const char* const none : {"sep=;", "sep=\n\n", "sep=;;\n", "sep;\nab", "set=;\n", ""}) {
+  for (const char* const none : {"sep=;", "sep=\n\n", "sep=;;\n", "sep;\nab", "set=;\n", "",
+                                 "sep=\r\n", "sep=\r\r\n", "sep\x1d;\n"}) {
     EXPECT_FALSE(detail::find_separator_line(none)) << none;
   }
 }
@@ -120,6 +121,10 @@ TEST(CsvRowTest, AHeaderOfNumbersOverNumbersIsARow) {
   EXPECT_EQ(guess_header({"7", "3"}, {true, true}), HeaderGuess::row);
   EXPECT_EQ(guess_header({"country", "1990", "1991"}, {false, true, true}),
             HeaderGuess::rising_numbers);
+  EXPECT_EQ(guess_header({"0", "1"}, {true, true}), HeaderGuess::rising_numbers);
+  EXPECT_EQ(guess_header({"-1", "0"}, {true, true}), HeaderGuess::row) << "no year, and no number";
+  EXPECT_EQ(guess_header({"1990", "1990"}, {true, true}), HeaderGuess::row);
+  EXPECT_EQ(guess_header({"0.5", "1"}, {true, true}), HeaderGuess::row);
   EXPECT_EQ(guess_header({"x", "2"}, {true, true}), HeaderGuess::names);
   EXPECT_EQ(guess_header({"1", "2"}, {false, false}), HeaderGuess::names);
 }

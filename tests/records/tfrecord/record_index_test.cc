@@ -219,6 +219,12 @@ TEST(RecordIndex, an_index_made_by_hand_allocates_nothing_on_its_word) {
                         "anew [file"));
   EXPECT_EQ(error_of([&] { records.read(1); }).code(), ErrorCode::data_loss);
   EXPECT_EQ(records.read(2).bytes(), "123456789");
+  index.offsets[1] = 15;
+  EXPECT_THAT(error_of([&] { IndexedRecords(file, index).read(0); }).message(),
+              HasSubstr("the index says that it ends at byte 15; make the index anew"));
+  index.offsets[1] = 16;
+  EXPECT_THAT(error_of([&] { IndexedRecords(file, index).read(0); }).message(),
+              HasSubstr("there is no record of 0 bytes at this place"));
 }
 
 }  // namespace

@@ -191,6 +191,7 @@ TEST(RecordReader, position_and_seek) {
   EXPECT_THAT(positions, ElementsAre(RecordPosition{0, 0}, RecordPosition{1, 21},
                                      RecordPosition{2, 37}, RecordPosition{3, 62}));
   reader.seek(positions[2]);
+  EXPECT_EQ(reader.read({}), 0U) << "no room, no record";
   ASSERT_TRUE(reader.next(record));
   EXPECT_EQ(record.bytes(), "123456789");
   EXPECT_EQ(record.number(), 2U);

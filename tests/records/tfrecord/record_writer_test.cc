@@ -134,6 +134,8 @@ TEST(RecordWriter, an_existing_file_is_only_replaced_when_asked) {
   writer.write("x");
   folder.write("b", "precious");
   EXPECT_EQ(error_of([&] { writer.close(); }).code(), ErrorCode::already_exists);
+  EXPECT_EQ(error_of([&] { writer.close(); }).message(),
+            "cannot close: an earlier write failed and the file was given up");
   EXPECT_EQ(read_whole(folder.file("b")), "precious");
   EXPECT_THAT(names_in(folder), ElementsAre("a", "b"));
 }
