@@ -320,5 +320,89 @@ TEST(ReshardCheckpoint, RefusesOtherPipelinesAndDamage) {
             "all that can be counted, so the checkpoint is damaged");
 }
 
+/// The bookmarks of stages before shard lead all hosts on; behind it each host has its own.
+TEST(ReshardCheckpoint, KeepsWhatIsBeforeShard) {
+  const auto share = [](std::uint64_t hosts) {
+    return range(1000) | filter([](std::int64_t x) { return x % 2 == 0; }) |
+           shard({.count = hosts, .index = 0}) | batch(5);
+  };
+  Checkpoint checkpoint = share(4).iterate().checkpoint();
+  checkpoint.position = 6;
+  checkpoint.epoch = 3;
+  checkpoint.errors = 2;
+  checkpoint.order_hash = 99;
+  for (const std::uint64_t stage : {0, 1, 2, 3}) {
+    checkpoint.bookmarks.push_back({.stage = stage, .given = 10 + stage});
+  }
+  const Checkpoint resharded = reshard_checkpoint(checkpoint, share(3));
+  EXPECT_EQ(resharded.position, 0U);
+  EXPECT_EQ(resharded.epoch, 3U);
+  EXPECT_EQ(resharded.errors, 2U);
+  EXPECT_EQ(resharded.errors_taken, 0U);
+  EXPECT_EQ(resharded.taken, (TakenBefore{.elements = 6 * 5 * 4, .shards = 4}));
+  EXPECT_EQ(resharded.order_hash, 0U);
+  EXPECT_EQ(resharded.signature, share(3).iterate().checkpoint().signature);
+  EXPECT_EQ(resharded.bookmarks,
+            std::vector<Bookmark>(checkpoint.bookmarks.begin(), checkpoint.bookmarks.begin() + 2));
+}
+
+TEST(ReshardCheckpoint, CountsUpTo2To63Elements) {
+  const auto dataset = range(1000) | shard({.count = 2, .index = 0});
+  constexpr std::uint64_t kPosition = (std::uint64_t{1} << 62) - 1;
+  Checkpoint checkpoint = dataset.iterate().checkpoint();
+  checkpoint.position = kPosition;
+  checkpoint.taken = {.elements = 1, .shards = 3};
+  EXPECT_EQ(reshard_checkpoint(checkpoint, dataset).taken,
+            (TakenBefore{.elements = 2 * kPosition + 1, .shards = 2}));
+  const auto expect_too_many = [&](std::uint64_t position, std::uint64_t taken_before) {
+    checkpoint.position = position;
+    checkpoint.taken.elements = taken_before;
+    EXPECT_EQ(error_of([&] { reshard_checkpoint(checkpoint, dataset); }).message(),
+              "reshard_checkpoint: position " + std::to_string(position) +
+                  " with the stage 'shard(count=2, index=0)' is beyond all that can be counted, so "
+                  "the checkpoint is damaged");
+  };
+  expect_too_many(kPosition, 2);
+  expect_too_many(2 * kPosition + 1, 2);       // 2^64 together
+  expect_too_many(std::uint64_t{1} << 63, 0);  // 2 x 2^63
+}
+
+TEST(ReshardCheckpoint, RefusesADamagedShard) {
+  const auto dataset = range(1000) | shard({.count = 2, .index = 0});
+  for (const char* const damaged :
+       {"shard", "shard(count=0, index=0)", "shard(count=x, index=0)"}) {
+    Checkpoint checkpoint = dataset.iterate().checkpoint();
+    checkpoint.signature.at(1) = damaged;
+    EXPECT_EQ(
+        error_of([&] { reshard_checkpoint(checkpoint, dataset); }).message(),
+        std::string("reshard_checkpoint: the checkpoint's stage '") + damaged + "' is damaged");
+  }
+}
+
+TEST(ReshardCheckpoint, ARepeatBehindShardNeedsPassesThatEndTogether) {
+  const auto share = [](std::int64_t elements) {
+    return range(elements) | shard({.count = 2, .index = 0}) | batch(2) | repeat(3);
+  };
+  Checkpoint checkpoint = share(12).iterate().checkpoint();
+  checkpoint.position = 1;  // two rows on each of the hosts
+  for (const std::uint64_t elements : {0, 4, 12, 16}) {
+    checkpoint.taken = {.elements = elements, .shards = 1};
+    EXPECT_EQ(reshard_checkpoint(checkpoint, share(12)).taken.elements, elements + 4);
+  }
+  const auto refused = [](const Checkpoint& refused_one, const auto& dataset) {
+    return error_of([&] { reshard_checkpoint(refused_one, dataset); }).message();
+  };
+  checkpoint.taken.elements = 6;
+  EXPECT_THAT(refused(checkpoint, share(12)),
+              HasSubstr("a pass of 12 elements doesn't end at the same step on all of 2 hosts with "
+                        "2 rows"));
+  EXPECT_THAT(refused(share(0).iterate().checkpoint(), share(0)),
+              HasSubstr("a pass of 0 elements doesn't end"));
+  checkpoint.taken.elements = 0;
+  checkpoint.signature.at(1) = "shard(count=18446744073709551615, index=0)";
+  EXPECT_THAT(refused(checkpoint, share(12)),
+              HasSubstr("on all of 18446744073709551615 hosts with 2 rows"));
+}
+
 }  // namespace
 }  // namespace infeed::test

@@ -184,6 +184,9 @@ TEST(Verdict, WhatHelpsAStageThatWaitsDependsOnItsKind) {
   EXPECT_THAT(chain({prefetch_stage(), blocked(stage("filter", 0.9))}).verdict(),
               HasSubstr(": put what it waits for into a map with .parallelism"));
   StageStatistics decoding = blocked(stage("records", 0.9));
+  decoding.parallelism = 1;
+  EXPECT_THAT(chain({prefetch_stage(), decoding}).verdict(),
+              HasSubstr("it waits for storage or a core (which one can't"));
   decoding.parallelism = 2;
   EXPECT_THAT(chain({prefetch_stage(), decoding}).verdict(),
               HasSubstr("it waits for storage or the threads that decode for it (which one can't"));
