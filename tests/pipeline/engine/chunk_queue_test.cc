@@ -223,6 +223,18 @@ TEST(ChunkQueue, GivesNothingOnceItIsStopped) {
   EXPECT_TRUE(alone.chunk.empty());
 }
 
+TEST(ChunkQueue, HoldsNothingOnceItIsGone) {
+  NumberQueue alone;
+  alone.begin(kFour);
+  alone.queue->start();
+  alone.input.wait_for_asks(2);
+  EXPECT_EQ(alone.counters.buffered.elements, 4U);
+  alone.queue.reset();
+  EXPECT_EQ(alone.counters.buffered.elements, 0U);
+  EXPECT_EQ(alone.counters.buffered.bytes, 0U);
+  EXPECT_EQ(alone.run.memory().in_use_bytes(), 0U);
+}
+
 TEST(ChunkQueue, TellsOfTheFirstChunkAndOfItsEnds) {
   NumberQueue alone;
   alone.input.script = {{1}, {1}};

@@ -23,6 +23,18 @@ TEST(NumberRing, KeepsTheLastEntries) {
   EXPECT_THAT(ring.at(5), Optional(ElementsAre(50u, 77u)));
 }
 
+TEST(NumberRing, ForgetsAnEntryForEachOneTooMany) {
+  NumberRing<1, 4> ring;
+  for (std::uint64_t i = 0; i < 4; ++i) ring.push({i});
+  EXPECT_EQ(ring.first(), 0u);
+  EXPECT_THAT(ring.at(0), Optional(ElementsAre(0u)));
+  ring.push({4});
+  EXPECT_EQ(ring.first(), 1u);
+  EXPECT_EQ(ring.at(0), std::nullopt);
+  EXPECT_THAT(ring.at(1), Optional(ElementsAre(1u)));
+  EXPECT_THAT(ring.at(4), Optional(ElementsAre(4u)));
+}
+
 TEST(NumberRing, FindsTheLastEntryUpToANumber) {
   NumberRing<1, 8> ring;
   for (std::uint64_t i = 0; i < 20; ++i) ring.push({10 * i});

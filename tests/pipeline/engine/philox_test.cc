@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <optional>
@@ -212,6 +213,37 @@ TEST(Rng, StaysWithinItsBounds) {
   for (const int count : seen) EXPECT_NEAR(count, kDraws / 5, 300);
   EXPECT_NEAR(heads, kDraws / 4, 400);
   EXPECT_NEAR(sum / kDraws, 0.5, 0.02);
+}
+
+TEST(Rng, MakesEachNumberOfOneWord) {
+  constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15;
+  Philox words(5 ^ (2 * kGolden), 3);
+  Rng numbers(5, 2, 3);
+  EXPECT_EQ(numbers(), words());
+  EXPECT_EQ(numbers.below(1000), (std::uint64_t{words()} * 1000) >> 32);
+  const auto next_share = [&words] { return static_cast<float>(words() >> 8) / 0x1p24F; };
+  EXPECT_EQ(numbers.uniform(), next_share());
+  EXPECT_EQ(numbers.uniform(1, 3), 1 + 2 * next_share());
+  const float share = next_share();
+  Rng same = numbers;
+  EXPECT_FALSE(numbers.chance(share));
+  EXPECT_TRUE(same.chance(std::nextafter(share, 1.0F)));
+  EXPECT_EQ(Rng::min(), 0U);
+  EXPECT_EQ(Rng::max(), 0xffffffffU);
+}
+
+TEST(Philox, BeginsWithTheFirstWord) {
+  Philox without_seeds;
+  EXPECT_EQ(without_seeds.position(), 0U);
+  EXPECT_EQ(without_seeds(), Philox(0, 0).at(0));
+  EXPECT_EQ(without_seeds.position(), 1U);
+  EXPECT_EQ(Philox::min(), 0U);
+  EXPECT_EQ(Philox::max(), 0xffffffffU);
+  const Philox generator(123, 456);
+  for (const std::uint64_t pair : {0, 1, 2, 7}) {
+    EXPECT_EQ(generator.word_pair(pair),
+              std::uint64_t{generator.at(2 * pair + 1)} << 32 | generator.at(2 * pair));
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <clicks.pb.h>
 #include <cstdint>
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
 #include <orders.pb.h>
 #include <random>
@@ -11,6 +12,7 @@
 
 #include "infeed/records/record.h"
 #include "records/columns/column_texts.h"
+#include "records/temporary_files.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -172,6 +174,16 @@ TEST(MessageParser, FieldsThatMakeNoColumn) {
                 MessageParser(click_type(), {"id", "id"});
               }).message(),
               HasSubstr("'id'"));
+}
+
+TEST(MessageParser, AMessageWithoutFieldsMakesNoColumn) {
+  google::protobuf::FileDescriptorSet set;
+  set.add_file()->set_name("empty.proto");
+  set.mutable_file(0)->add_message_type()->set_name("Empty");
+  const TemporaryFolder folder;
+  const MessageType type(folder.write("set.pb", set.SerializeAsString()), "Empty");
+  EXPECT_EQ(error_of([&] { MessageParser(type, {"x"}); }).message(),
+            "field 'x' isn't there: Empty has no 'x'; it has no fields");
 }
 
 /// Values and splits are those that the generated class has.

@@ -166,5 +166,56 @@ TEST_F(MessageTypeTest, DamagedSetsAndMessages) {
   EXPECT_GT(failed, 0);
 }
 
+TEST_F(MessageTypeTest, OnlyItsOwnMessagesAreNamed) {
+  google::protobuf::FileDescriptorSet set = shop();
+  set.mutable_file()->DeleteSubrange(2, set.file_size() - 2);
+  const std::string file = write(set);
+  EXPECT_EQ(error_of([&] { MessageType{file}; }).message(),
+            "clicks.proto has several messages, so a name must be given: 'shop.User', 'shop.Item', "
+            "'shop.Click'")
+      << "and not that of a map's entries";
+  set.mutable_file(1)->clear_message_type();
+  write(set);
+  EXPECT_EQ(error_of([&] { MessageType(file, "shop.Click"); }).message(),
+            "the descriptor set has no message 'shop.Click'; clicks.proto has none");
+}
+
+TEST_F(MessageTypeTest, OfSeveralProblemsTheFirstIsTold) {
+  google::protobuf::FileDescriptorSet set = shop();
+  for (const int message : {0, 1}) {
+    set.mutable_file(1)->mutable_message_type(message)->mutable_field(0)->set_type_name(
+        ".shop.Nothing");
+  }
+  const std::string file = write(set);
+  EXPECT_THAT(error_of([&] { MessageType(file, "shop.Click"); }).message(),
+              HasSubstr("holds a schema that protobuf refuses: clicks.proto: shop.User.id"));
+}
+
+TEST_F(MessageTypeTest, WhatAMessageInsideRequiresIsRequired) {
+  using Field = google::protobuf::FieldDescriptorProto;
+  google::protobuf::FileDescriptorSet set;
+  google::protobuf::FileDescriptorProto& described = *set.add_file();
+  described.set_name("nested.proto");
+  const auto add_field = [&](int message, const std::string& name, Field::Type type,
+                             Field::Label label) -> Field& {
+    Field& field = *described.mutable_message_type(message)->add_field();
+    field.set_name(name);
+    field.set_number(described.message_type(message).field_size());
+    field.set_type(type);
+    field.set_label(label);
+    return field;
+  };
+  described.add_message_type()->set_name("Outer");
+  described.add_message_type()->set_name("Inner");
+  add_field(0, "note", Field::TYPE_INT32, Field::LABEL_OPTIONAL);
+  add_field(0, "inner", Field::TYPE_MESSAGE, Field::LABEL_OPTIONAL).set_type_name(".Inner");
+  add_field(1, "id", Field::TYPE_INT32, Field::LABEL_REQUIRED);
+  const MessageType type(write(set), "Outer");
+  EXPECT_NO_THROW(type.check("\x08\x01"));  // a note
+  const Error lacking = error_of([&] { type.check(std::string("\x12\x00", 2)); });
+  EXPECT_EQ(lacking.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(lacking.message(), "a Outer lacks what its schema requires: inner.id");
+}
+
 }  // namespace
 }  // namespace infeed::test
