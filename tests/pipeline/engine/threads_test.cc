@@ -178,6 +178,15 @@ TEST(ThreadBudget, GrowsByHalfOfWhatThePoolLeaves) {
   EXPECT_EQ(unwanted.count(), 0);
 }
 
+TEST(ThreadBudget, GrowsByASingleThread) {
+  for (const int limit : {4, 0}) {
+    detail::ThreadBudget budget(limit);
+    detail::ThreadShare share(budget);
+    EXPECT_EQ(share.count(), 1) << limit;
+    EXPECT_EQ(share.grow(2), 2) << limit;
+  }
+}
+
 TEST(ThreadBudget, GivesAPoolAtLeastOneThread) {
   detail::ThreadBudget budget(1);
   EXPECT_EQ(budget.take_for_pool(8), 1);

@@ -1,10 +1,13 @@
 #include "engine/recording/waiting_threads.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
@@ -13,6 +16,7 @@
 #include <string>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -117,6 +121,24 @@ TEST(WatchedThreads, HaveASlotEach) {
   const detail::WatchedThread* other = nullptr;
   std::thread([&] { other = first.this_thread(); }).join();
   EXPECT_NE(other, own);
+}
+
+std::ptrdiff_t open_accounts_of_threads() {
+  const auto files = std::filesystem::directory_iterator("/proc/self/fd");
+  return std::count_if(begin(files), end(files), [](const auto& file) {
+    std::error_code gone;
+    return std::filesystem::read_symlink(file.path(), gone).filename() == "schedstat";
+  });
+}
+
+TEST(WatchedThreads, CloseTheAccountsThatTheyRead) {
+  const std::ptrdiff_t before = open_accounts_of_threads();
+  {
+    detail::WatchedThreads threads;
+    const detail::WatchedThread* const own = threads.this_thread();
+    EXPECT_EQ(open_accounts_of_threads(), before + (own->schedstat < 0 ? 0 : 1));
+  }
+  EXPECT_EQ(open_accounts_of_threads(), before);
 }
 
 /// Returns how long this thread could have run without a core, by the kernel.

@@ -119,6 +119,12 @@ TEST(Knobs, BoundsOnAStageThatIsNotThereAreRefused) {
             std::string("invalid_argument: tuner: the bounds of 'map' are 3 to 2; give 0 or more, "
                         "and no more than "
                         "the second one"));
+  EXPECT_EQ(error_of([] {
+              tuned().iterate({.tuner = {.bounds = {{.stage = "map", .min = -1, .max = 2}}}});
+            }).message(),
+            "tuner: the bounds of 'map' are -1 to 2; give 0 or more, and no more than the second "
+            "one");
+  EXPECT_NO_THROW(tuned().iterate({.tuner = {.bounds = {{.stage = "map", .min = 2, .max = 2}}}}));
 }
 
 TEST(Knobs, OffIsTheFixedChoice) {
