@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <poll.h>
+#include <semaphore>
 #include <thread>
+#include <vector>
 
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
@@ -172,6 +174,17 @@ TEST(NextFor, AStopEndsTheWaitAndNotTheIteration) {
   gate.release(20);
   EXPECT_EQ(*iterator.next(), 0);
   EXPECT_EQ(*iterator.next(std::stop_token()), 1);
+}
+
+/// Otherwise a consumer that is quicker than the stages is woken for each of them.
+TEST(NextFor, SeveralBatchesAreMadeAhead) {
+  std::counting_semaphore<> made(0);
+  auto iterator = (range(100) | map([&made](std::int64_t) {
+                     made.release();
+                     return std::vector<std::int64_t>(24'000);
+                   })).iterate();
+  EXPECT_TRUE(iterator.next_for(kLong).has_value());
+  for (int i = 0; i < 1 + 16; ++i) ASSERT_TRUE(made.try_acquire_for(kLong)) << i;
 }
 
 TEST(NextFor, TheWatchdogLooksThen) {
