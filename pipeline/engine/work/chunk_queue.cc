@@ -118,11 +118,12 @@ void ChunkQueue::add_pulled() {
   if (chunks_.size() >= wake_at_ || depth_.is_half_full(elements_, bytes_)) wake_collector();
 }
 
-/// Returns how many chunks come soon enough for a consumer that waits to be woken once for all.
-std::size_t ChunkQueue::chunks_soon() const {
+/// Returns how many chunks wake the consumer that begins to wait: as many as come in twice the time
+/// for which it collects them. So its timer mostly wakes it, and the thread needn't.
+std::size_t ChunkQueue::chunks_to_wake() const {
   const std::uint64_t collecting_ticks =
       ticks_of_us(std::chrono::microseconds(kCollectChunks).count());
-  const std::uint64_t arriving = interval_ticks_ == 0 ? 1 : collecting_ticks / interval_ticks_;
+  const std::uint64_t arriving = interval_ticks_ == 0 ? 1 : 2 * collecting_ticks / interval_ticks_;
   return std::clamp<std::size_t>(static_cast<std::size_t>(arriving), 1, kCollectedChunksMax);
 }
 
@@ -133,9 +134,9 @@ void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   driver_.wake();
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin = ticks_now();
-  const std::size_t arriving = chunks_soon();
+  const std::size_t wake_at = chunks_to_wake();
   while (chunks_.empty() && !hand_off_.over() && !driver_.may_be_taken()) {
-    wake_at_ = arriving;
+    wake_at_ = wake_at;
     if (wake_at_ == 1) {
       values_.wait_once(lock);
     } else {
@@ -179,11 +180,11 @@ bool ChunkQueue::wait_until_ready(std::chrono::steady_clock::time_point deadline
   bool in_time = deadline > std::chrono::steady_clock::time_point{};
   is_wanted_ = chunks_.empty();
   if (is_wanted_) driver_.wake();
-  const std::size_t arriving = chunks_soon();
+  const std::size_t wake_at = chunks_to_wake();
   while (chunks_.empty() && !hand_off_.over() && in_time && !stop.stop_requested()) {
-    wake_at_ = arriving;
+    wake_at_ = wake_at;
     const auto collected = std::chrono::steady_clock::now() + kCollectChunks;
-    const bool collects = arriving > 1 && collected < deadline;
+    const bool collects = wake_at > 1 && collected < deadline;
     in_time = values_.wait_once_until(lock, collects ? collected : deadline) || collects;
   }
   wake_at_ = 0;
