@@ -75,8 +75,8 @@ class Iterator {
   }
 
   /// Returns the next element if it is ready; never waits. The first call of try_next(), next_for()
-  /// or ready_descriptor() starts a thread that works ahead like prefetch: by one element, or 512
-  /// KiB of them. (With Executor::inline_() nothing works ahead, and the call is next().)
+  /// or ready_descriptor() starts a thread that works ahead like prefetch: by one element, or 4
+  /// MiB of them. (With Executor::inline_() nothing works ahead, and the call is next().)
   NextResult<T> try_next() { return next_by({}, {}); }
   /// Waits for the next element until the time is over or a stop is requested. The iteration can go
   /// on afterwards, unlike after IterateOptions::stop.
