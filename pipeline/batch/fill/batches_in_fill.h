@@ -82,10 +82,10 @@ class BatchesInFill {
   /// `rows_ahead_max`. Throws the refusal of the batch's memory.
   bool hand_over_front(Chunk& out, std::uint64_t position, std::uint64_t rows_ahead_max);
   /// Returns how many elements of the input, errors included, the batches had that were handed
-  /// over. Not between a batch and its errors.
-  std::uint64_t elements_given() const {
+  /// over, and so many in front. Not between a batch and its errors.
+  std::uint64_t elements_given(std::size_t in_front = 0) const {
     const std::uint64_t rows =
-        std::min(first_batch_ * spec_.size, placed_.rows);  // one may be short
+        std::min((first_batch_ + in_front) * spec_.size, placed_.rows);  // one may be short
     return rows + errors_given_;
   }
   /// Forgets the rows from this one on.

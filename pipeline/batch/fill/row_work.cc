@@ -33,14 +33,10 @@ std::uint64_t RowWork::rows_ahead_max() const {
 }
 
 bool RowWork::hand_over_front(Chunk& out, std::uint64_t position) {
-  try {
-    const bool is_whole = batches_.hand_over_front(out, position, rows_ahead_max());
-    stretches_.note_given(batches_.elements_given());
-    return is_whole;
-  } catch (const Error&) {  // a refusal ends the stream, with what was read for the batch
-    stretches_.note_given(batches_.placed().elements());
-    throw;
-  }
+  // The rows of a batch that is made aren't given up, also where the first to come of it is the error
+  // of a row, or the refusal of its memory.
+  if (!batches_.front_has_error()) stretches_.note_given(batches_.elements_given(1));
+  return batches_.hand_over_front(out, position, rows_ahead_max());
 }
 
 bool RowWork::can_read() const {

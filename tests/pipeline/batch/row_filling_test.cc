@@ -328,6 +328,15 @@ TEST_F(RowFilling, CountsTheRecordsOfBlocks) {
   EXPECT_EQ(statistics.stages[1].elements, 1000U);
 }
 
+/// The statistics said that an element was made of nothing.
+TEST_F(RowFilling, CountsTheRecordsOfABatchWhoseRowFails) {
+  write(1, 100, 40);
+  const auto schema = ExampleSchema<FilledSample>().feature("nothing", &FilledSample::id);
+  auto iterator = (records(list_) | parse_batch(schema, 10, {.parallelism = 1})).iterate();
+  EXPECT_THROW(iterator.next(), Error);
+  EXPECT_GE(iterator.statistics().stages[1].elements, 10U);
+}
+
 /// Blocks are read ahead of damage, and their records are given up there: a recording that had
 /// counted them couldn't take it back.
 TEST_F(RowFilling, NeverCountsRecordsThatDamageGivesUp) {
