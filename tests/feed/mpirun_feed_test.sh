@@ -2,12 +2,13 @@
 # mpirun_feed_test.sh INFEED PLUGIN: one rank takes batches that others make. They are the same at any number of workers.
 # tests/ranks/campaign.py kills and stops ranks.
 set -uo pipefail
-infeed=$1
 export INFEED_MPI_PLUGIN=$2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 failures=0
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
+infeed=$work/infeed # which tells its processes from those of others
+ln -s "$(realpath "$1")" "$infeed"
 cat >"$work/pipeline.json" <<'JSON'
 {"stages": [
   {"stage": "range", "stop": 60000},

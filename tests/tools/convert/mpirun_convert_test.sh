@@ -3,7 +3,6 @@
 # ranks are killed or stopped at drawn moments. INFEED_TEST_SEED draws others; with INFEED_TEST_KILLS=50 so many are
 # killed, and as many stopped, which takes 6 s each.
 set -u -o pipefail
-infeed=$1
 export INFEED_MPI_PLUGIN=$2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 seed=${INFEED_TEST_SEED:-20261128}
@@ -12,6 +11,9 @@ stops=${INFEED_TEST_KILLS:-1}
 RANDOM=$seed
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# Tells its processes from those of other tests, which convert at the same time.
+infeed=$work/infeed
+ln -s "$(realpath "$1")" "$infeed"
 cd "$work" || exit 1
 
 die() {
