@@ -19,6 +19,8 @@
 namespace infeed::tools {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 using Kind = FoundDataset::Kind;
 
 /// Throws if a process that makes or finishes the whole dataset is running. It locks its journal
@@ -37,7 +39,6 @@ void require_no_whole_run(const DatasetNames& names) try {
 
 /// Writes the plan unless another part does so at this moment.
 void publish(const DatasetNames& names, const ConversionPlan& plan, Durability durability) {
-  using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::seconds(10);
   while (true) {
     try {
