@@ -125,11 +125,14 @@ make_python_environment() {
 }
 
 build_for_tests() {
-  local preset=$1
+  local preset=$1 targets=(all)
   shift
-  [[ $preset == release ]] && set -- "$@" "${python_options[@]}"
+  if [[ $preset == release ]]; then
+    set -- "$@" "${python_options[@]}"
+    if $with_builds; then targets+=(interop_programs); fi
+  fi
   configure_preset "$preset" -DINFEED_BUILD_TESTS=ON "$@" || return 1
-  build_targets "$preset" all
+  build_targets "$preset" "${targets[@]}"
 }
 
 test_preset() {
@@ -139,7 +142,6 @@ test_preset() {
   part "$preset: build" build_for_tests "$preset" "-DINFEED_BUILD_BENCHMARKS=$benchmarks" \
     "-DINFEED_CHECK_BENCHMARKS=$only_check" || return
   if $with_builds && [[ $preset == release ]]; then
-    part "programs of tests/interop build" build_targets release interop_programs
     part "public headers compile alone" build_targets release headers_compile_alone
   fi
   part "$preset: tests" run_ctest "$preset"
