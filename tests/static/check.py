@@ -83,6 +83,14 @@ class Tree:
         return list(enumerate(data.decode(errors="replace").splitlines(), 1))
 
 
+def found_by(run, names):
+    """What run finds in the files, some at a time on each core."""
+    groups = [names[i:i + 8] for i in range(0, len(names), 8)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for found in pool.map(run, groups):
+            yield from found
+
+
 def check_format(tree):
     """Sources look as .clang-format says."""
 
@@ -94,10 +102,7 @@ def check_format(tree):
             return [f"clang-format failed: {done.stderr.strip()[:300]}"]
         return [f"{name}: is not formatted; run clang-format -i {name}" for name in bad]
 
-    groups = [tree.sources[i:i + 8] for i in range(0, len(tree.sources), 8)]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(run, groups):
-            yield from found
+    yield from found_by(run, tree.sources)
 
 
 def module_of(name):
@@ -318,10 +323,12 @@ def check_shell(tree):
             yield f"{name}: starts with #! but is not executable; run chmod +x {name}"
         if name.endswith(".sh") or re.match(r"#!.*\b(ba)?sh\b", first):
             scripts.append(name)
-    if scripts:
-        done = subprocess.run(["shellcheck", "-x", "-f", "gcc", *scripts],
-                              cwd=tree.root, capture_output=True, text=True)
-        yield from done.stdout.splitlines() + done.stderr.splitlines()
+
+    def run(names):
+        done = subprocess.run(["shellcheck", "-x", "-f", "gcc", *names], cwd=tree.root, capture_output=True, text=True)
+        return done.stdout.splitlines() + done.stderr.splitlines()
+
+    yield from found_by(run, scripts)
 
 
 CHECKS = {name[len("check_"):]: function
