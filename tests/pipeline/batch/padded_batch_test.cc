@@ -11,13 +11,13 @@
 namespace infeed::test {
 namespace {
 
-struct Sentence {
+struct WeightedSentence {
   std::vector<std::int32_t> tokens;
   std::int64_t label;
   std::vector<float> weights;
 };
 
-Sentence sentence_of(std::int64_t n) {
+WeightedSentence sentence_of(std::int64_t n) {
   return {std::vector<std::int32_t>(static_cast<std::size_t>(n % 3), static_cast<std::int32_t>(n)),
           n, std::vector<float>(static_cast<std::size_t>(n % 2), 0.5F)};
 }
@@ -77,13 +77,13 @@ TEST(PaddedBatch, MakesOneColumnAField) {
   const auto batches = range(1, 5) | map(sentence_of) | padded_batch(4, {.widths = {4, -1}});
   const auto batch = *batches.iterate().next();
   ASSERT_EQ(batch.size(), 4);
-  const Padded<std::int32_t>& tokens = batch.column(&Sentence::tokens);
+  const Padded<std::int32_t>& tokens = batch.column(&WeightedSentence::tokens);
   EXPECT_EQ(tokens.width(), 4);
   EXPECT_EQ(std::vector<std::int32_t>(tokens.values().begin(), tokens.values().end()),
             (std::vector<std::int32_t>{1, 0, 0, 0, 2, 2, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0}));
   EXPECT_EQ(std::vector<std::int64_t>(tokens.lengths().begin(), tokens.lengths().end()),
             (std::vector<std::int64_t>{1, 2, 0, 1}));
-  const std::span<const std::int64_t> labels = batch.column(&Sentence::label);
+  const std::span<const std::int64_t> labels = batch.column(&WeightedSentence::label);
   EXPECT_EQ(std::vector<std::int64_t>(labels.begin(), labels.end()),
             (std::vector<std::int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(batch.column<2>().width(), 1);

@@ -22,33 +22,33 @@
 namespace infeed::test {
 namespace {
 
-using Texts = Dataset<std::string>;
+using TextDataset = Dataset<std::string>;
 
 /// Returns about 1000 characters.
-std::string text_of(std::int64_t number) {
+std::string text_of_number(std::int64_t number) {
   return std::string(static_cast<std::size_t>(700 + number * 37 % 600), 'x');
 }
 
 struct BufferingStage {
   std::string name;
-  std::function<Texts(const Texts&, SeededRandom&)> add;
+  std::function<TextDataset(const TextDataset&, SeededRandom&)> add;
 };
 
 /// All stages that hold elements back, in random sizes.
 const std::vector<BufferingStage>& buffering_stages() {
   static const std::vector<BufferingStage> stages = {
       {"shuffle",
-       [](const Texts& in, SeededRandom& random) {
+       [](const TextDataset& in, SeededRandom& random) {
          return in | shuffle({.buffer = 1 + random.below(300), .seed = 1});
        }},
-      {"batch", [](const Texts& in,
+      {"batch", [](const TextDataset& in,
                    SeededRandom& random) { return in | batch(random.between(1, 40)) | unbatch(); }},
       {"window",
-       [](const Texts& in, SeededRandom& random) {
+       [](const TextDataset& in, SeededRandom& random) {
          return in | window({.size = random.between(1, 20)}) | unbatch();
        }},
       {"group_by_window",
-       [](const Texts& in, SeededRandom& random) {
+       [](const TextDataset& in, SeededRandom& random) {
          return in |
                 group_by_window(
                     [](const std::string& text) { return static_cast<int>(text.size() % 5); },
@@ -56,18 +56,18 @@ const std::vector<BufferingStage>& buffering_stages() {
                     random.between(1, 30)) |
                 unbatch();
        }},
-      {"cache", [](const Texts& in, SeededRandom&) { return in | cache(); }},
+      {"cache", [](const TextDataset& in, SeededRandom&) { return in | cache(); }},
       {"prefetch",
-       [](const Texts& in, SeededRandom& random) {
+       [](const TextDataset& in, SeededRandom& random) {
          return in | prefetch(random.chance(0.3) ? autotune : random.between(1, 500));
        }},
       {"map",
-       [](const Texts& in, SeededRandom& random) {
+       [](const TextDataset& in, SeededRandom& random) {
          const auto grow = [](std::string text) { return text + "abcdefgh"; };
          return in | map(grow, {.parallelism = static_cast<int>(random.between(2, 4))});
        }},
       {"interleave",
-       [](const Texts& in, SeededRandom& random) {
+       [](const TextDataset& in, SeededRandom& random) {
          const auto twice = [](const std::string& text) {
            return range(2) | map([text](std::int64_t) { return text; });
          };
@@ -83,7 +83,7 @@ TEST(MemoryStress, NoPipelineIsEverOverItsLimit) {
   int whole = 0;
   int refused = 0;
   for (int round = 0; round < 400; ++round) {
-    Texts dataset = range(random.between(1, 1500)) | map(&text_of);
+    TextDataset dataset = range(random.between(1, 1500)) | map(&text_of_number);
     std::string names;
     for (std::int64_t left = random.between(1, 5); left > 0; --left) {
       const auto& [name, add] = buffering_stages()[random.below(buffering_stages().size())];
@@ -127,8 +127,8 @@ TEST(MemoryStress, ResidentMemoryKeepsToTheLimitToo) {
   mallopt(M_ARENA_MAX, 1);
 #endif
   const auto dataset =
-      range(200'000) | map(&text_of, {.parallelism = 2}) | shuffle({.buffer = 50'000, .seed = 1}) |
-      prefetch(1'000'000) | batch(100) | unbatch() |
+      range(200'000) | map(&text_of_number, {.parallelism = 2}) |
+      shuffle({.buffer = 50'000, .seed = 1}) | prefetch(1'000'000) | batch(100) | unbatch() |
       map([](const std::string& text) { return text.size(); }, {.parallelism = 2}) | prefetch();
   const std::uint64_t before = status_bytes("VmRSS");
   restart_resident_peak();

@@ -52,17 +52,17 @@ TEST(LimitedMemory, UnorderedParallelMap) {
 }
 
 /// 224 x 224 pixels of three floats: 588 KiB.
-struct Image {
+struct FloatImage {
   std::array<float, 224 * 224 * 3> pixels;
 };
 
-constexpr std::uint64_t batch_bytes(std::uint64_t rows) { return rows * (sizeof(Image) + 64); }
+constexpr std::uint64_t batch_bytes(std::uint64_t rows) { return rows * (sizeof(FloatImage) + 64); }
 
-Dataset<Batch<Image>> images(std::int64_t batches, std::int64_t batch_size) {
-  const auto draw = [](std::int64_t number, const Row<Image>& row) {
-    row.column(&Image::pixels).fill(static_cast<float>(number));
+Dataset<Batch<FloatImage>> images(std::int64_t batches, std::int64_t batch_size) {
+  const auto draw = [](std::int64_t number, const Row<FloatImage>& row) {
+    row.column(&FloatImage::pixels).fill(static_cast<float>(number));
   };
-  return range(batches * batch_size) | batch_into<Image>(batch_size, draw, {.parallelism = 2});
+  return range(batches * batch_size) | batch_into<FloatImage>(batch_size, draw, {.parallelism = 2});
 }
 
 TEST(LimitedMemory, BatchesOfWhichOneFits) {
@@ -78,7 +78,7 @@ TEST(LimitedMemory, FivePrefetchesBehindEachOther) {
 }
 
 TEST(LimitedMemory, ASampleOfTenStagesThatFillBatches) {
-  std::vector<Dataset<Batch<Image>>> inputs;
+  std::vector<Dataset<Batch<FloatImage>>> inputs;
   for (int i = 0; i < 10; ++i) inputs.push_back(images(2, 16));
   expect_limit_kept(sample_from_datasets(inputs, {.seed = 1}) | prefetch(),
                     {.limit_bytes = 128 * kMiB, .next_batch_bytes = batch_bytes(16)});
@@ -91,7 +91,7 @@ TEST(LimitedMemory, RebatchedBatches) {
 
 TEST(LimitedMemory, UnbatchedBatches) {
   const auto rows = images(8, 16) | unbatch() | prefetch(1000);
-  expect_limit_kept(rows, {.limit_bytes = 50 * kMiB, .on_top_bytes = sizeof(Image)});
+  expect_limit_kept(rows, {.limit_bytes = 50 * kMiB, .on_top_bytes = sizeof(FloatImage)});
 }
 
 /// A record keeps the block that it was read in, and a shuffle's buffer has records of nearly all
