@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +15,7 @@
 #include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/philox.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/zip.h>
@@ -21,6 +25,7 @@
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 #include "pipeline/suite/busy.h"
+#include "pipeline/suite/stage_alone.h"
 #include "thrown_error.h"
 
 // The work of Stage itself around a stage's functions, pull by pull.
@@ -31,106 +36,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 using Ints = std::vector<int>;
-
-/// A stage that does what the test says.
-class ScriptedStage final : public Stage {
- public:
-  using Script = std::function<Pull(Chunk&, std::size_t)>;
-  ScriptedStage(const StageContext& context, Script script)
-      : Stage(context), script_(std::move(script)) {}
-  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
-
- protected:
-  Pull do_pull(Chunk& out, std::size_t want) override { return script_(out, want); }
-
- private:
-  const Script script_;
-};
-
-/// A scripted stage that nothing pulls but the test, and its chunk.
-template <class T>
-struct StageAlone {
-  explicit StageAlone(ScriptedStage::Script script)
-      : stage({.run = run, .counters = &counters, .type = &type_info<T>()}, std::move(script)) {
-    counters.label = "scripted";
-  }
-
-  IteratorContext run{IterateOptions{}};
-  detail::StageCounters counters;
-  ScriptedStage stage;
-  Chunk chunk{type_info<T>(), 128};
-};
-
-/// Gives elements that own as much as the test says.
-class PayloadPulls : public ::testing::Test {
- protected:
-  /// Pulls once. Returns how many elements the stage was asked for.
-  std::size_t asked_for(std::size_t want) {
-    alone_.chunk.clear();
-    EXPECT_EQ(alone_.stage.pull(alone_.chunk, want), Pull::values);
-    return asked_;
-  }
-  std::uint64_t in_use_bytes() { return alone_.run.memory().in_use_bytes(); }
-
-  std::size_t ints_ = 1;  ///< length of each element
-  std::size_t ints_of_last_ = 0;
-  std::size_t elements_max_ = 1000;
-  StageAlone<Ints> alone_{[this](Chunk& out, std::size_t want) {
-    asked_ = want;
-    const std::size_t count = std::min(want, elements_max_);
-    for (std::size_t i = 0; i + 1 < count; ++i) out.append(Ints(ints_));
-    out.append(Ints(ints_of_last_ != 0 ? ints_of_last_ : ints_));
-    return Pull::values;
-  }};
-
- private:
-  std::size_t asked_ = 0;
-};
-
-TEST_F(PayloadPulls, AskForAsManyElementsAsOwn64KiBIfTheyAreLikeRecentOnes) {
-  ints_ = 1000;
-  EXPECT_EQ(asked_for(100), 1U) << "no element has been seen";
-  EXPECT_EQ(asked_for(100), 16U) << "65,536 / 4,001";
-  EXPECT_EQ(asked_for(10), 10U) << "never more than is wanted";
-  ints_ = 1;
-  EXPECT_EQ(asked_for(100), 16U);
-  EXPECT_EQ(asked_for(100), 17U) << "the next ones may be large again: 65,536 / 3,751";
-  EXPECT_EQ(asked_for(100), 18U) << "65,536 / 3,517";
-  ints_ = 20'000;
-  EXPECT_EQ(asked_for(16), 16U) << "small ones are looked at if there are many";
-  EXPECT_EQ(asked_for(100), 1U) << "each owns more than 64 KiB";
-}
-
-TEST_F(PayloadPulls, CountInTheAccountBeyond64KiB) {
-  ints_ = 16 * 1024;
-  asked_for(1);
-  EXPECT_EQ(in_use_bytes(), 0U);
-  ints_ = 16 * 1024 + 1;
-  asked_for(1);
-  EXPECT_EQ(in_use_bytes(), 4U * (16 * 1024 + 1));
-  alone_.chunk.clear();
-  EXPECT_EQ(in_use_bytes(), 0U);
-}
-
-TEST_F(PayloadPulls, SeeALargeElementBehindSmallOnes) {
-  asked_for(1);
-  elements_max_ = 2;
-  ints_of_last_ = 20'000;
-  EXPECT_EQ(asked_for(100), 100U);
-  EXPECT_EQ(in_use_bytes(), 4U * 20'001);
-  EXPECT_EQ(asked_for(100), 1U) << "65,536 / 40,003";
-}
-
-TEST_F(PayloadPulls, LookAtSmallElementsInOneOfEight) {
-  asked_for(1);
-  EXPECT_EQ(alone_.counters.payload_each, 5U);
-  elements_max_ = 10;
-  ints_ = 10;
-  for (int pull = 2; pull < 8; ++pull) asked_for(100);
-  EXPECT_EQ(alone_.counters.payload_each, 5U);
-  asked_for(100);
-  EXPECT_EQ(alone_.counters.payload_each, 41U);
-}
 
 ErrorPointer error_with(std::string message) {
   return std::make_shared<const Error>(ErrorCode::data_loss, std::move(message));
@@ -213,12 +118,49 @@ TEST(StagePulls, SkipByDropping) {
   EXPECT_EQ(alone.stage.skip(0), 0U);
   EXPECT_THAT(wanted, IsEmpty());
   EXPECT_EQ(alone.stage.skip(4), 4U);
+  EXPECT_EQ(alone.stage.position(), 4U);
   EXPECT_THAT(wanted, ElementsAre(4U, 1U));
   EXPECT_EQ(alone.stage.pull(alone.chunk, 1), Pull::values);
+  EXPECT_EQ(alone.stage.position(), 5U);
   EXPECT_EQ(alone.chunk.values<std::int64_t>()[0], 4);
   EXPECT_EQ(alone.stage.skip(100), 5U) << "there are no more";
+  EXPECT_EQ(alone.stage.position(), 10U);
   EXPECT_EQ(alone.counters.skipped, 9U);
   EXPECT_EQ(alone.counters.elements, 10U);
+}
+
+/// A stage that passes over elements without a look at them, of which there are ten.
+class SkippingStage final : public Stage {
+ public:
+  using Stage::position;
+  using Stage::Stage;
+  Pull do_pull(Chunk&, std::size_t) override { return Pull::end; }
+  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
+  std::uint64_t do_skip(std::uint64_t count, Known) override {
+    counts.push_back(count);
+    return std::min(count, 10 - position());
+  }
+
+  std::vector<std::uint64_t> counts;
+};
+
+TEST(StagePulls, SkipAsTheirStageDoes) {
+  IteratorContext run{IterateOptions{}};
+  detail::StageCounters counters;
+  counters.label = "skips";
+  SkippingStage stage({.run = run, .counters = &counters, .type = &type_info<std::int64_t>()});
+  EXPECT_EQ(stage.label(), "skips");
+  EXPECT_EQ(stage.trace(3).why(), "skips doesn't tell which records its elements are made of");
+  EXPECT_EQ(stage.skip(0), 0U);
+  EXPECT_EQ(stage.skip(3), 3U);
+  EXPECT_EQ(stage.position(), 3U);
+  EXPECT_EQ(stage.skip(8), 7U);
+  EXPECT_EQ(stage.position(), 10U);
+  EXPECT_EQ(counters.skipped, 10U);
+  EXPECT_THAT(stage.counts, ElementsAre(3U, 8U));
+  run.cancel();
+  EXPECT_EQ(stage.skip(5), 0U);
+  EXPECT_EQ(stage.counts.size(), 2U) << "a run that was cancelled passes over nothing";
 }
 
 TEST(StagePulls, AtAPositionNeedRandomAccess) {
@@ -286,7 +228,7 @@ TEST(StageNode, RestsOnAPromiseThatAStageBeforeItMakes) {
 
 TEST(StageNode, HasANameOfPrintableCharacters) {
   const auto named = [](const std::string& name) { range(3, {.name = name}); };
-  EXPECT_NO_THROW(named("two words"));
+  EXPECT_NO_THROW(named("two words~"));
   EXPECT_EQ(
       error_of([&] { named("\x1f"); }).message(),
       "range: its name has the byte 0x1f at 0; give 1 to 64 printable ASCII characters, or no "
@@ -295,6 +237,68 @@ TEST(StageNode, HasANameOfPrintableCharacters) {
       error_of([&] { named("x\x7f"); }).message(),
       "range: its name has the byte 0x7f at 1; give 1 to 64 printable ASCII characters, or no "
       "name");
+}
+
+/// A node that draws, and keeps the context of the last stage that it made.
+class DrawingNode final : public Node {
+ public:
+  explicit DrawingNode(const Seeds& seeds) : Node("draw", type_info<int>()), seeds_(seeds) {}
+  std::optional<Seeds> seeds() const override { return seeds_; }
+  const StageContext& last_made() const { return *last_made_; }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    last_made_.emplace(context);
+    return std::make_unique<ScriptedStage>(context, [](Chunk&, std::size_t) { return Pull::end; });
+  }
+
+ private:
+  const Seeds seeds_;
+  mutable std::optional<StageContext> last_made_;
+};
+
+TEST(StageNode, OpensAStageOfAnInnerDatasetWithNumbersOfItsPlace) {
+  const auto outer = range(1);
+  const Node* const outermost = outer.node().get();
+  constexpr std::uint64_t kKey = 74;
+  const Philox numbers(kKey, 3);
+  ASSERT_EQ(numbers.word_pair(1), 0x3d5333cdbf387aa6U) << "the lowest bit is to be set";
+  struct Case {
+    Seeds seeds;
+    bool draws_anew;
+    bool is_noted;
+  };
+  for (const auto& [seeds, draws_anew, is_noted] :
+       {Case{{.seed = 5, .seed2 = 6, .drawn = true}, true, true},
+        Case{{.seed = 5, .seed2 = 6, .drawn = true, .inner = true}, true, false},
+        Case{{.seed = 5, .seed2 = 6}, false, false}}) {
+    IteratorContext run{IterateOptions{}};
+    StageContext consumer{.run = run, .counters = nullptr, .input_ordinal = 3};
+    consumer.inner = {.outermost = outermost, .key = kKey};
+    const DrawingNode node(seeds);
+    node.open(consumer);
+    const StageContext& made = node.last_made();
+    EXPECT_EQ(made.inner.key, numbers.word_pair(0));
+    EXPECT_EQ(made.seeds.seed, draws_anew ? 0x3d5333cdbf387aa7U : 5U);
+    EXPECT_EQ(made.seeds.seed2, draws_anew ? numbers.word_pair(2) : 6U);
+    EXPECT_EQ(run.seeds().for_checkpoint().contains(outermost), is_noted);
+    EXPECT_EQ(made.input_ordinal, 0U);
+    EXPECT_EQ(made.node, &node);
+    EXPECT_EQ(made.type, &type_info<int>());
+    ASSERT_NE(made.counters, nullptr);
+    EXPECT_EQ(made.counters->name, "draw");
+  }
+}
+
+TEST(StageNode, DrawsByItsOwnSeedsOutsideOfInnerDatasets) {
+  IteratorContext run{IterateOptions{}};
+  StageContext consumer{.run = run, .counters = nullptr};
+  consumer.inner.key = 9;
+  const DrawingNode node({.seed = 5, .seed2 = 6, .drawn = true});
+  node.open(consumer);
+  EXPECT_EQ(node.last_made().inner.key, 9U);
+  EXPECT_EQ(node.last_made().seeds.seed, 5U);
+  EXPECT_EQ(node.last_made().seeds.seed2, 6U);
 }
 
 /// Unseeded stages of inner datasets draw by their place, which is the same in each iteration.
