@@ -1,28 +1,17 @@
 #include "engine/work/chunk_queue.h"
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <limits>
-#include <memory>
-#include <mutex>
 #include <numeric>
-#include <optional>
 #include <stop_token>
 #include <utility>
 #include <vector>
 
-#include <infeed/error.h>
-#include <infeed/pipeline/stage.h>
-
-#include "engine/iterator_context.h"
-#include "engine/stage_counters.h"
 #include "engine/threads/clock.h"
+#include "engine/tuning/knobs.h"
+#include "pipeline/suite/queue_alone.h"
 #include "thrown_error.h"
 
 // The queue behind prefetch, pull by pull. The input waits for the test, so nothing depends on which
@@ -30,113 +19,10 @@
 namespace infeed::test {
 namespace {
 
-using detail::ChunkQueue;
 using detail::QueueLimits;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-/// One pull of a ScriptedInput.
-struct Given {
-  std::size_t count = 0;       ///< 0: as many as are asked for
-  bool ends_in_error = false;  ///< the last slot is an error
-};
-
-/// Gives numbers (or vectors of as many numbers as listed), and ends after `left` slots. Pulls
-/// wait until they are allowed.
-template <class T>
-class ScriptedInput final : public Stage {
- public:
-  explicit ScriptedInput(const StageContext& context) : Stage(context) {}
-
-  /// Returns how many elements each pull so far was asked for.
-  std::vector<std::size_t> asks() const {
-    const std::lock_guard lock(mutex_);
-    return asks_;
-  }
-  void wait_for_asks(std::size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return asks_.size() >= count; });
-  }
-  void allow(std::size_t pulls) {
-    const std::lock_guard lock(mutex_);
-    allowed_ = pulls;
-    changed_.notify_all();
-  }
-
-  std::vector<Given> script;  ///< the first pulls; later ones give what is asked for
-  std::size_t left = 20;
-  bool fails_at_end = false;
-  std::function<T(std::int64_t)> make;
-
- protected:
-  Pull do_pull(Chunk& out, std::size_t want) override {
-    std::size_t pull = 0;
-    {
-      std::unique_lock lock(mutex_);
-      pull = asks_.size();
-      asks_.push_back(want);
-      changed_.notify_all();
-      changed_.wait(lock, [&] { return pull < allowed_; });
-    }
-    if (left == 0 && fails_at_end) throw Error(ErrorCode::data_loss, "the input is broken");
-    if (left == 0) return Pull::end;
-    const Given given = pull < script.size() ? script[pull] : Given{};
-    std::size_t count = std::min(given.count == 0 ? want : given.count, left);
-    left -= count;
-    if (given.ends_in_error) --count;
-    for (std::size_t i = 0; i < count; ++i) out.append(make(next_++));
-    if (given.ends_in_error) {
-      out.set_error(std::make_shared<const Error>(ErrorCode::data_loss, "an element is broken"));
-    }
-    return Pull::values;
-  }
-  TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::size_t> asks_;
-  std::size_t allowed_ = std::numeric_limits<std::size_t>::max();
-  std::int64_t next_ = 0;
-};
-
-template <class T>
-class QueueOf {
- public:
-  explicit QueueOf(std::uint64_t memory_bytes_max = 0)
-      : run(IterateOptions{.memory_bytes_max = memory_bytes_max}) {}
-  ~QueueOf() { input.allow(std::numeric_limits<std::size_t>::max()); }
-
-  void begin(const QueueLimits& limits) {
-    queue.emplace(run, counters, "queue", input, type_info<T>(), limits, [this] { ++told; });
-  }
-  /// Returns the slots that a pop() gives.
-  std::size_t popped() {
-    chunk.clear();
-    EXPECT_EQ(queue->pop(chunk), Pull::values);
-    return chunk.slots();
-  }
-  /// Takes what is left, in either form. Returns how the queue ended.
-  Pull take_rest(std::vector<T>& taken) {
-    while (true) {
-      const auto values = chunk.values<T>();
-      taken.insert(taken.end(), values.begin(), values.end());
-      chunk.clear();
-      Pull pulled = queue->pop(chunk);
-      if (pulled == Pull::values && chunk.empty()) pulled = queue->pull_here(chunk, 3);
-      if (pulled != Pull::values) return pulled;
-    }
-  }
-
-  IteratorContext run;
-  detail::StageCounters counters;
-  detail::StageCounters input_counters;
-  ScriptedInput<T> input{{.run = run, .counters = &input_counters, .type = &type_info<T>()}};
-  Chunk chunk{type_info<T>()};
-  std::atomic<int> told{0};  ///< times that a chunk or the end was there
-  std::optional<ChunkQueue> queue;
-};
 
 class NumberQueue : public QueueOf<std::int64_t> {
  public:
@@ -170,6 +56,7 @@ TEST(ChunkQueue, PullsWhatThereIsRoomForAndThenOneElement) {
   EXPECT_EQ(alone.counters.buffered.elements, 0U);
   EXPECT_EQ(alone.counters.buffered.bytes, 0U);
   EXPECT_EQ(alone.queue->pop(alone.chunk), Pull::end);
+  EXPECT_EQ(alone.run.memory().in_use_bytes(), 0U) << "no memory is kept for a pull that gave none";
 }
 
 TEST(ChunkQueue, JoinsSmallChunksUpToAnError) {
@@ -201,6 +88,126 @@ TEST(ChunkQueue, JoinsNoChunksThatOwnMuch) {
   alone.input.wait_for_asks(4);
   EXPECT_EQ(alone.popped(), 1U);
   EXPECT_EQ(alone.popped(), 2U);
+}
+
+TEST(ChunkQueue, JoinsChunksThatFillOneExactly) {
+  NumberQueue alone;
+  alone.input.left = 2000;
+  alone.input.script = {{kChunkElementsMax - 24}, {24}, {1}};
+  alone.input.allow(3);
+  alone.begin(kMany);
+  alone.queue->start();
+  alone.input.wait_for_asks(4);
+  EXPECT_EQ(alone.popped(), kChunkElementsMax);
+  EXPECT_EQ(alone.popped(), 1U);
+}
+
+TEST(ChunkQueue, JoinsChunksThatOwn64KiBTogether) {
+  VectorQueue alone({4093, 4093, 0});  // 32,768 bytes each, and 24
+  alone.begin_with(kMany, {{1}, {1}, {1}});
+  alone.input.wait_for_asks(4);
+  EXPECT_EQ(alone.popped(), 2U);
+  EXPECT_EQ(alone.chunk.held().bytes(), 65'536U);
+  EXPECT_EQ(alone.popped(), 1U);
+}
+
+TEST(ChunkQueue, KeepsAChunkInHandThatNeitherBoundAdmits) {
+  VectorQueue alone({47, 47, 35});  // 400, 400 and 304 bytes
+  alone.begin_with({.elements_max = 2, .bytes_max = 1000, .adaptive = false}, {{2}, {1}});
+  alone.wait_until_in_use(1104);
+  EXPECT_EQ(alone.popped(), 2U);
+  EXPECT_EQ(alone.counters.buffered.elements, 1U) << "now there is room";
+  EXPECT_EQ(alone.counters.buffered.bytes, 304U);
+}
+
+TEST(ChunkQueue, TakesTheChunkInHandOnceItIsHalfEmpty) {
+  constexpr QueueLimits kLimits{.elements_max = 4, .bytes_max = 400, .adaptive = false};
+  {
+    VectorQueue alone({10});  // 104 bytes each
+    alone.begin_with(kLimits, {{2, true}, {2}, {1}});
+    alone.wait_until_in_use(4 * 104);
+    EXPECT_EQ(alone.popped(), 2U);
+    EXPECT_EQ(alone.counters.buffered.elements, 3U);
+  }
+  VectorQueue alone({10});
+  alone.begin_with(kLimits, {{1, true}, {3}, {1}});
+  alone.wait_until_in_use(4 * 104);
+  EXPECT_EQ(alone.popped(), 1U);
+  EXPECT_EQ(alone.counters.buffered.elements, 3U) << "there is room, but hand-overs are dear";
+}
+
+TEST(ChunkQueue, ShowsNothingOnceItIsGone) {
+  NumberQueue alone;
+  alone.begin(kFour);
+  alone.queue->start();
+  alone.input.wait_for_asks(2);
+  alone.queue.reset();
+  EXPECT_EQ(alone.counters.buffered.elements, 0U);
+  EXPECT_EQ(alone.counters.buffered.bytes, 0U);
+  EXPECT_EQ(alone.run.memory().in_use_bytes(), 0U);
+}
+
+TEST(ChunkQueue, TellsItsKnobHowEmptyItGets) {
+  NumberQueue alone;
+  detail::Knobs knobs({});
+  detail::Knob knob(knobs, alone.counters,
+                    {.kind = KnobKind::depth, .value = 100, .min = 1, .max = 200},
+                    [](std::int64_t) {});
+  alone.input.script = {{2, true}, {2}};
+  alone.input.allow(2);
+  alone.begin(kMany);
+  alone.queue->set_depth_knob(knob);
+  alone.queue->start();
+  alone.input.wait_for_asks(3);
+  EXPECT_EQ(alone.popped(), 2U);
+  const auto states = knobs.states([](const detail::StageCounters&) { return 0; });
+  ASSERT_EQ(states.size(), 1U);
+  EXPECT_EQ(states[0].low, 2);
+}
+
+/// Elements that the iterator's consumer won't ask for are pulled only if somebody waits for them.
+TEST(ChunkQueue, PullsNoFurtherThanTheConsumerHasSaid) {
+  NumberQueue alone;
+  alone.run.set_elements_wanted(5);
+  alone.input.script = {{2}, {1, true}};
+  alone.begin(kMany);
+  alone.queue->start();
+  alone.input.wait_for_asks(3);
+  std::size_t taken = 0;
+  while (taken < 5) taken += alone.popped();
+  for (std::size_t more = 1; more <= 3; ++more) {
+    EXPECT_EQ(alone.popped(), 1U);
+    EXPECT_EQ(alone.input.asks().size(), 3 + more);
+  }
+  EXPECT_THAT(alone.input.asks(), ElementsAre(5U, 3U, 2U, 1U, 1U, 1U));
+}
+
+TEST(ChunkQueue, CountsTheTimeThatItsConsumerWaits) {
+  NumberQueue alone;
+  const std::uint64_t begin = detail::ticks_now();
+  alone.begin(kFour);
+  EXPECT_EQ(alone.popped(), 4U);
+  const std::uint64_t by_pop = alone.counters.wait_ticks;
+  EXPECT_GT(by_pop, 0U);
+  EXPECT_LE(by_pop, detail::ticks_now() - begin);
+  const auto soon = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  EXPECT_TRUE(alone.queue->wait_until_ready(soon, {}));
+  EXPECT_GE(alone.counters.wait_ticks, by_pop);
+  alone.expect_the_rest();
+  EXPECT_LE(alone.counters.wait_ticks, detail::ticks_now() - begin);
+  EXPECT_LE(alone.counters.full_ticks, detail::ticks_now() - begin);
+}
+
+TEST(ChunkQueue, CountsTheTimeThatItsConsumerPulls) {
+  NumberQueue alone;
+  const std::uint64_t begin = detail::ticks_now();
+  alone.begin(kFour);
+  alone.queue->set_serial(true);
+  EXPECT_EQ(alone.popped(), 0U);
+  const std::uint64_t before = alone.counters.wait_ticks;
+  EXPECT_EQ(alone.queue->pull_here(alone.chunk, 5), Pull::values);
+  EXPECT_GT(alone.counters.wait_ticks, before);
+  EXPECT_LE(alone.counters.wait_ticks, detail::ticks_now() - begin);
 }
 
 TEST(ChunkQueue, ThrowsTheInputsErrorBehindAllElements) {
@@ -305,6 +312,31 @@ TEST(ChunkQueue, BeginsInTheSerialFormBehindABriefPass) {
   EXPECT_NE(alone.popped(), 0U) << "the next pass is no brief one";
 }
 
+/// Starting its thread and those that work for it takes 100 us.
+TEST(ChunkQueue, TakesAPassBelow100MicrosecondsForABriefOne) {
+  const std::uint64_t limit = detail::ticks_of_us(100);
+  for (const bool is_brief : {true, false}) {
+    NumberQueue alone;
+    alone.counters.last_pass_ticks = is_brief ? limit - 1 : limit;
+    alone.begin(kFour);
+    EXPECT_EQ(alone.popped(), is_brief ? 0U : 4U);
+  }
+}
+
+/// Work that was done before, in an earlier pass, is none of this one.
+TEST(ChunkQueue, TellsHowLongItsPassTook) {
+  NumberQueue alone;
+  alone.counters.work_time.ticks = detail::ticks_of_us(1e12);
+  alone.begin(kFour);
+  const std::uint64_t begin = detail::ticks_now();
+  alone.popped();
+  alone.counters.work_time.ticks += detail::ticks_of_us(1e6);
+  alone.queue.reset();
+  EXPECT_GT(alone.counters.last_pass_ticks, detail::ticks_of_us(1e6));
+  EXPECT_LE(alone.counters.last_pass_ticks,
+            detail::ticks_of_us(1e6) + 1 + (detail::ticks_now() - begin));
+}
+
 TEST(ChunkQueue, PullsOneElementWhereThereIsRoomForNoMore) {
   NumberQueue alone(100);  // 25 bytes for what is kept ready
   alone.begin(kFour);
@@ -320,6 +352,17 @@ TEST(ChunkQueue, PullsAnElementThatIsWaitedForWhereThereIsNoRoom) {
   alone.queue->start();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(alone.popped(), 1U) << i;
   EXPECT_THAT(alone.input.asks(), Each(1U));
+}
+
+TEST(ChunkQueue, PullsAnElementThatIsToBeReadyWhereThereIsNoRoom) {
+  const auto some_day = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  NumberQueue alone(20);
+  alone.begin(kFour);
+  alone.queue->start();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(alone.queue->wait_until_ready(some_day, {}));
+    EXPECT_EQ(alone.popped(), 1U) << i;
+  }
 }
 
 TEST(ChunkQueue, SaysWhetherSomethingIsReady) {

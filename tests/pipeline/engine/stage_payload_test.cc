@@ -40,7 +40,7 @@ class PayloadPulls : public ::testing::Test {
   std::size_t ints_ = 1;  ///< length of each element
   std::size_t ints_of_last_ = 0;
   std::size_t elements_max_ = 1000;
-  std::vector<std::size_t> lengths_;  ///< of all elements, if there are any
+  std::vector<std::size_t> lengths_;  ///< the elements' lengths, if there are any
   std::uint64_t held_bytes_ = 0;      ///< counted for the chunk before it comes
   StageAlone<Ints> alone_{[this](Chunk& out, std::size_t want) {
     asked_ = want;
