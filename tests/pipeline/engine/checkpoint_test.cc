@@ -69,6 +69,38 @@ TEST(Checkpoint, HasALineForAllThatIsThere) {
   EXPECT_EQ(read.bookmarks[2], checkpoint.bookmarks[2]);
 }
 
+TEST(Checkpoint, LeavesOutNoNumberButNothing) {
+  const Checkpoint ones{.position = 1,
+                        .epoch = 1,
+                        .errors = 1,
+                        .errors_taken = 1,
+                        .taken = {0, 1},
+                        .order_hash = 1,
+                        .signature = {"range", "map 'checksum 12345678'"}};
+  const std::string text = ones.to_text();
+  EXPECT_EQ(text.substr(0, text.find("checksum ")),
+            "infeed-checkpoint 1\n"
+            "position 1\n"
+            "epoch 1\n"
+            "errors 1\n"
+            "errors_taken 1\n"
+            "taken 0 by 1\n"
+            "order 0000000000000001\n"
+            "stage range\n"
+            "stage map '");
+  EXPECT_EQ(Checkpoint::from_text(text), ones) << "a name may hold any word";
+}
+
+TEST(Checkpoint, OfALaterVersionIsRefused) {
+  const Error error = error_of([] { Checkpoint::from_text("infeed-checkpoint 2\nposition 3\n"); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.message(),
+            "the checkpoint has format version 2, and this infeed knows versions up to 1; use the "
+            "infeed that wrote it, or a newer one");
+  EXPECT_EQ(error_of([] { Checkpoint::from_text("infeed-checkpoint 0\n"); }).code(),
+            ErrorCode::invalid_argument);
+}
+
 TEST(Checkpoint, IsUnderAKilobyteHoweverFarItIs) {
   const auto dataset = range(1'000'000) | shard({.count = 8, .index = 7}) |
                        map([](std::int64_t x, Rng& rng) { return x + rng.below(3); }) |

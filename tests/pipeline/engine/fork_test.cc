@@ -64,5 +64,33 @@ TEST(Fork, AnIteratorOfTheParentSaysSoInTheChildAndDoesNotHang) {
   EXPECT_TRUE(iterator.next().has_value());
 }
 
+/// One that is polled would find nothing for ever.
+TEST(Fork, AnIteratorOfTheParentSaysSoToAChildThatPollsIt) {
+  auto iterator = (range(10'000'000) | prefetch()).iterate();
+  iterator.next();
+  const std::string text = in_a_child([&] {
+    std::string told;
+    const auto tell = [&](const Error& error) {
+      told += error.message().substr(0, error.message().find(',')) +
+              (error.is_terminal() ? ", terminal; " : "; ");
+    };
+    try {
+      iterator.ready_descriptor();
+    } catch (const Error& error) {
+      tell(error);
+    }
+    try {  // there is less than that in its hands
+      for (int i = 0; i < 10'000; ++i) iterator.try_next();
+    } catch (const Error& error) {
+      tell(error);
+    }
+    iterator = {};
+    return told;
+  });
+  EXPECT_EQ(text,
+            "this iterator was made before fork(), terminal; this iterator was made before fork(), "
+            "terminal; ");
+}
+
 }  // namespace
 }  // namespace infeed::test
