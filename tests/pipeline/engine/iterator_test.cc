@@ -128,7 +128,7 @@ TEST(IteratorsReadiness, IsThereWhileOneElementIsLeft) {
   EXPECT_EQ(*iterator.try_next(), 2);
 }
 
-/// What was said of reading ahead holds for a consumer that pulls itself, too.
+/// A consumer that pulls itself is held to the number that it has said, too.
 TEST(IteratorsPulls, BringOneElementEachBehindWhatWasSaid) {
   std::int64_t made = 0;
   const auto dataset = range(40) | map([&made](std::int64_t x) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/filter.h>
@@ -144,6 +145,40 @@ TEST_F(NotedBookmarks, ACheckpointsAreTakenOverByTheirLines) {
   EXPECT_EQ(bookmarks_.adopted(range, 0)->given, 4U);
   const StageCounters other;
   EXPECT_EQ(bookmarks_.adopted(other, 0), nullptr);
+}
+
+/// Numbers that a bookmark makes wrong on purpose: so they tell whether a resume has used it.
+class UsedBookmark : public ::testing::Test {
+ protected:
+  /// Returns the first element behind a resume at `position` that passes `skip` more over.
+  std::int64_t first_behind(std::uint64_t position, std::uint64_t skip, Bookmark bookmark) {
+    bookmark.stage = 1;
+    Checkpoint checkpoint = dataset_.iterate({.epoch = 0}).checkpoint();
+    checkpoint.position = position;
+    checkpoint.bookmarks = {std::move(bookmark)};
+    auto iterator = dataset_.iterate({.resume = checkpoint, .skip = skip});
+    return *iterator.next();
+  }
+
+  const Dataset<std::int64_t> dataset_ =
+      range(100'000) | filter([](std::int64_t x) { return x % 2 == 0; });
+};
+
+TEST_F(UsedBookmark, LiesBehindTheBeginningAndNotBehindThePlace) {
+  EXPECT_EQ(first_behind(9, 0, {.given = 8, .inputs = {50'000}}), 50'002);
+  EXPECT_EQ(first_behind(8, 0, {.given = 8, .inputs = {50'000}}), 50'000);
+  EXPECT_EQ(first_behind(7, 0, {.given = 8, .inputs = {50'000}}), 14) << "it lies behind the place";
+  EXPECT_EQ(first_behind(3, 0, {.given = 0, .inputs = {50'000}}), 6) << "nothing was given there";
+  EXPECT_EQ(first_behind(9, 0, {.pass = 1, .given = 8, .inputs = {50'000}}), 18) << "another pass";
+}
+
+/// A skip behind the place of the checkpoint may come by a bookmark, too.
+TEST_F(UsedBookmark, LiesWhereASkipComesBy) {
+  EXPECT_EQ(first_behind(3, 10, {.given = 8, .inputs = {50'000}}), 50'010);
+  EXPECT_EQ(first_behind(3, 5, {.given = 8, .inputs = {50'000}}), 50'000);
+  EXPECT_EQ(first_behind(3, 4, {.given = 8, .inputs = {50'000}}), 14);
+  EXPECT_EQ(first_behind(3, 2, {.given = 3, .inputs = {50'000}}), 50'004)
+      << "it is at the place itself";
 }
 
 }  // namespace

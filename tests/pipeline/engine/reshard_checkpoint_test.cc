@@ -3,6 +3,7 @@
 
 #include <infeed/infeed.h>
 
+#include "engine/resume/resharded_at.h"
 #include "seeded_random.h"
 #include "thrown_error.h"
 
@@ -320,88 +321,111 @@ TEST(ReshardCheckpoint, RefusesOtherPipelinesAndDamage) {
             "all that can be counted, so the checkpoint is damaged");
 }
 
-/// The bookmarks of stages before shard lead all hosts on; behind it each host has its own.
-TEST(ReshardCheckpoint, KeepsWhatIsBeforeShard) {
-  const auto share = [](std::uint64_t hosts) {
-    return range(1000) | filter([](std::int64_t x) { return x % 2 == 0; }) |
-           shard({.count = hosts, .index = 0}) | batch(5);
-  };
-  Checkpoint checkpoint = share(4).iterate().checkpoint();
-  checkpoint.position = 6;
-  checkpoint.epoch = 3;
-  checkpoint.errors = 2;
-  checkpoint.order_hash = 99;
-  for (const std::uint64_t stage : {0, 1, 2, 3}) {
-    checkpoint.bookmarks.push_back({.stage = stage, .given = 10 + stage});
-  }
-  const Checkpoint resharded = reshard_checkpoint(checkpoint, share(3));
-  EXPECT_EQ(resharded.position, 0U);
-  EXPECT_EQ(resharded.epoch, 3U);
-  EXPECT_EQ(resharded.errors, 2U);
-  EXPECT_EQ(resharded.errors_taken, 0U);
-  EXPECT_EQ(resharded.taken, (TakenBefore{.elements = 6 * 5 * 4, .shards = 4}));
-  EXPECT_EQ(resharded.order_hash, 0U);
-  EXPECT_EQ(resharded.signature, share(3).iterate().checkpoint().signature);
-  EXPECT_EQ(resharded.bookmarks,
-            std::vector<Bookmark>(checkpoint.bookmarks.begin(), checkpoint.bookmarks.begin() + 2));
-}
-
-TEST(ReshardCheckpoint, CountsUpTo2To63Elements) {
-  const auto dataset = range(1000) | shard({.count = 2, .index = 0});
-  constexpr std::uint64_t kPosition = (std::uint64_t{1} << 62) - 1;
-  Checkpoint checkpoint = dataset.iterate().checkpoint();
-  checkpoint.position = kPosition;
-  checkpoint.taken = {.elements = 1, .shards = 3};
-  EXPECT_EQ(reshard_checkpoint(checkpoint, dataset).taken,
-            (TakenBefore{.elements = 2 * kPosition + 1, .shards = 2}));
-  const auto expect_too_many = [&](std::uint64_t position, std::uint64_t taken_before) {
-    checkpoint.position = position;
-    checkpoint.taken.elements = taken_before;
-    EXPECT_EQ(error_of([&] { reshard_checkpoint(checkpoint, dataset); }).message(),
-              "reshard_checkpoint: position " + std::to_string(position) +
-                  " with the stage 'shard(count=2, index=0)' is beyond all that can be counted, so "
-                  "the checkpoint is damaged");
-  };
-  expect_too_many(kPosition, 2);
-  expect_too_many(2 * kPosition + 1, 2);       // 2^64 together
-  expect_too_many(std::uint64_t{1} << 63, 0);  // 2 x 2^63
-}
-
-TEST(ReshardCheckpoint, RefusesADamagedShard) {
-  const auto dataset = range(1000) | shard({.count = 2, .index = 0});
-  for (const char* const damaged :
-       {"shard", "shard(count=0, index=0)", "shard(count=x, index=0)"}) {
+/// The elements of the stream are counted up to 2^63 - 1.
+TEST(ReshardCheckpoint, RefusesWhatNobodyCanCount) {
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;
+  const auto taken_by = [](std::uint64_t hosts, std::uint64_t position, std::uint64_t before) {
+    const auto dataset = range(1000) | shard({.count = hosts, .index = 0});
     Checkpoint checkpoint = dataset.iterate().checkpoint();
-    checkpoint.signature.at(1) = damaged;
-    EXPECT_EQ(
-        error_of([&] { reshard_checkpoint(checkpoint, dataset); }).message(),
-        std::string("reshard_checkpoint: the checkpoint's stage '") + damaged + "' is damaged");
+    checkpoint.position = position;
+    checkpoint.taken = {.elements = before, .shards = 1};
+    return reshard_checkpoint(checkpoint, dataset).taken.elements;
+  };
+  EXPECT_EQ(taken_by(1, kHalf - 1, 0), kHalf - 1);
+  EXPECT_EQ(taken_by(1, kHalf - 5, 4), kHalf - 1);
+  EXPECT_EQ(taken_by(2, kHalf / 2 - 1, 1), kHalf - 1);
+  const auto expect_refusal = [&](std::uint64_t hosts, std::uint64_t position,
+                                  std::uint64_t before) {
+    EXPECT_EQ(error_of([&] { taken_by(hosts, position, before); }).message(),
+              "reshard_checkpoint: position " + std::to_string(position) +
+                  " with the stage 'shard(count=" + std::to_string(hosts) +
+                  ", index=0)' is beyond all that can be counted, so the checkpoint is damaged");
+  };
+  expect_refusal(1, kHalf, 0);
+  expect_refusal(1, kHalf - 5, 5);
+  expect_refusal(2, kHalf / 2, 0);
+  expect_refusal(4, kHalf / 2, 0);  // 2^64
+  expect_refusal(1, kHalf, kHalf);
+}
+
+TEST(ReshardCheckpoint, RefusesADamagedNumberOfShards) {
+  const auto dataset = range(12) | shard({.count = 2, .index = 0});
+  Checkpoint checkpoint = dataset.iterate().checkpoint();
+  for (const std::string line : {"shard(count=0, index=0)", "shard(count=x, index=0)", "shard"}) {
+    checkpoint.signature[1] = line;
+    EXPECT_EQ(error_of([&] { reshard_checkpoint(checkpoint, dataset); }).message(),
+              "reshard_checkpoint: the checkpoint's stage '" + line + "' is damaged");
   }
 }
 
-TEST(ReshardCheckpoint, ARepeatBehindShardNeedsPassesThatEndTogether) {
-  const auto share = [](std::int64_t elements) {
-    return range(elements) | shard({.count = 2, .index = 0}) | batch(2) | repeat(3);
+TEST(ReshardCheckpoint, LooksWhetherThePassesOfARepeatEndTogether) {
+  const auto share = [](const auto& stream, std::uint64_t hosts) {
+    return stream | shard({.count = hosts, .index = 0}) | repeat(2);
   };
-  Checkpoint checkpoint = share(12).iterate().checkpoint();
-  checkpoint.position = 1;  // two rows on each of the hosts
-  for (const std::uint64_t elements : {0, 4, 12, 16}) {
-    checkpoint.taken = {.elements = elements, .shards = 1};
-    EXPECT_EQ(reshard_checkpoint(checkpoint, share(12)).taken.elements, elements + 4);
-  }
-  const auto refused = [](const Checkpoint& refused_one, const auto& dataset) {
-    return error_of([&] { reshard_checkpoint(refused_one, dataset); }).message();
+  const auto one = share(range(1), 1);
+  EXPECT_EQ(reshard_checkpoint(one.iterate().checkpoint(), one).taken.elements, 0U);
+  const std::string end = " elements doesn't end at the same step on all of 1 hosts with 1 rows";
+  EXPECT_THAT(refusal(share(range(0), 1)), HasSubstr("a pass of 0" + end));
+  EXPECT_THAT(refusal(share(range(9) | filter([](std::int64_t x) { return x > 3; }), 1)),
+              HasSubstr("a pass of unknown many" + end));
+  // 2^33 hosts with 2^33 rows each are beyond 64 bits.
+  const auto batches = range(12) | shard({.count = 1, .index = 0}) | batch(4) | repeat(2);
+  Checkpoint checkpoint = batches.iterate().checkpoint();
+  checkpoint.position = 1;
+  checkpoint.signature[1] = "shard(count=8589934592, index=0)";
+  checkpoint.signature[2] = "batch(8589934592)";
+  EXPECT_THAT(error_of([&] { reshard_checkpoint(checkpoint, batches); }).message(),
+              HasSubstr("on all of 8589934592 hosts with 8589934592 rows"));
+}
+
+/// A repeat begins a pass anew, so an error shifts what follows.
+TEST(ReshardCheckpoint, RefusesErrorsThatWereStepsBeforeARepeat) {
+  const auto dataset = range(4) | shard({.count = 1, .index = 0}) | repeat(2);
+  Checkpoint checkpoint = dataset.iterate().checkpoint();
+  checkpoint.position = 3;
+  EXPECT_EQ(reshard_checkpoint(checkpoint, dataset).taken.elements, 3U);
+  checkpoint.errors_taken = 1;
+  EXPECT_THAT(error_of([&] { reshard_checkpoint(checkpoint, dataset); }).message(),
+              HasSubstr("1 of the 3 steps were errors"));
+}
+
+TEST(ReshardCheckpoint, KeepsTheBookmarksBeforeShard) {
+  const auto dataset = range(100) | filter([](std::int64_t) { return true; }) |
+                       shard({.count = 2, .index = 0}) | batch(3);
+  Checkpoint checkpoint = dataset.iterate({.order_hash = true}).checkpoint();
+  checkpoint.position = 5;
+  checkpoint.order_hash = 77;
+  for (std::uint64_t stage = 0; stage < 4; ++stage)
+    checkpoint.bookmarks.push_back({.stage = stage, .given = stage + 1});
+  const Checkpoint there = reshard_checkpoint(checkpoint, dataset);
+  ASSERT_EQ(there.bookmarks.size(), 2U);
+  EXPECT_EQ(there.bookmarks[0], checkpoint.bookmarks[0]);
+  EXPECT_EQ(there.bookmarks[1], checkpoint.bookmarks[1]);
+  EXPECT_EQ(there.order_hash, 0U) << "other hosts give other elements";
+}
+
+/// Each host may cut the global batches in sizes of its own.
+TEST(ReshardCheckpoint, CountsWholeStepsBehindARebatch) {
+  const auto share = [](std::uint64_t hosts, std::vector<std::int64_t> sizes) {
+    return range(1000) | batch(5) | rebatch(4) | unbatch() | shard({.count = hosts, .index = 0}) |
+           batch(8) | rebatch(std::move(sizes), {.drop_remainder = true});
   };
-  checkpoint.taken.elements = 6;
-  EXPECT_THAT(refused(checkpoint, share(12)),
-              HasSubstr("a pass of 12 elements doesn't end at the same step on all of 2 hosts with "
-                        "2 rows"));
-  EXPECT_THAT(refused(share(0).iterate().checkpoint(), share(0)),
-              HasSubstr("a pass of 0 elements doesn't end"));
-  checkpoint.taken.elements = 0;
-  checkpoint.signature.at(1) = "shard(count=18446744073709551615, index=0)";
-  EXPECT_THAT(refused(checkpoint, share(12)),
-              HasSubstr("on all of 18446744073709551615 hosts with 2 rows"));
+  Checkpoint checkpoint = share(2, {11, 11, 10}).iterate().checkpoint();
+  checkpoint.position = 3;
+  checkpoint.taken = {.elements = 6, .shards = 4};
+  const auto now = share(3, {22, 7});
+  EXPECT_EQ(detail::resharded_at_step(checkpoint, *now.node(), 64).taken,
+            (TakenBefore{.elements = 3 * 64 + 6, .shards = 2}));
+  EXPECT_THAT(error_of([&] { reshard_checkpoint(checkpoint, now); }).message(),
+              HasSubstr("rebatch stands behind shard"));
+  checkpoint.signature.back() = "rebatch(11 11 10)";
+  EXPECT_THAT(
+      error_of([&] { detail::resharded_at_step(checkpoint, *now.node(), 64); }).message(),
+      HasSubstr(
+          "its stage 6 is 'rebatch(11 11 10)', this one's is 'rebatch(22 7, drop_remainder)'"));
+  checkpoint.errors_taken = 1;
+  EXPECT_THAT(error_of([&] { detail::resharded_at_step(checkpoint, *now.node(), 64); }).message(),
+              HasSubstr("1 of the 3 steps were errors"));
 }
 
 }  // namespace
