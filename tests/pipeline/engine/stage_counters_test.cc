@@ -8,8 +8,11 @@
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/executor.h>
+#include <infeed/pipeline/flat_map.h>
+#include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/zip.h>
 
 #include "engine/iterator_context.h"
 #include "engine/iterator_counters.h"
@@ -77,6 +80,27 @@ TEST(CountersOfOne, ShowNoStageThatIsNotOpen) {
   counters.of_stage(*dataset.node(), nullptr, 0);
   EXPECT_THAT(counters.labels(), ElementsAre("shuffle", "range"));
   EXPECT_EQ(counters.statistics().stages.size(), 1U);
+}
+
+TEST(CountersOfTwoInputs, FollowTheFirstOnes) {
+  const auto input = range(3) | map([](std::int64_t x) { return x; });
+  const auto dataset = zip(input, input);
+  IteratorCounters counters;
+  StageCounters& zipped = counters.of_stage(*dataset.node(), nullptr, 0);
+  EXPECT_THAT(counters.labels(), ElementsAre("zip", "map[1]", "range[1]", "map[2]", "range[2]"));
+  zipped.elements = 1;
+  const auto found = counters.handed_over();
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].elements, 1U);
+}
+
+/// Stages of its inner datasets draw by the seed of a flat_map, which draws none itself.
+TEST(CountersOfInnerDatasets, DrawWhereTheirStagesDo) {
+  const auto dataset = range(3) | flat_map([](std::int64_t x) { return range(x); });
+  IteratorCounters counters;
+  const StageCounters& outer = counters.of_stage(*dataset.node(), nullptr, 0);
+  EXPECT_FALSE(outer.draws);
+  EXPECT_TRUE(outer.passes_may_differ);
 }
 
 TEST_F(CountersOfThree, CountErrorsOnceHoweverManyStagesTheyPass) {

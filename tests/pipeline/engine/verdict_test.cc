@@ -243,6 +243,31 @@ TEST(Verdict, WithoutAFreeCoreOnlyLessWorkHelps) {
   EXPECT_THAT(statistics.verdict(), HasSubstr("the only core is busy, and map takes 90 % of that"));
 }
 
+TEST(Verdict, AStageWithoutMeasurementsHasNoPartInBusyCores) {
+  StageStatistics seen = stage("map", 0.9);
+  seen.cpu_ns = 0;
+  StageStatistics unseen = stage("range", 0.01);
+  unseen.cpu_ns = unseen.blocked_ns = std::nullopt;
+  PipelineStatistics statistics = chain({prefetch_stage(), seen, unseen});
+  statistics.process_cpu_ns = part(4);
+  EXPECT_THAT(statistics.verdict(), HasSubstr("and prefetch takes 0 % of that"))
+      << "the first of equal ones";
+  statistics.stages[2].cpu_ns = 1;
+  EXPECT_THAT(statistics.verdict(), HasSubstr("and range takes 0 % of that"));
+}
+
+/// A thread of its own helps no stage that shares several.
+TEST(Verdict, WorkersThatShareTheirTimeWithOtherStagesKeepIt) {
+  StageStatistics reads = stage("interleave", 1);
+  reads.runs_ahead = true;
+  reads.parallelism = 4;
+  PipelineStatistics statistics = chain({reads, stage("files", 0.1), stage("shuffle", 2)});
+  statistics.stages[2].consumer = statistics.stages[2].inside = 0;
+  EXPECT_EQ(statistics.verdict(),
+            "shuffle (in interleave) keeps 4 threads busy for 50 % of the time: make it cheaper, "
+            "or cache() what it gives");
+}
+
 TEST(Verdict, ItDoesNotGuessWhenNobodyIsBusy) {
   EXPECT_EQ(chain({prefetch_stage(), stage("map", 0.3), stage("range", 0.1)}).verdict(),
             "no thread of the pipeline is busy for more than 40 % of the time, and yet its "
