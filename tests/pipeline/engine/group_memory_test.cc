@@ -1,5 +1,6 @@
 #include "engine/tuning/group_memory.h"
 
+#include <cstdint>
 #include <gtest/gtest.h>
 
 #include "records/temporary_files.h"
@@ -23,6 +24,18 @@ TEST_F(GroupMemory, WithoutALimitThereIsNone) {
   folder_.write("job/memory.max", "max\n");
   folder_.write("job/memory.current", "1000\n");
   EXPECT_EQ(seen().limit_bytes, 0u);
+}
+
+/// The first version's largest number of pages stands for none.
+TEST_F(GroupMemory, ALimitOfAnExbibyteIsNone) {
+  folder_.write("groups", "0::/job\n");
+  folder_.write("job/memory.max", "1152921504606846975\n");
+  EXPECT_EQ(seen().limit_bytes, (std::uint64_t{1} << 60) - 1);
+  folder_.write("job/memory.max", "1152921504606846976\n");
+  EXPECT_EQ(seen().limit_bytes, 0u);
+  folder_.write("job/memory.max", "1\n");
+  EXPECT_EQ(seen().limit_bytes, 1u);
+  EXPECT_EQ(seen().in_use_bytes, 0u) << "without an account";
 }
 
 TEST_F(GroupMemory, TheGroupWithTheLeastRoomCountsAndItsPageCacheDoesNot) {
