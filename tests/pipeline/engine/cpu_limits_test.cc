@@ -66,6 +66,14 @@ TEST_F(CpuLimits, TheFirstVersionCountsToo) {
   EXPECT_EQ(cores(), 4);
 }
 
+TEST_F(CpuLimits, AQuotaOfTheFirstVersionNeedsItsPeriod) {
+  folder_.write("groups", "3:cpu:/job\n");
+  folder_.write("cpu/job/cpu.cfs_quota_us", "400000\n");
+  EXPECT_EQ(cores(), INT_MAX);
+  folder_.write("cpu/job/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(cores(), 4);
+}
+
 TEST_F(CpuLimits, AGroupHasTheFoldersUpToTheRoot) {
   using ::testing::ElementsAre;
   EXPECT_THAT(folders(""), ElementsAre("/")) << "without a file";
