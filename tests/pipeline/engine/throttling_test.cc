@@ -54,6 +54,13 @@ TEST_F(ThrottlingAccounts, NamesAreWholeWords) {
   EXPECT_EQ(accounts().read().held_back_ns, 5000U);
 }
 
+TEST_F(ThrottlingAccounts, WithoutANumberNothingIsHeldBack) {
+  folder_.write("groups", "0::/job\n");
+  folder_.write("job/cpu.stat", "nr_throttled \nthrottled_usec many\n");
+  EXPECT_EQ(accounts().read().times, 0U);
+  EXPECT_EQ(accounts().read().held_back_ns, 0U);
+}
+
 TEST_F(ThrottlingAccounts, TheFirstVersionCountsNanoseconds) {
   folder_.write("groups", "3:cpu,cpuacct:/job\n0::/\n");
   folder_.write("cpu/job/cpu.stat", "nr_periods 5\nnr_throttled 4\nthrottled_time 123456\n");
