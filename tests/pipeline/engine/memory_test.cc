@@ -140,27 +140,28 @@ TEST(MemoryAccount, CountsWhatItRefusesAndWhatIsHeldAnyway) {
 /// The spare blocks take a sixteenth of the limit, between one MiB and eight.
 TEST(ReaderResources, ShareSpareBlocksThatCountInTheAccount) {
   constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  const std::string unknown_file = "https://host/file";
   for (const auto& [limit, expected] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
            {0, 8 * kMiB}, {1024 * kMiB, 8 * kMiB}, {32 * kMiB, 2 * kMiB}, {16 * kMiB, kMiB}}) {
     SCOPED_TRACE(limit);
     MemoryAccount account(limit);
     detail::ReaderResources readers(account);
-    const auto blocks = readers.spare_blocks();
+    const auto blocks = readers.spare_blocks(unknown_file);
     ASSERT_NE(blocks, nullptr);
     EXPECT_EQ(blocks->bytes_max(), expected);
-    EXPECT_EQ(readers.spare_blocks(), blocks);
+    EXPECT_EQ(readers.spare_blocks(unknown_file), blocks);
     EXPECT_EQ(account.best_effort_bytes(), expected);
     readers.drop_spare_blocks();
     readers.drop_spare_blocks();
     EXPECT_EQ(account.in_use_bytes(), 0);
-    EXPECT_NE(readers.spare_blocks(), blocks);
+    EXPECT_NE(readers.spare_blocks(unknown_file), blocks);
     EXPECT_EQ(account.best_effort_bytes(), expected);
   }
   MemoryAccount small(16 * kMiB - 16);
-  EXPECT_EQ(detail::ReaderResources(small).spare_blocks(), nullptr);
+  EXPECT_EQ(detail::ReaderResources(small).spare_blocks(unknown_file), nullptr);
   MemoryAccount bound(0);
   bound.bound_best_effort(8 * kMiB - 1);
-  EXPECT_EQ(detail::ReaderResources(bound).spare_blocks(), nullptr);
+  EXPECT_EQ(detail::ReaderResources(bound).spare_blocks(unknown_file), nullptr);
   EXPECT_EQ(small.in_use_bytes() + bound.in_use_bytes(), 0);
 }
 
