@@ -134,9 +134,10 @@ void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   driver_.wake();
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin = ticks_now();
-  const std::size_t wake_at = chunks_to_wake();
+  std::size_t wake_at = chunks_to_wake();
   while (chunks_.empty() && !hand_off_.over() && !driver_.may_be_taken()) {
-    wake_at_ = wake_at;
+    // If none has come in the time for several, the next one is late, and wakes the consumer.
+    wake_at_ = std::exchange(wake_at, 1);
     if (wake_at_ == 1) {
       values_.wait_once(lock);
     } else {
@@ -180,11 +181,11 @@ bool ChunkQueue::wait_until_ready(std::chrono::steady_clock::time_point deadline
   bool in_time = deadline > std::chrono::steady_clock::time_point{};
   is_wanted_ = chunks_.empty();
   if (is_wanted_) driver_.wake();
-  const std::size_t wake_at = chunks_to_wake();
+  std::size_t wake_at = chunks_to_wake();
   while (chunks_.empty() && !hand_off_.over() && in_time && !stop.stop_requested()) {
-    wake_at_ = wake_at;
+    wake_at_ = std::exchange(wake_at, 1);
     const auto collected = std::chrono::steady_clock::now() + kCollectChunks;
-    const bool collects = wake_at > 1 && collected < deadline;
+    const bool collects = wake_at_ > 1 && collected < deadline;
     in_time = values_.wait_once_until(lock, collects ? collected : deadline) || collects;
   }
   wake_at_ = 0;

@@ -24,7 +24,7 @@ namespace infeed::detail {
 /// is woken for one chunk if more come soon, which the queue learns from the intervals between
 /// chunks. The thread is woken when the queue is half empty. The consumer sleeps for 200 us by a
 /// timer, which costs the thread nothing. The thread wakes it before if the queue is half full. A
-/// chunk that comes alone after a long time wakes the consumer at once.
+/// chunk that comes after a longer time wakes the consumer at once.
 ///
 /// Memory: the thread asks the account before it pulls. It may pull while the account has room, or
 /// when the consumer has found the queue empty. (Otherwise a limit below one element would be a

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <stop_token>
+#include <sys/resource.h>
 #include <utility>
 #include <vector>
 
@@ -383,6 +384,27 @@ TEST(ChunkQueue, SaysWhetherSomethingIsReady) {
   EXPECT_EQ(alone.popped(), 4U);
   alone.queue->stop();
   EXPECT_TRUE(alone.queue->wait_until_ready({}, {})) << "its end is there";
+}
+
+std::uint64_t sleeps_of_this_thread() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<std::uint64_t>(usage.ru_nvcsw);
+}
+
+/// Its timer is for chunks that come quickly. It woke the consumer every 200 us in a wait of any length.
+TEST(ChunkQueue, SleepsUntilALateChunkComes) {
+  NumberQueue alone;
+  alone.input.script = std::vector<Given>(10, Given{1});
+  alone.input.allow(10);
+  alone.begin(kMany);
+  alone.queue->start();
+  alone.input.wait_for_asks(11);
+  EXPECT_EQ(alone.popped(), 10U) << "they came quickly";
+  const std::uint64_t before = sleeps_of_this_thread();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  EXPECT_FALSE(alone.queue->wait_until_ready(end, {}));
+  EXPECT_LT(sleeps_of_this_thread() - before, 10U);
 }
 
 TEST(ChunkQueue, TakesAnotherDepth) {
