@@ -155,6 +155,12 @@ std::string name_beside(const FoundShard& found, std::uint32_t number) {
   return fmt::format("{}{:0{}}{}", file.substr(0, begin), number, end - begin, file.substr(end));
 }
 
+/// Returns the number of shards as the name has it: "000010".
+std::string_view count_in_name(const std::string& file) {
+  const std::string_view behind = std::string_view(file).substr(file.rfind("-of-") + 4);
+  return behind.substr(0, behind.find('.'));
+}
+
 void Findings::compare(const FoundShards& found) {
   const FoundShard& first = found.front();
   const std::uint32_t count = first.name.shard.count;
@@ -164,9 +170,9 @@ void Findings::compare(const FoundShards& found) {
     if (shard.name.shard.count != count) {
       return note(ErrorCode::failed_precondition, shard.file,
                   fmt::format("the set has two numberings, of {} and of {} shards ('{}'): its "
-                              "records may be there twice; name one of them, '{}-*-of-{:05}*'",
+                              "records may be there twice; name one of them, '{}-*-of-{}*'",
                               count, shard.name.shard.count, redacted_url(first.file),
-                              redacted_url(first.name.prefix), count));
+                              redacted_url(first.name.prefix), count_in_name(first.file)));
     }
     const std::uint32_t number = shard.name.shard.index;
     if (number - lowest >= count) {

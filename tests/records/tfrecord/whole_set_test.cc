@@ -101,6 +101,14 @@ TEST_F(WholeSet, TheMissingOneIsNamedWithAsManyDigitsAsTheOthers) {
   EXPECT_THAT(error.message(), HasSubstr("1 of the set's 3 shards is missing: number 1"));
 }
 
+TEST_F(WholeSet, OneOfTwoNumberingsIsNamedWithAsManyDigitsAsItsFilesHave) {
+  folder_.write("t-000000-of-000001.tfrecord", "x");
+  write_shard("t", {2, 1});
+  const Error error = error_of([&] { match_whole_sets(pattern()); });
+  EXPECT_THAT(error.message(), HasSubstr("name one of them, '" + pattern("t-*-of-000001*") + "'"));
+  EXPECT_EQ(match_whole_sets(pattern("t-*-of-000001*")).size(), 1U);
+}
+
 TEST_F(WholeSet, SeveralMissingOnesAreRanges) {
   write_shards("t", 12);
   for (const char* number : {"00000", "00003", "00004", "00005", "00011"}) {
