@@ -19,9 +19,13 @@ class ElementsInHand {
   ElementsInHand(MemoryAccount& account, std::uint64_t bytes_each)
       : account_(account), bytes_each_(bytes_each) {}
 
-  /// Returns false if the account has no room for that many elements.
+  /// Returns false if the account has no room for what a pull of so many elements may give.
   bool try_expect(std::size_t elements) {
-    if (!held_.try_grow_to(account_, elements * bytes_each_)) return false;
+    // Stage::pull() gives about as much as a chunk may own, or one element.
+    constexpr std::uint64_t kPulledBytesMax = kChunkBytesMax + kChunkPayloadBytesMax;
+    const std::uint64_t bytes =
+        std::max(bytes_each_, std::min(elements * bytes_each_, kPulledBytesMax));
+    if (!held_.try_grow_to(account_, bytes)) return false;
     if (come_held_) held_.release();  // otherwise the elements would be counted twice
     return true;
   }

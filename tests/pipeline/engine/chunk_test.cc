@@ -191,6 +191,25 @@ TEST(ElementsInHand, AreExpectedToBeAsLargeAsRecentOnes) {
   EXPECT_EQ(in_hand.held().bytes(), 300U);
 }
 
+/// A batch of 200 KB was expected 1024 times, so any limit seemed to be reached.
+TEST(ElementsInHand, AreExpectedAsFarAsAPullGivesThem) {
+  MemoryAccount account(1'000'000);  // 250,000 for best effort
+  ElementsInHand large(account, 16);
+  Chunk chunk(type_info<int>(), 3);
+  chunk.append(1);
+  large.hold(chunk, 200'000);
+  large.held().release();
+  EXPECT_TRUE(large.try_expect(1024));
+  EXPECT_EQ(account.in_use_bytes(), 200'000U) << "one";
+  EXPECT_EQ(account.refusals(), 0U);
+  large.held().release();
+  ElementsInHand small(account, 100);
+  EXPECT_TRUE(small.try_expect(10));
+  EXPECT_EQ(account.in_use_bytes(), 1000U);
+  EXPECT_TRUE(small.try_expect(1024));
+  EXPECT_EQ(account.in_use_bytes(), 80U * 1024) << "the chunk's own, and what they own elsewhere";
+}
+
 TEST(ElementsInHand, TakeOverWhatTheirMakerHasCounted) {
   MemoryAccount account(0);
   ElementsInHand in_hand(account, 10);
