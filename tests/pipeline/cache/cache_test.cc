@@ -215,7 +215,7 @@ TEST(Cache, RunsOfAFlatMapWithOtherSeedsReadTheirOwnAtOnce) {
   Iterator<std::int64_t> second = dataset.iterate({.resume = seeds});
   Stream of_first;
   Stream of_second;
-  while (of_first.size() < own.size()) {
+  for (std::size_t taken = 0; taken < own.size(); taken += kPart) {
     for (std::string& element : take_stream(first, kPart)) of_first.push_back(std::move(element));
     for (std::string& element : take_stream(second, kPart)) of_second.push_back(std::move(element));
   }

@@ -383,15 +383,5 @@ TEST(Checkpoint, ADriverThatAResumeStartedAssumesNothing) {
   EXPECT_EQ(take_stream(resumed), Stream(whole.begin() + 20, whole.end()));
 }
 
-TEST(Checkpoint, OfTheFirstEpochIsFollowedByTheSecond) {
-  const Checkpoint checkpoint = range(10).iterate().checkpoint();
-  EXPECT_EQ(checkpoint.epoch, 0U);
-  const auto dataset = range(10);
-  dataset.iterate({.resume = checkpoint});
-  EXPECT_EQ(dataset.iterate().checkpoint().epoch, 1U);
-  dataset.iterate({.resume = checkpoint});
-  EXPECT_EQ(dataset.iterate().checkpoint().epoch, 2U) << "the count never goes back";
-}
-
 }  // namespace
 }  // namespace infeed::test

@@ -137,17 +137,6 @@ TEST(ChunkQueue, TakesTheChunkInHandOnceItIsHalfEmpty) {
   EXPECT_EQ(alone.counters.buffered.elements, 3U) << "there is room, but hand-overs are dear";
 }
 
-TEST(ChunkQueue, ShowsNothingOnceItIsGone) {
-  NumberQueue alone;
-  alone.begin(kFour);
-  alone.queue->start();
-  alone.input.wait_for_asks(2);
-  alone.queue.reset();
-  EXPECT_EQ(alone.counters.buffered.elements, 0U);
-  EXPECT_EQ(alone.counters.buffered.bytes, 0U);
-  EXPECT_EQ(alone.run.memory().in_use_bytes(), 0U);
-}
-
 TEST(ChunkQueue, TellsItsKnobHowEmptyItGets) {
   NumberQueue alone;
   detail::Knobs knobs({});

