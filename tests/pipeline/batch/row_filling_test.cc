@@ -331,7 +331,9 @@ TEST_F(RowFilling, CountsTheRecordsOfBlocks) {
 /// The statistics said that an element was made of nothing.
 TEST_F(RowFilling, CountsTheRecordsOfABatchWhoseRowFails) {
   write(1, 100, 40);
-  const auto schema = ExampleSchema<FilledSample>().feature("nothing", &FilledSample::id);
+  const auto schema = ExampleSchema<FilledSample>()
+                          .feature("text", &FilledSample::text)
+                          .feature("nothing", &FilledSample::id);
   auto iterator = (records(list_) | parse_batch(schema, 10, {.parallelism = 1})).iterate();
   EXPECT_THROW(iterator.next(), Error);
   EXPECT_GE(iterator.statistics().stages[1].elements, 10U);

@@ -207,7 +207,11 @@ TEST(Cache, RunsOfAFlatMapWithOtherSeedsReadTheirOwnAtOnce) {
     return range(4) | flat_map([drawn](std::int64_t) { return drawn; });
   };
   const auto dataset = make();
-  const Checkpoint seeds = make().iterate().checkpoint();
+  Iterator<std::int64_t> drawn_anew = make().iterate();
+  take_stream(drawn_anew, 1);  // a checkpoint has the seeds once an inner stage has drawn
+  Checkpoint seeds = drawn_anew.checkpoint();
+  seeds.position = 0;
+  seeds.bookmarks.clear();
   const Stream own = stream_of(dataset);
   const Stream others = stream_of(dataset, {.resume = seeds});
   ASSERT_NE(own, others);
