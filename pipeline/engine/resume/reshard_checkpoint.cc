@@ -202,6 +202,9 @@ Checkpoint behind_all(const Checkpoint& checkpoint, Resharding checked, std::uin
       together > std::numeric_limits<std::int64_t>::max()) {
     refuse_number(checkpoint.position, checkpoint.signature[checked.shard_line]);
   }
+  TakenBefore taken{.elements = together, .shards = checked.shards};
+  // Shards that took nothing needn't have read what those before them left unseen.
+  if (together == checkpoint.taken.elements) taken = checkpoint.taken;
   // Behind shard each host's stages have given other elements from now on.
   std::vector<Bookmark> bookmarks = checkpoint.bookmarks;
   std::erase_if(bookmarks, [&](const Bookmark& b) { return b.stage >= checked.shard_line; });
@@ -209,7 +212,7 @@ Checkpoint behind_all(const Checkpoint& checkpoint, Resharding checked, std::uin
                     .epoch = checkpoint.epoch,
                     .errors = checkpoint.errors,
                     .errors_taken = 0,
-                    .taken = {.elements = together, .shards = checked.shards},
+                    .taken = taken,
                     .order_hash = 0,
                     .signature = std::move(checked.ours),
                     .bookmarks = std::move(bookmarks)};

@@ -210,6 +210,7 @@ TEST(ReshardCheckpoint, SaysWhatWasTaken) {
   auto resumed = now.iterate({.resume = resharded});
   EXPECT_THAT(resumed.next()->values(), ElementsAre(60, 63, 66, 69, 72, 75, 78));
   EXPECT_EQ(resumed.checkpoint().taken, (TakenBefore{.elements = 60, .shards = 4}));
+  EXPECT_EQ(reshard_checkpoint(resharded, share(2, 1)).taken, resharded.taken) << "no step since";
   const Checkpoint next = reshard_checkpoint(resumed.checkpoint(), share(2, 1));
   EXPECT_EQ(next.taken, (TakenBefore{.elements = 60 + 3 * 7, .shards = 3}));
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <gmock/gmock.h>
+#include <stdexcept>
 
+#include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
@@ -16,8 +18,10 @@
 namespace infeed::test {
 namespace {
 
-Slots sharded(const Slots& in, std::size_t count, std::size_t index) {
-  Slots out;
+/// Returns this shard's part of a Stream, or of Slots.
+template <class Elements>
+Elements sharded(const Elements& in, std::size_t count, std::size_t index) {
+  Elements out;
   for (std::size_t i = index; i < in.size(); i += count) out.push_back(in[i]);
   return out;
 }
@@ -32,6 +36,11 @@ TEST(Shard, PassesTheSuite) {
         [options](auto dataset) { return dataset | shard(options); },
         [options](const Slots& in) { return show_all(sharded(in, options.count, options.index)); });
   }
+}
+
+std::int64_t fails_on_six(std::int64_t x) {
+  if (x == 6) throw std::runtime_error("a six");
+  return x;
 }
 
 std::int64_t augment(std::int64_t x, Rng& rng) { return 1'000'000 * x + rng.below(1'000'000); }
@@ -217,6 +226,30 @@ TEST(Shard, AReshardedRunRepeatsTheAugmentation) {
     all.insert(all.end(), taken.begin(), taken.end());
     std::sort(all.begin(), all.end());
     EXPECT_EQ(all, whole) << hosts << " hosts";
+  }
+}
+
+// --- Errors that other hosts have seen
+// --------------------------------------------------------------------------------
+
+/// Hosts that take no step read nothing. Those after them passed over an error as if it were a whole
+/// batch.
+TEST(Shard, LooksAtWhatNoHostOfTheCheckpointsHasRead) {
+  const auto share = [](std::uint64_t hosts, std::uint64_t host) {
+    return range(80) | map(fails_on_six) | batch(4) | shard({.count = hosts, .index = host});
+  };
+  const Stream whole = stream_of(share(1, 0));
+  // The first of 4 hosts saw no error in its first batch. One host went on, and took nothing.
+  Checkpoint first = share(4, 0).iterate().checkpoint();
+  first.position = 1;
+  const auto one = share(1, 0);
+  const Checkpoint second = one.iterate({.resume = reshard_checkpoint(first, one)}).checkpoint();
+  for (std::uint64_t host = 0; host < 3; ++host) {
+    const auto dataset = share(3, host);
+    for (const Checkpoint& saved : {first, second}) {
+      EXPECT_EQ(stream_of(dataset, {.resume = reshard_checkpoint(saved, dataset)}),
+                sharded(Stream(whole.begin() + 4, whole.end()), 3, host));
+    }
   }
 }
 
