@@ -59,7 +59,6 @@ class LeaveOutStage final : public PassThroughStage {
 
   const LeftOut& left_out_;
   const Record& instead_;
-  const std::unique_ptr<Stage> input_;
 };
 
 class LeaveOutNode final : public Node {
