@@ -156,6 +156,7 @@ class WindowStage final : public Stage {
     if (count > std::numeric_limits<std::uint64_t>::max() / shape_.shift - before) {
       return Stage::do_skip(count, known);
     }
+    if (known != Known::no_errors && !shape_.drop_remainder) return skip_as_pulled(count, known);
     next_ += count;
     // Not into the gap after the last of these windows. Nobody has looked at the gap yet, and an
     // error in it may be one that skip_errors leaves out.
@@ -174,6 +175,22 @@ class WindowStage final : public Stage {
 
  private:
   enum class Filled { yes, would_wait, cancelled };
+
+  /// Looks at no more of the last window than its pull has done, which ended at its first error: what
+  /// comes behind may end the stream.
+  std::uint64_t skip_as_pulled(std::uint64_t count, Known known) {
+    const std::uint64_t before = next_;
+    next_ += count - 1;
+    advance_to(next_ * shape_.shift, known);
+    if (!ended_ && fill(shape_.span(), true) == Filled::cancelled) return 0;
+    if (buffer_.size() == 0) {
+      const std::uint64_t windows = shape_.count(buffer_.start());
+      return std::min(count, windows - std::min(windows, before));
+    }
+    ++next_;
+    buffer_.drop_front(std::min(buffer_.size(), shape_.shift));
+    return count;
+  }
 
   /// Fills the buffer with `count` elements, or with all that are left, or until the next window is
   /// known to be an error.

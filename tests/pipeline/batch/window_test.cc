@@ -1,3 +1,7 @@
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/skip_errors.h>
@@ -128,6 +132,24 @@ TEST(Window, ResumesInFrontOfAGapWithAnErrorThatNobodyHasSeen) {
     EXPECT_EQ(*iterator.next(), (std::vector<std::int64_t>{9, 10}));
     EXPECT_FALSE(iterator.next().has_value());
   }
+}
+
+/// The next element, which the run hasn't asked for, may end the stream: then the resume was refused.
+TEST(Window, AResumeLooksNoFurtherThanAWindowThatFailed) {
+  auto last = std::make_shared<std::atomic<std::int64_t>>(0);
+  const auto windows = range(100) | map([last](std::int64_t x) -> std::int64_t {
+                         *last = x;
+                         throw std::runtime_error("it is broken");
+                       }) |
+                       window({.size = 2, .shift = 4, .stride = 2});
+  auto first = windows.iterate();
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(first.next(), Error);
+  EXPECT_EQ(*last, 8);
+  *last = 0;
+  auto second = windows.iterate({.resume = first.checkpoint()});
+  EXPECT_EQ(*last, 8);
+  EXPECT_THROW(second.next(), Error);
+  EXPECT_EQ(*last, 12);
 }
 
 TEST(Window, CountsItsBuffer) {
