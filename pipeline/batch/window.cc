@@ -167,9 +167,7 @@ class WindowStage final : public Stage {
     advance_to(end, known);
     if (missing > 0 && !ended_ && fill(missing, true) == Filled::cancelled) return 0;
     const bool reached = buffer_.start() == end && buffer_.size() >= missing;
-    if (reached) return count;
-    const std::uint64_t windows = shape_.count(buffer_.start() + buffer_.size());
-    return std::min(count, windows - std::min(windows, before));
+    return reached ? count : std::min(count, windows_until_end(before));
   }
   TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
 
@@ -183,13 +181,16 @@ class WindowStage final : public Stage {
     next_ += count - 1;
     advance_to(next_ * shape_.shift, known);
     if (!ended_ && fill(shape_.span(), true) == Filled::cancelled) return 0;
-    if (buffer_.size() == 0) {
-      const std::uint64_t windows = shape_.count(buffer_.start());
-      return std::min(count, windows - std::min(windows, before));
-    }
+    if (buffer_.size() == 0) return std::min(count, windows_until_end(before));
     ++next_;
     buffer_.drop_front(std::min(buffer_.size(), shape_.shift));
     return count;
+  }
+
+  /// Returns how many windows there are behind the first `before`, in an input that has ended.
+  std::uint64_t windows_until_end(std::uint64_t before) const {
+    const std::uint64_t windows = shape_.count(buffer_.start() + buffer_.size());
+    return windows - std::min(windows, before);
   }
 
   /// Fills the buffer with `count` elements, or with all that are left, or until the next window is
