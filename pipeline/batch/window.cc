@@ -227,7 +227,8 @@ class WindowStage final : public Stage {
 
   /// Returns how many elements of the next window are in the buffer.
   std::uint64_t elements_at_hand() const {
-    const std::uint64_t available = std::min(buffer_.size(), shape_.span());
+    const std::uint64_t available = buffer_.size();
+    if (available >= shape_.span()) return shape_.size;
     return available == 0 ? 0 : (available - 1) / shape_.stride + 1;
   }
   const Buffer::Failed* first_failed() const {

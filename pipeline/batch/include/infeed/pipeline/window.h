@@ -58,11 +58,11 @@ void append_to_window(void* window, void* values, std::size_t stride, std::size_
                       bool may_move) {
   auto& target = *static_cast<std::vector<T>*>(window);
   T* const source = static_cast<T*>(values);
-  if (may_move) {
+  if (stride == 1 && may_move) {
+    target.insert(target.end(), std::move_iterator(source), std::move_iterator(source + count));
+  } else if (may_move) {
     for (std::size_t i = 0; i < count; ++i) target.push_back(std::move(source[i * stride]));
-    return;
-  }
-  if constexpr (kIsCopyable<T>) {
+  } else if constexpr (kIsCopyable<T>) {
     if (stride == 1) {
       target.insert(target.end(), source, source + count);
     } else {
