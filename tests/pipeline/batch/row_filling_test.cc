@@ -1,7 +1,10 @@
+#include "pipeline/batch/row_filling.h"
+
 #include <algorithm>
 #include <array>
-#include <filesystem>
+#include <cstdint>
 #include <gtest/gtest.h>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -12,28 +15,21 @@
 #include <infeed/pipeline/parse_sequences.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/testing.h>
+#include <infeed/records/column_schema.h>
+#include <infeed/records/example.h>
 #include <infeed/records/example_schema.h>
-#include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/on_core.h"
-#include "records/temporary_files.h"
-#include "seeded_random.h"
 
 // Several threads must make of blocks of record files what one thread makes of the records one by
 // one. A map between the source and the batches hides the blocks.
 namespace infeed::test {
 namespace {
-
-struct FilledSample {
-  std::int64_t id;
-  std::string text;
-};
 
 struct FilledSequence {
   std::vector<std::int64_t> ids;
@@ -86,77 +82,6 @@ std::string difference(const Stream& got, const Stream& expected) {
   }
   return {};
 }
-
-class RowFilling : public ::testing::Test {
- protected:
-  void write(std::size_t files, std::size_t records, std::size_t text_bytes_max,
-             RecordWriterOptions options = {}) {
-    options.existing = ExistingFile::replace;
-    std::int64_t id = 0;
-    for (std::size_t f = 0; f < files; ++f) {
-      list_.push_back(folder_.file("data-" + std::to_string(f)));
-      std::filesystem::remove(list_.back() + ".points");
-      RecordWriter writer(list_.back(), options);
-      const std::size_t count = f == 1 ? random_.below(3) : records;
-      for (std::size_t i = 0; i < count; ++i, ++id) {
-        ExampleBuilder builder;
-        builder.bytes("text", std::string(random_.below(text_bytes_max + 1), 'x'));
-        if (!random_.chance(0.01)) builder.integers("id", id);  // some have none: a row's error
-        std::vector<std::int64_t> ids(random_.below(9), id);
-        builder.integers("ids", std::span<const std::int64_t>(ids));
-        writer.write(builder.encode());
-      }
-      writer.close();
-    }
-  }
-  /// Plain files, which are cut into segments, and files that are decompressed from the front.
-  RecordWriterOptions draw_compression() {
-    switch (random_.below(5)) {
-      case 0:
-        return {};
-      case 1:
-        return {.compression = Compression::gzip};
-      case 2:
-        return {.compression = Compression::zlib};
-      case 3:
-        return {.compression = Compression::lz4};
-      default:
-        return {.compression = Compression::gzip, .flush_point_bytes = 1 + random_.below(20'000)};
-    }
-  }
-  /// Flips a byte, cuts the file, or appends bytes.
-  void damage(const std::string& file) {
-    std::string whole = read_whole(file);
-    switch (random_.below(4)) {
-      case 0:
-        whole.resize(random_.below(whole.size() + 1));
-        break;
-      case 1:
-        whole.append(1 + random_.below(40), '\xff');
-        break;
-      default:
-        if (!whole.empty()) whole[random_.below(whole.size())] ^= '\x20';
-    }
-    write_whole(file, whole);
-  }
-
-  std::string random_text(std::size_t bytes) {
-    std::string text(bytes, '\0');
-    for (char& c : text) c = static_cast<char>(random_());
-    return text;
-  }
-
-  Dataset<Record> source(const RecordsOptions& options) const {
-    return records(list_, options) | repeat(2);
-  }
-  static Dataset<Record> without_blocks(const Dataset<Record>& input) {
-    return input | map([](const Record& record) { return record; });
-  }
-
-  TemporaryFolder folder_;
-  SeededRandom random_;
-  std::vector<std::string> list_;
-};
 
 TEST_F(RowFilling, IsTheSameFromBlocksOfFilesAsFromRecords) {
   const auto samples = ExampleSchema<FilledSample>()
@@ -310,63 +235,6 @@ TEST_F(RowFilling, CopiesLargeValuesWhileTheyAreVerified) {
     expect_same([&](Count n) { return parse_columns(dense, 7, {.parallelism = n}); }, show_columns);
     expect_same([&](Count n) { return parse_columns(growing, 7, {.parallelism = n}); },
                 show_columns);
-  }
-}
-
-TEST_F(RowFilling, CountsTheRecordsOfBlocks) {
-  write(1, 1000, 40);
-  const auto schema = ExampleSchema<FilledSample>()
-                          .feature("text", &FilledSample::text)
-                          .feature("id", &FilledSample::id, 0);
-  auto iterator = (records(list_) | parse_batch(schema, 10, {.parallelism = 2})).iterate();
-  while (iterator.next()) {
-  }
-  const PipelineStatistics statistics = iterator.statistics();
-  ASSERT_EQ(statistics.stages.size(), 2U);
-  EXPECT_EQ(statistics.stages[0].elements, 100U);
-  EXPECT_EQ(statistics.stages[1].label, "records");
-  EXPECT_EQ(statistics.stages[1].elements, 1000U);
-}
-
-/// The statistics said that an element was made of nothing.
-TEST_F(RowFilling, CountsTheRecordsOfABatchWhoseRowFails) {
-  write(1, 100, 40);
-  const auto schema = ExampleSchema<FilledSample>()
-                          .feature("text", &FilledSample::text)
-                          .feature("nothing", &FilledSample::id);
-  auto iterator = (records(list_) | parse_batch(schema, 10, {.parallelism = 1})).iterate();
-  EXPECT_THROW(iterator.next(), Error);
-  EXPECT_GE(iterator.statistics().stages[1].elements, 10U);
-}
-
-/// Blocks are read ahead of damage, and their records are given up there: a recording that had
-/// counted them couldn't take it back.
-TEST_F(RowFilling, NeverCountsRecordsThatDamageGivesUp) {
-  write(1, 200, 10);
-  std::string bytes = read_whole(list_[0]);
-  bytes.at(bytes.find("ids", bytes.size() / 2)) ^= '\x20';  // the record's frame stays whole
-  write_whole(list_[0], bytes);
-  const auto schema = ExampleSchema<FilledSample>()
-                          .feature("text", &FilledSample::text)
-                          .feature("id", &FilledSample::id, 0);
-  const auto take_all = [](auto& iterator, const auto& see) {
-    EXPECT_THROW(
-        {
-          while (iterator.next()) see();
-        },
-        Error);
-  };
-  auto one_by_one = records(list_).iterate();
-  take_all(one_by_one, [] {});
-  const std::uint64_t all = one_by_one.statistics().stages[0].elements;  // the error is one, too
-  ASSERT_GT(all, 50U);
-  ASSERT_LT(all, 150U);
-  for (const std::int64_t parallelism : {1, 3}) {
-    auto iterator =
-        (records(list_) | parse_batch(schema, 1, {.parallelism = parallelism})).iterate();
-    const auto counted = [&] { return iterator.statistics().stages[1].elements; };
-    take_all(iterator, [&] { EXPECT_LE(counted(), all); });
-    EXPECT_EQ(counted(), all);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -129,6 +130,26 @@ class QueueOf {
   std::atomic<int> told{0};  ///< times that a chunk or the end was there
   std::optional<detail::ChunkQueue> queue;
 };
+
+/// A queue of the numbers 0 .. 19.
+class NumberQueue : public QueueOf<std::int64_t> {
+ public:
+  explicit NumberQueue(std::uint64_t memory_bytes_max = 0) : QueueOf(memory_bytes_max) {
+    input.make = [](std::int64_t number) { return number; };
+  }
+  void expect_the_rest() {
+    std::vector<std::int64_t> taken;
+    EXPECT_EQ(take_rest(taken), Pull::end);
+    std::vector<std::int64_t> expected(20);
+    std::iota(expected.begin(), expected.end(), 0);
+    EXPECT_EQ(taken, expected);
+  }
+};
+
+/// Limits of a queue of numbers.
+inline constexpr detail::QueueLimits kFour{.elements_max = 4, .bytes_max = 32, .adaptive = false};
+inline constexpr detail::QueueLimits kMany{
+    .elements_max = 100, .bytes_max = 1'000'000, .adaptive = false};
 
 /// A queue of vectors, whose memory shows how far the queue's thread has come.
 class VectorQueue : public QueueOf<std::vector<std::int64_t>> {

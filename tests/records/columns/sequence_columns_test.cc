@@ -1,17 +1,16 @@
+#include <cstdint>
 #include <gmock/gmock.h>
-#include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "infeed/error.h"
 #include "infeed/records/column_parser.h"
 #include "infeed/records/inferred_schema.h"
 #include "infeed/records/sequence_example.h"
-#include "records/columns/drawn_columns.h"
-#include "records/columns/plain_rows.h"
-#include "records/columns/reference_view.h"
-#include "records/example/wild_examples.h"
-#include "seeded_random.h"
+#include "records/columns/parse_all.h"
+#include "records/columns/unusual_record.h"
 #include "thrown_error.h"
 
 /// SequenceExamples in run-time columns.
@@ -19,14 +18,10 @@ namespace infeed {
 namespace {
 
 using test::error_of;
+using test::parse_all;
+using test::unusual;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-ColumnBatch parse_sequences(const ColumnParser& parser, const std::vector<std::string>& records) {
-  ColumnRows rows = parser.begin(records.size());
-  for (std::size_t i = 0; i < records.size(); ++i) parser.parse_row(records[i], nullptr, i, rows);
-  return parser.finish(std::move(rows), records.size());
-}
 
 /// Returns step i: two bytes, i words, the floats i and i + 0.5, the integer i.
 std::string clip(std::int64_t label, int steps) {
@@ -47,9 +42,6 @@ std::string clip(std::int64_t label, int steps) {
   for (int i = 0; i < steps; ++i) times.integers(std::int64_t{i});
   return builder.encode();
 }
-
-/// An unknown field makes a record unusual, and nothing else.
-std::string unusual(const std::string& record) { return std::string("\x78\x00", 2) + record; }
 
 TEST(SequenceColumns, every_kind_of_column) {
   ColumnSchema schema;
@@ -73,7 +65,7 @@ TEST(SequenceColumns, every_kind_of_column) {
   const ColumnParser parser(shaped);
   EXPECT_FALSE(parser.has_fixed_rows());
   const std::vector<std::string> records = {clip(7, 2), clip(8, 0), clip(9, 3)};
-  const ColumnBatch batch = parse_sequences(parser, records);
+  const ColumnBatch batch = parse_all(parser, records);
   EXPECT_THAT(batch.column("label").values<std::int64_t>(), ElementsAre(7, 8, 9));
   const Column& frames = batch.column("frames");
   EXPECT_THAT(frames.row_splits(), ElementsAre(0, 2, 2, 5));
@@ -87,7 +79,7 @@ TEST(SequenceColumns, every_kind_of_column) {
   EXPECT_THAT(words.row_splits(0), ElementsAre(0, 2, 2, 5));
   EXPECT_THAT(words.row_splits(1), ElementsAre(0, 0, 1, 1, 2, 4));
   EXPECT_THAT(words.offsets(), ElementsAre(0, 1, 2, 3, 4));
-  EXPECT_EQ(batch, parse_sequences(parser, {unusual(records[0]), unusual(records[1]), records[2]}));
+  EXPECT_EQ(batch, parse_all(parser, {unusual(records[0]), unusual(records[1]), records[2]}));
 }
 
 TEST(SequenceColumns, rows_with_places) {
@@ -107,7 +99,7 @@ TEST(SequenceColumns, rows_with_places) {
 
 std::string refused(const ColumnSchema& schema, const std::string& record) {
   const ColumnParser parser(schema);
-  return error_of([&] { parse_sequences(parser, {record}); }).message();
+  return error_of([&] { parse_all(parser, {record}); }).message();
 }
 
 /// Steps that are too many must not be written where the next row lies.
@@ -149,7 +141,7 @@ TEST(SequenceColumns, inner_sequences_have_items) {
        {std::pair(DType::int32, integers.encode()), std::pair(DType::float32, floats.encode())}) {
     const ColumnParser parser(ColumnSchema().add(inner_sequences(dtype, {2})));
     for (const std::string& bytes : {record, unusual(record)}) {
-      const Column column = parse_sequences(parser, {bytes}).column("x");
+      const Column column = parse_all(parser, {bytes}).column("x");
       EXPECT_EQ(column.values().shape(), Shape({3, 2}));
       EXPECT_THAT(column.row_splits(0), ElementsAre(0, 2));
       EXPECT_THAT(column.row_splits(1), ElementsAre(0, 2, 3));
@@ -165,7 +157,7 @@ TEST(SequenceColumns, inner_sequences_of_bytes) {
   const ColumnSchema schema = ColumnSchema().add(inner_sequences(DType::uint8, {}));
   SequenceExampleBuilder builder;
   builder.list("x").bytes("ab").bytes("").bytes("c");
-  const Column column = parse_sequences(ColumnParser(schema), {builder.encode()}).column("x");
+  const Column column = parse_all(ColumnParser(schema), {builder.encode()}).column("x");
   EXPECT_THAT(column.values<std::uint8_t>(), ElementsAre('a', 'b', 'c'));
   EXPECT_THAT(column.row_splits(0), ElementsAre(0, 3));
   EXPECT_THAT(column.row_splits(1), ElementsAre(0, 2, 2, 3));
@@ -256,7 +248,7 @@ TEST(SequenceColumns, defaults_stand_in_for_lists_without_steps) {
       .from_feature_list();
   const std::string without_lists("\x0a\x00", 2);
   const ColumnBatch batch =
-      parse_sequences(ColumnParser(schema), {clip(0, 2), clip(0, 0), "", without_lists});
+      parse_all(ColumnParser(schema), {clip(0, 2), clip(0, 0), "", without_lists});
   EXPECT_THAT(batch.column("times").row_splits(), ElementsAre(0, 2, 4, 6, 8));
   EXPECT_THAT(batch.column("points").values<float>().subspan(4, 4), ElementsAre(4, 4, 4, 4));
 }
@@ -281,7 +273,7 @@ TEST(SequenceColumns, expected_and_inferred) {
   EXPECT_TRUE(expected.of_sequences);
   EXPECT_THAT(expected.lists, ElementsAre("words"));
   EXPECT_TRUE(expected.features.empty());
-  const ColumnBatch batch = parse_sequences(ColumnParser(schema), {clip(1, 2), clip(2, 3)});
+  const ColumnBatch batch = parse_all(ColumnParser(schema), {clip(1, 2), clip(2, 3)});
   EXPECT_THAT(batch.column("frames").row_splits(), ElementsAre(0, 2, 5));
 }
 
@@ -302,137 +294,6 @@ TEST(SequenceColumns, inferred_of_steps_without_values) {
     EXPECT_EQ(type.shape, Shape()) << type.name;
     EXPECT_EQ(type.missing.has_value(), type.name != "pairs") << type.name;
   }
-}
-
-// ---- beside libprotobuf ----
-
-class DrawnSchema {
- public:
-  explicit DrawnSchema(std::mt19937_64& random) : random_(random) {}
-
-  ColumnSchema draw() {
-    std::vector<std::string> names = {"a", "b", "label", "image", "", "none"};
-    std::shuffle(names.begin(), names.end(), random_);
-    ColumnSchema schema;
-    for (std::size_t i = 1 + pick(4); i > 0; --i) schema.add(type(names[i - 1]));
-    return schema;
-  }
-  std::size_t pick(std::size_t n) { return random_() % n; }
-
- private:
-  ColumnType type(std::string name) {
-    ColumnType type{.name = std::move(name)};
-    const bool is_list = pick(4) != 0;
-    if (is_list) type.source = ColumnSource::feature_list;
-    constexpr std::array kKinds = {Column::Kind::dense, Column::Kind::ragged, Column::Kind::ragged,
-                                   Column::Kind::padded, Column::Kind::ragged_bytes};
-    type.kind = kKinds.at(pick(kKinds.size()));
-    const bool is_bytes = type.kind == Column::Kind::ragged_bytes;
-    // WildExamples draws values that fit these at times.
-    type.dtype = is_bytes ? DType::bytes : pick(2) == 0 ? DType::int64 : DType::float32;
-    if (is_list && (is_bytes || type.kind == Column::Kind::ragged) && pick(3) != 0) {
-      type.ragged_levels = 2;
-    }
-    if (is_list && type.kind == Column::Kind::dense) {
-      type.shape = {static_cast<std::int64_t>(pick(2))};
-    }
-    if (type.kind == Column::Kind::padded && pick(2) == 0) type.width = 4;
-    if (pick(2) == 0) {
-      type.missing = is_bytes ? ColumnDefault(std::vector<std::string>(pick(2), "none"))
-                              : ColumnDefault(std::vector<std::int64_t>(
-                                    static_cast<std::size_t>(type.shape.items()), 1));
-    }
-    return type;
-  }
-
-  std::mt19937_64& random_;
-};
-
-/// Gives each step equally many values, mostly of the kind that the column wants.
-std::string likely_sequence(const ColumnSchema& schema, DrawnSchema& drawn) {
-  SequenceExampleBuilder builder;
-  const auto values = [&](auto&& add, const ColumnType& type, std::size_t count) {
-    if (type.dtype == DType::bytes) {
-      add(std::vector<std::string>(count, "text"));
-    } else if (is_float(type.dtype)) {
-      add(std::vector<float>(count, 0.5F));
-    } else {
-      add(std::vector<std::int64_t>(count, 300));
-    }
-  };
-  for (const ColumnType& type : schema.columns()) {
-    if (drawn.pick(12) == 0) continue;
-    if (type.source == ColumnSource::features) {
-      const auto add = [&]<class V>(const std::vector<V>& list) {
-        if constexpr (std::is_same_v<V, std::string>) {
-          builder.context().bytes(type.name, std::span<const std::string>(list));
-        } else if constexpr (std::is_same_v<V, float>) {
-          builder.context().floats(type.name, std::span<const float>(list));
-        } else {
-          builder.context().integers(type.name, std::span<const std::int64_t>(list));
-        }
-      };
-      values(add, type, type.kind == Column::Kind::dense ? 1 : drawn.pick(4));
-      continue;
-    }
-    FeatureListBuilder& list = builder.list(type.name);
-    const std::size_t steps =
-        type.kind == Column::Kind::dense ? static_cast<std::size_t>(type.shape[0]) : drawn.pick(5);
-    for (std::size_t i = 0; i < steps; ++i) {
-      const auto add = [&]<class V>(const std::vector<V>& step) {
-        if constexpr (std::is_same_v<V, std::string>) {
-          list.bytes(step);
-        } else if constexpr (std::is_same_v<V, float>) {
-          list.floats(step);
-        } else {
-          list.integers(step);
-        }
-      };
-      values(add, type, type.ragged_levels == 2 ? drawn.pick(4) : 1);
-    }
-  }
-  return builder.encode();
-}
-
-TEST(SequenceColumnsProperty, agree_with_protobuf_in_both_ways_of_reading) {
-  const google::protobuf::LogSilencer no_complaints_about_utf8;
-  test::SeededRandom random;
-  DrawnSchema drawn(random);
-  test::WildExamples wild;
-  std::size_t accepted = 0;
-  std::size_t refused = 0;
-  for (int round = 0; round < 8000; ++round) {
-    const ColumnSchema schema = drawn.draw();
-    const ColumnParser parser(schema);
-    ColumnRows quick = parser.begin(2);
-    ColumnRows general = parser.begin(2);
-    std::string bytes = drawn.pick(4) == 0 ? wild.draw_sequence() : likely_sequence(schema, drawn);
-    if (drawn.pick(8) == 0) bytes = wild.mutated(bytes);
-    const auto parse = [&](const std::string& record, ColumnRows& rows) -> std::string {
-      try {
-        parser.parse_row(record, nullptr, 0, rows);
-      } catch (const Error& error) {
-        return error.what();
-      }
-      return {};
-    };
-    const std::string error = parse(bytes, quick);
-    ASSERT_EQ(parse(unusual(bytes), general), error) << schema.to_json();
-    const std::size_t rows = error.empty() ? 1 : 0;
-    const ColumnBatch batch = parser.finish(std::move(quick), rows);
-    ASSERT_EQ(batch, parser.finish(std::move(general), rows)) << schema.to_json();
-    const test::ReferenceRecord reference(bytes, test::message_of_schema(schema));
-    if (!reference.is_valid()) continue;
-    const auto expected = test::reference_row(schema, reference);
-    ASSERT_EQ(expected.has_value(), error.empty()) << schema.to_json() << error;
-    (expected ? accepted : refused) += 1;
-    for (std::size_t i = 0; expected && i < schema.size(); ++i) {
-      ASSERT_EQ(test::row_of_column(schema.columns()[i], batch.columns()[i], 0), (*expected)[i])
-          << schema.to_json();
-    }
-  }
-  EXPECT_GT(accepted, 1000U);
-  EXPECT_GT(refused, 1000U);
 }
 
 }  // namespace
