@@ -12,6 +12,7 @@
 #include "infeed/records/files.h"
 #include "infeed/records/shard_manifest.h"
 #include "io/pattern/path_pattern.h"
+#include "io/pattern/shard_fields.h"
 
 namespace infeed {
 namespace {
@@ -147,24 +148,11 @@ std::uint32_t first_number(const FoundShards& found) {
   return has_count && !has_zero ? 1 : 0;
 }
 
-/// Returns the name of the set's shard of this number, with as many digits as the found one's has.
-std::string name_beside(const FoundShard& found, std::uint32_t number) {
-  const std::string_view file = found.file;
-  const std::size_t begin = found.name.prefix.size() + 1;
-  const std::size_t end = file.find('-', begin);
-  return fmt::format("{}{:0{}}{}", file.substr(0, begin), number, end - begin, file.substr(end));
-}
-
-/// Returns the number of shards as the name has it: "000010".
-std::string_view count_in_name(const std::string& file) {
-  const std::string_view behind = std::string_view(file).substr(file.rfind("-of-") + 4);
-  return behind.substr(0, behind.find('.'));
-}
-
 void Findings::compare(const FoundShards& found) {
   const FoundShard& first = found.front();
   const std::uint32_t count = first.name.shard.count;
   const std::uint32_t lowest = first_number(found);
+  const detail::ShardFields fields = *detail::ShardFields::of(first.file);
   std::map<std::uint32_t, const FoundShard*> by_number;
   for (const FoundShard& shard : found) {
     if (shard.name.shard.count != count) {
@@ -172,7 +160,7 @@ void Findings::compare(const FoundShards& found) {
                   fmt::format("the set has two numberings, of {} and of {} shards ('{}'): its "
                               "records may be there twice; name one of them, '{}-*-of-{}*'",
                               count, shard.name.shard.count, redacted_url(first.file),
-                              redacted_url(first.name.prefix), count_in_name(first.file)));
+                              redacted_url(first.name.prefix), fields.count));
     }
     const std::uint32_t number = shard.name.shard.index;
     if (number - lowest >= count) {
@@ -191,7 +179,7 @@ void Findings::compare(const FoundShards& found) {
   if (by_number.size() == count) return;
   const std::vector<Gap> gaps = gaps_of(by_number, lowest, count);
   const std::size_t missing = count - by_number.size();
-  const std::string file = name_beside(first, gaps[0].first);
+  const std::string file = fields.with_number(gaps[0].first, fields.number.size());
   std::error_code ignored;
   const bool is_there = !is_url(file) && fs::exists(file, ignored);
   note(ErrorCode::data_loss, file,

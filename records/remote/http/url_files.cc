@@ -9,6 +9,7 @@
 #include "infeed/records/files.h"
 #include "infeed/records/limits.h"
 #include "io/pattern/path_pattern.h"
+#include "io/pattern/shard_fields.h"
 #include "io/remote_files.h"
 #include "io/url.h"
 #include "remote/aws/bucket_list.h"
@@ -20,20 +21,13 @@ namespace {
 /// Expands "-*-of-NNNNN" or "-?????-of-NNNNN" in a name to its shards, without asking a server. A
 /// number has as many digits as question marks stand for it, else as many as the count has.
 std::optional<std::vector<std::string>> expand_shards(const std::string& pattern) {
-  const std::size_t middle = pattern.rfind("-of-");
-  if (middle == pattern.npos || pattern.find('/', middle) != pattern.npos) return std::nullopt;
-  const std::size_t dash = pattern.rfind('-', middle - 1);
-  if (dash == pattern.npos) return std::nullopt;
-  const std::string_view index = std::string_view(pattern).substr(dash + 1, middle - dash - 1);
-  if (index != "*" && (index.size() < 5 || index.find_first_not_of('?') != index.npos)) {
-    return std::nullopt;
-  }
-  const std::string_view digits = std::string_view(pattern).substr(middle + 4);
-  std::string_view behind = digits;
+  const auto fields = ShardFields::of(pattern);
+  if (!fields) return std::nullopt;
+  const std::string_view number = fields->number;
+  const bool is_marks = number.find_first_not_of('?') == number.npos;
+  if (number != "*" && (!is_marks || number.size() < kShardDigitsMin)) return std::nullopt;
   std::uint32_t count = 0;
-  if (!take_number(behind, count) || count == 0) return std::nullopt;
-  const std::size_t count_digits = digits.size() - behind.size();
-  if (count_digits < 5) return std::nullopt;
+  if (!parse_whole(fields->count, count) || count == 0) return std::nullopt;
   if (count > limits::shard_names) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the pattern stands for {} shards, but {} are the limit; is the number "
@@ -41,13 +35,9 @@ std::optional<std::vector<std::string>> expand_shards(const std::string& pattern
                             count, limits::shard_names))
         .at_file(redacted_url(pattern));
   }
-  const std::string_view prefix = std::string_view(pattern).substr(0, dash + 1);
-  const std::string_view rest = std::string_view(pattern).substr(middle);
-  const std::size_t index_digits = index == "*" ? count_digits : index.size();
+  const std::size_t digits = number == "*" ? fields->count.size() : number.size();
   std::vector<std::string> names;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    names.push_back(fmt::format("{}{:0{}}{}", prefix, i, index_digits, rest));
-  }
+  for (std::uint32_t i = 0; i < count; ++i) names.push_back(fields->with_number(i, digits));
   return names;
 }
 
