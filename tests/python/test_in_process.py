@@ -8,12 +8,15 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import numpy as np
 
 import infeed
 from columns import values
 from frames import Alarm, wait_until_main_is_inside
+from infeed import _in_process
+from infeed._in_process import ProcessIterator
 from infeed._processes import Answers
 
 SECONDS_MAX = 60
@@ -27,6 +30,11 @@ def stuck():
 def late():
     yield {"value": [1]}
     time.sleep(4)
+
+
+def resident_bytes(process):
+    with open(f"/proc/{process}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def interrupt():
@@ -177,6 +185,47 @@ class InProcess(unittest.TestCase):
                 self.assertEqual(next(iterator)["value"].to_pylist(), [0, 1, 2])
                 iterator.load_state_dict(place)
                 self.assertEqual(values(iterator), list(range(9)))
+
+    def test_parts_of_interrupted_requests_are_forgotten(self):
+        place = infeed.range(9).batch(3).iterate().state_dict()
+        large = {"infeed": place["infeed"] + 4_000_000 * "x"}
+
+        def send(command, value):
+            if command == "resume":
+                raise KeyboardInterrupt
+            ProcessIterator._send(iterator, command, value)
+
+        with infeed.range(9).batch(3).in_process(ahead=1).iterate() as iterator:
+            iterator.load_state_dict(place)  # the process has begun
+            before = resident_bytes(iterator._process.pid)
+            iterator._send = send
+            for _ in range(20):
+                with self.assertRaises(KeyboardInterrupt):
+                    iterator.load_state_dict(large)
+            del iterator._send
+            iterator.load_state_dict(place)
+            self.assertLess(resident_bytes(iterator._process.pid) - before, 40 << 20)
+            self.assertEqual(values(iterator), list(range(9)))
+
+    def test_a_request_may_come_between_the_parts_of_another(self):
+        first = infeed.range(9).batch(3).iterate()
+        places = [first.state_dict()]
+        next(first)
+        places.append(first.state_dict())
+        sent = []
+
+        def send(command, value):
+            ProcessIterator._send(iterator, command, value)
+            sent.append(command)
+            if sent.count("part") == 2 and command == "part":
+                iterator.load_state_dict(places[0])
+
+        with unittest.mock.patch.object(_in_process, "_PART_CHARACTERS", 20), \
+                infeed.range(9).batch(3).in_process().iterate() as iterator:
+            iterator._send = send
+            iterator.load_state_dict(places[1])
+            self.assertEqual(sent.count("resume"), 2)
+            self.assertEqual(values(iterator), list(range(3, 9)))
 
     def test_it_must_be_the_last_stage(self):
         dataset = infeed.range(6).batch(3)

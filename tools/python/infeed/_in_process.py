@@ -62,7 +62,7 @@ class _Worker:
         self._generation = self._told = 0
         self._is_over = False
         self._until = None
-        self._parts = {}  # of checkpoints, by the request; those of a request that was interrupted stay
+        self._parts = {}  # of checkpoints, by the request
 
     def _answer(self, kind, area=None, value=None):
         self._connection.send((self._generation, kind, area, value, self._iterator.state_dict()[KEY]))
@@ -88,6 +88,8 @@ class _Worker:
         elif command == "read_ahead_until":
             self._until = value
             self._iterator.read_ahead_until(value)
+        elif command == "forget_parts":
+            self._parts.clear()
         elif command == "part":
             number, part = value
             self._parts.setdefault(number, []).append(part)
@@ -147,6 +149,7 @@ class ProcessIterator(Resumable):
         self._waiting = deque()  # answers that next() is still to give
         self._texts = {}  # the last answer to each command that is answered by a text
         self._outcomes = {}  # of the requests to resume, by number: None, or the Error
+        self._is_resuming = False  # a signal handler may do so within another call
         self._until = None
         self._is_cancelled = False
         self._bad_rows = set()
@@ -311,13 +314,20 @@ class ProcessIterator(Resumable):
         checkpoint = checkpoint_of(state)
         with self._calls:
             self._check()
-            number = next(self._requests)
-            for begin in range(0, len(checkpoint), _PART_CHARACTERS):
-                self._send("part", (number, checkpoint[begin:begin + _PART_CHARACTERS]))
-            self._send("resume", number)
-            while number not in self._outcomes:  # those of interrupted calls may come before
-                self._take()
-            error = self._outcomes.pop(number)
+            number, is_within_another = next(self._requests), self._is_resuming
+            try:
+                self._is_resuming = True
+                if not is_within_another:  # nobody goes on with what is there: those calls were interrupted
+                    self._outcomes.clear()
+                    self._send("forget_parts", None)
+                for begin in range(0, len(checkpoint), _PART_CHARACTERS):
+                    self._send("part", (number, checkpoint[begin:begin + _PART_CHARACTERS]))
+                self._send("resume", number)
+                while number not in self._outcomes:  # those of interrupted calls may come before
+                    self._take()
+                error = self._outcomes.pop(number)
+            finally:
+                self._is_resuming = is_within_another
             if error is not None:
                 raise arrived(error)
 
