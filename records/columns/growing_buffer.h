@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 #include <utility>
 
+#include "infeed/error.h"
 #include "infeed/records/tensor.h"
 
 namespace infeed::detail {
@@ -53,15 +55,13 @@ class GrowingBuffer {
   void truncate(std::size_t bytes) { size_bytes_ = bytes; }
 
   /// Makes a Tensor of the content, and leaves the buffer empty. If most of the block is free, as
-  /// behind a much larger batch, the content moves to a block of its size if there is one.
+  /// behind a much larger batch, the content moves to a block of its size if there is one. Throws
+  /// what the pool throws, but not for a lack of memory.
   Tensor finish(DType dtype, Shape shape, const TensorPool& pool) {
     const std::size_t bytes = static_cast<std::size_t>(shape.items()) * item_bytes(dtype);
     if (block_.bytes > 2 * TensorPool::block_bytes(bytes)) {
       size_bytes_ = bytes;
-      try {
-        move_to(bytes, pool);
-      } catch (...) {  // a resource that has given all its memory; the larger block holds it, too
-      }
+      try_move_to(bytes, pool);
     }
     data_ = nullptr;
     size_bytes_ = 0;
@@ -69,6 +69,13 @@ class GrowingBuffer {
   }
 
  private:
+  /// Leaves the content where it is if there is no memory: the larger block holds it, too.
+  void try_move_to(std::size_t bytes, const TensorPool& pool) try {
+    move_to(bytes, pool);
+  } catch (const std::bad_alloc&) {
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::resource_exhausted) throw;
+  }
   /// Moves the content to a block of `bytes` bytes.
   void move_to(std::size_t bytes, const TensorPool& pool) {
     TensorPool::Block block = pool.take(bytes);

@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,6 +96,40 @@ TEST(ColumnParser, a_short_batch_stays_where_it_is_if_there_is_no_smaller_block)
   const ColumnBatch batch = parser.finish(std::move(rows), 1);
   EXPECT_THAT(batch.column("x").values<std::int64_t>(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_EQ(memory->held_bytes(), 7168U);
+}
+
+/// Memory of a device that may get lost.
+class DeviceMemory final : public std::pmr::memory_resource {
+ public:
+  bool is_lost = false;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    if (is_lost) throw std::runtime_error("the device is lost");
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
+    std::pmr::new_delete_resource()->deallocate(block, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+/// It stayed where it was, whatever the memory said.
+TEST(ColumnParser, a_short_batch_hands_on_what_its_memory_throws) {
+  const auto memory = std::make_shared<DeviceMemory>();
+  const ColumnParser parser = ColumnParser(ColumnSchema().column("x", DType::int64, {8}))
+                                  .with_pool(TensorPool({.memory = memory}));
+  const std::vector<std::int64_t> x(8);
+  ColumnRows rows = parser.begin(100);
+  parser.parse_row(ExampleBuilder().integers("x", std::span<const std::int64_t>(x)).encode(),
+                   nullptr, 0, rows);
+  memory->is_lost = true;
+  try {
+    parser.finish(std::move(rows), 1);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "the device is lost");
+  }
 }
 
 /// Schemas come from people: what they ask for must not become memory that wraps around.
