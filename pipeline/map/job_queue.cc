@@ -67,9 +67,9 @@ std::size_t JobQueue::jobs_max() const {
   return 4 * static_cast<std::size_t>(threads_.count()) + 2;
 }
 
-/// Returns how many elements may be pulled; 0 while there is no room.
+/// Returns how many elements may be pulled; 0 while there is no room, or none are wanted.
 std::size_t JobQueue::room(std::size_t elements_max) {
-  if (jobs_.size() >= jobs_max()) return 0;
+  if (elements_max == 0 || jobs_.size() >= jobs_max()) return 0;
   const std::size_t wanted = elements_per_job() * (jobs_max() - jobs_.size());
   for (const std::size_t count : {std::min(wanted, elements_max), std::size_t{1}}) {
     if (in_hand_.try_expect(count)) return count;

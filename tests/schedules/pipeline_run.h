@@ -85,6 +85,7 @@ class PipelineRun {
   }
   const std::vector<std::int64_t>& values() const { return values_; }
   void cancel() { run_.cancel(); }
+  void set_elements_wanted(std::uint64_t elements) { run_.set_elements_wanted(elements); }
   void set_knob(std::uint64_t id, std::int64_t value) { run_.knobs().set(id, value); }
 
  private:

@@ -19,6 +19,7 @@
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 
+#include "engine/stage_counters.h"
 #include "schedules/explore.h"
 #include "schedules/pipeline_run.h"
 
@@ -57,6 +58,8 @@ struct Behaviour {
   std::uint64_t memory_bytes_max = 0;
   /// An executor whose only thread is busy until the pipeline has ended.
   bool executor_is_busy = false;
+  /// As many as the consumer has said that it will ask for. It asks for all.
+  std::uint64_t elements_wanted = detail::kAllElements;
 };
 
 /// An executor with one thread, which is busy while this lives.
@@ -97,6 +100,7 @@ class Model {
       IterateOptions options{.memory_bytes_max = behaviour_.memory_bytes_max};
       if (behaviour_.executor_is_busy) options.executor = busy.emplace().executor();
       run.emplace(dataset_, options);
+      run->set_elements_wanted(behaviour_.elements_wanted);
     }
     std::thread tuner([&] {
       for (const auto& setting : behaviour_.settings) {
@@ -176,6 +180,12 @@ TEST(PrefetchSchedules, Ends) {
   expect_elements("serial at last", dataset, {.settings = {{0}, {1}, {0}}});
   expect_elements("short of memory", dataset,
                   {.settings = {{0, 2}, {1, 4}}, .memory_bytes_max = 40'000});
+}
+
+/// The last elements before the place that the consumer has named wait for no others.
+TEST(PrefetchSchedules, GoesOnBehindWhatItsConsumerHasSaid) {
+  const auto dataset = range(8) | map(&large) | prefetch(16) | map(&number_of);
+  expect_elements("six wanted", dataset, {.settings = {}, .elements_wanted = 6});
 }
 
 TEST(PrefetchSchedules, EndsBefore) {

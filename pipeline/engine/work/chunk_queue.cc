@@ -46,11 +46,11 @@ void ChunkQueue::start() {
   driver_.start();
 }
 
-/// Returns how many elements may be pulled; 0 while there is no room.
+/// Returns how many elements may be pulled; 0 while there is no room, or none are wanted.
 std::size_t ChunkQueue::room(std::size_t elements_max) {
   const std::uint64_t most = depth_.room(elements_, bytes_, type_.size);
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(most, elements_max));
-  if (pulled_.empty()) {
+  if (wanted > 0 && pulled_.empty()) {
     for (const std::size_t count : {wanted, std::size_t{1}}) {
       if (in_hand_.try_expect(count)) return count;
     }

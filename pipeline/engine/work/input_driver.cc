@@ -114,8 +114,7 @@ InputDriver* InputDriver::claim() {
     full_since_ticks_ = 0;
     return nullptr;
   }
-  const std::size_t most = may_read();
-  room_ = most == 0 ? 0 : owner_.room(most);
+  room_ = owner_.room(may_read());
   if (room_ == 0) {
     if (full_since_ticks_ == 0) full_since_ticks_ = ticks_now();
     return nullptr;

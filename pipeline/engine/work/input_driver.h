@@ -38,7 +38,8 @@ class InputDriver {
   struct Owner {
     std::string name;  ///< the thread's name
     /// Returns how many elements may be pulled now, at most the given number; 0: none until wake().
-    /// Called with the lock held.
+    /// The given number is 0 if the consumer has said that it won't ask for more. Called with the
+    /// lock held.
     std::function<std::size_t(std::size_t)> room;
     /// Returns true if the consumer waits and nothing is on its way to it. Called with the lock held.
     std::function<bool()> is_wanted;
