@@ -54,12 +54,14 @@ class GrowingBuffer {
   }
   void truncate(std::size_t bytes) { size_bytes_ = bytes; }
 
-  /// Makes a Tensor of the content, and leaves the buffer empty. If most of the block is free, as
-  /// behind a much larger batch, the content moves to a block of its size if there is one. Throws
-  /// what the pool throws, but not for a lack of memory.
+  /// Makes a Tensor of the content, and leaves the buffer empty. If more than a quarter of the block
+  /// that it needs would lie free beside it, as where rows are uneven, the content moves to a block
+  /// of its size if there is one: an account counts no more than that. Throws what the pool throws,
+  /// but not for a lack of memory.
   Tensor finish(DType dtype, Shape shape, const TensorPool& pool) {
     const std::size_t bytes = static_cast<std::size_t>(shape.items()) * item_bytes(dtype);
-    if (block_.bytes > 2 * TensorPool::block_bytes(bytes)) {
+    const std::size_t needed = TensorPool::block_bytes(bytes);
+    if (block_.bytes > needed + needed / 4) {
       size_bytes_ = bytes;
       try_move_to(bytes, pool);
     }

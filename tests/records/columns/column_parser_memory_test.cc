@@ -83,6 +83,38 @@ TEST(ColumnParser, small_columns_keep_no_large_block) {
   EXPECT_EQ(large.column("tokens").values<std::int64_t>().size(), 100'000U);
 }
 
+/// Lets no memory lie free.
+class NothingFree final : public FreeMemoryAccount {
+ public:
+  bool try_keep(std::size_t) noexcept override { return false; }
+  void let_go(std::size_t) noexcept override {}
+};
+
+/// A column that outgrows its block gets one of twice the size.
+TEST(ColumnParser, uneven_batches_keep_little_more_than_is_counted) {
+  const auto memory = std::make_shared<test::CountingMemory>();
+  const ColumnParser parser =
+      ColumnParser(ColumnSchema().ragged("tokens", DType::int64))
+          .with_pool(TensorPool({.account = std::make_shared<NothingFree>(), .memory = memory}));
+  std::vector<ColumnBatch> kept;
+  std::size_t counted_bytes = 0;
+  for (const std::size_t count : {100, 130, 170, 220, 290, 380, 500, 400, 300}) {
+    const std::vector<std::int64_t> tokens(count, static_cast<std::int64_t>(count));
+    ColumnRows rows = parser.begin(1);
+    parser.parse_row(
+        ExampleBuilder().integers("tokens", std::span<const std::int64_t>(tokens)).encode(),
+        nullptr, 0, rows);
+    kept.push_back(parser.finish(std::move(rows), 1));
+    const Column& column = kept.back().column("tokens");
+    EXPECT_EQ(std::vector<std::int64_t>(column.values<std::int64_t>().begin(),
+                                        column.values<std::int64_t>().end()),
+              tokens);
+    counted_bytes += TensorPool::block_bytes(column.values().bytes()) +
+                     TensorPool::block_bytes(column.partitions()[0].bytes());
+  }
+  EXPECT_LE(memory->held_bytes(), counted_bytes + counted_bytes / 4);
+}
+
 /// Saving memory mustn't fail for the lack of it, say at the last batch of a run.
 TEST(ColumnParser, a_short_batch_stays_where_it_is_if_there_is_no_smaller_block) {
   const auto memory = std::make_shared<test::CountingMemory>(7168);
