@@ -16,22 +16,31 @@
 #include <infeed/pipeline/detail/column_number.h>
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/payload.h>
+#include <infeed/pipeline/type_info.h>
 #include <infeed/records/detail/aligned_array.h>
 #include <infeed/records/detail/row_column.h>
 
 /// The columns of batches whose rows have sequences.
 namespace infeed::detail {
 
+/// Returns the bytes that the values own elsewhere, such as texts.
 template <class U>
-std::size_t bytes_of_array(const AlignedArray<U>& array) {
-  std::size_t total = array.held_bytes();
-  if constexpr (kHasPayload<U>) total += payload_bytes_run<U>(array.values().data(), array.size());
-  return total;
+std::size_t owned_bytes(std::span<const U> values) {
+  if constexpr (kHasPayload<U>) return payload_bytes_run<U>(values.data(), values.size());
+  return 0;
 }
 
+template <class U>
+std::size_t bytes_of_array(const AlignedArray<U>& array) {
+  return array.held_bytes() + owned_bytes(array.values());
+}
+
+/// Returns the bytes of a RowColumn. For one thread at a time, as appending rows is.
 template <class Column>
 std::uint64_t bytes_of_column(const Column& column) {
-  std::uint64_t total = bytes_of_array(column.values);
+  const auto sum_of = [](const auto& values) { return owned_bytes(values); };
+  std::uint64_t total =
+      column.values.held_bytes() + column.owned.of(column.values.values(), sum_of);
   if constexpr (requires { column.row_splits; }) total += bytes_of_array(column.row_splits);
   if constexpr (requires { column.inner_splits; }) total += bytes_of_array(column.inner_splits);
   return total;

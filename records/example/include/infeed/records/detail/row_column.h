@@ -13,6 +13,7 @@
 #include "infeed/records/detail/aligned_array.h"
 #include "infeed/records/detail/feature_codec.h"
 #include "infeed/records/detail/longest_row.h"
+#include "infeed/records/detail/sum_so_far.h"
 #include "infeed/records/detail/usual_form.h"
 #include "infeed/records/sequence_example.h"
 
@@ -106,6 +107,7 @@ void end_row(const AlignedArray<U>& values, AlignedArray<std::int64_t>& splits) 
 template <class M>
 struct RowColumn {
   detail::AlignedArray<M> values;
+  mutable detail::SumSoFar owned = {};  ///< bytes that the values own elsewhere
 
   std::size_t size() const { return values.size(); }
   void append(M value) { values.push_back(std::move(value)); }
@@ -129,7 +131,10 @@ struct RowColumn {
     }
   }
   /// Forgets the rows behind the first `rows`, also an unfinished one.
-  void truncate(std::size_t rows) { values.truncate(rows); }
+  void truncate(std::size_t rows) {
+    values.truncate(rows);
+    owned.truncate(rows);
+  }
   /// Makes room for `rows` rows with this many values in all.
   void reserve(std::size_t rows, std::size_t) { values.reserve(rows); }
   /// Lets an empty column lie in `memory`, unless it is null.
@@ -143,6 +148,7 @@ struct RowColumn<std::vector<U>> {
   detail::AlignedArray<U> values;
   detail::AlignedArray<std::int64_t> row_splits = detail::first_split();
   mutable detail::LongestRow longest = {};  ///< row, as far as longest_row() has looked
+  mutable detail::SumSoFar owned = {};      ///< bytes that the values own elsewhere
 
   std::size_t size() const { return row_splits.size() - 1; }
   /// Returns the number of values of the longest row. For one thread at a time, as append() is.
@@ -175,6 +181,7 @@ struct RowColumn<std::vector<U>> {
     row_splits.truncate(rows + 1);
     values.truncate(static_cast<std::size_t>(row_splits.values()[rows]));
     longest.truncate(rows);
+    owned.truncate(values.size());
   }
   void reserve(std::size_t rows, std::size_t value_count) {
     row_splits.reserve(rows + 1);
@@ -192,6 +199,7 @@ struct RowColumn<std::vector<std::vector<V>>> {
   detail::AlignedArray<V> values;
   detail::AlignedArray<std::int64_t> inner_splits = detail::first_split();
   detail::AlignedArray<std::int64_t> row_splits = detail::first_split();
+  mutable detail::SumSoFar owned = {};  ///< bytes that the values own elsewhere
 
   std::size_t size() const { return row_splits.size() - 1; }
   void append(std::vector<std::vector<V>> row) {
@@ -221,6 +229,7 @@ struct RowColumn<std::vector<std::vector<V>>> {
     row_splits.truncate(rows + 1);
     inner_splits.truncate(static_cast<std::size_t>(row_splits.values()[rows]) + 1);
     values.truncate(static_cast<std::size_t>(inner_splits.values().back()));
+    owned.truncate(values.size());
   }
   void reserve(std::size_t rows, std::size_t value_count) {
     row_splits.reserve(rows + 1);
