@@ -85,6 +85,13 @@ bool is_device(const File& file) {
   return S_ISCHR(mode) || S_ISBLK(mode);
 }
 
+/// Returns true if the pipe is the standard input, as /dev/stdin is.
+bool is_standard_input(const struct stat& pipe) {
+  struct stat status {};
+  return ::fstat(STDIN_FILENO, &status) == 0 && status.st_dev == pipe.st_dev &&
+         status.st_ino == pipe.st_ino;
+}
+
 /// Waits until there are bytes, or no more writers. A pipe that is opened without waiting has no bytes
 /// until its first writer has come. Throws Error cancelled after a stop request.
 void wait_until_readable(const File& file, const std::stop_token& stop) {
@@ -190,8 +197,14 @@ File File::open_to_read(const std::string& name) {
 File File::open_stream(const std::string& name) {
   // The open of a pipe would wait for a writer, and nothing could end that.
   File file = open(name, O_RDONLY | O_NONBLOCK);
-  const mode_t mode = examine(file).st_mode;
+  const struct stat status = examine(file);
+  const mode_t mode = status.st_mode;
   if (S_ISDIR(mode)) throw system_error("read", name, EISDIR);
+  // A pipe that is opened anew waits for another writer if the one of the standard input has ended.
+  if (S_ISFIFO(mode) && is_standard_input(status)) {
+    const int descriptor = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (descriptor >= 0) return {descriptor, name};
+  }
   // A device that can't be polled, as /dev/hwrng, would be asked again and again.
   if (!S_ISREG(mode) && !S_ISFIFO(mode)) detail::let_calls_wait(file);
   return file;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <sys/stat.h>
@@ -124,6 +125,26 @@ TEST(ReadStream, EndsWithADeviceThatHasNoEnd) {
   constexpr std::size_t kBytes = (std::size_t{64} << 20) + 5000;
   std::jthread writer([&] { File::open(pipe, O_WRONLY).write(std::string(kBytes, 'x')); });
   EXPECT_EQ(read_stream(pipe).size(), kBytes);
+}
+
+/// The shell opens it: `infeed convert /dev/stdin < pipe`.
+TEST(OpenStream, APipeAtTheStandardInputEndsWithItsWriter) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int before = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  const File given = File::open(pipe, O_RDONLY | O_NONBLOCK);
+  File::open(pipe, O_WRONLY).write("text");
+  ASSERT_EQ(::dup2(given.descriptor(), STDIN_FILENO), STDIN_FILENO);
+  const File in = File::open_stream("/dev/stdin");
+  ::close(STDIN_FILENO);
+  if (before >= 0) ::dup2(before, STDIN_FILENO);
+  if (before >= 0) ::close(before);
+  std::string into(10, '\0');
+  EXPECT_EQ(in.read_some(into), 4U);
+  pollfd waited{in.descriptor(), POLLIN, 0};
+  ASSERT_EQ(::poll(&waited, 1, 0), 1) << "it waits for another writer";
+  EXPECT_EQ(in.read_some(into), 0U);
 }
 
 TEST(FolderOf, IsWhereAFileLies) {
