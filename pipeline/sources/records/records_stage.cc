@@ -137,9 +137,9 @@ class RecordsStage final : public Stage, private RecordBlockSource {
 
   void open() {
     if (reader_) return;
-    if (goes_on_at_) {
+    if (const auto place = std::exchange(goes_on_at_, std::nullopt)) {
       reader_.emplace(sources_->files[file_], options_, run());
-      reader_->continue_at(*std::exchange(goes_on_at_, std::nullopt));
+      reader_->continue_at(*place);
       return;
     }
     begin_file();

@@ -1,11 +1,15 @@
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
 #include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/detail/record_block_source.h>
 #include <infeed/pipeline/records.h>
+#include <infeed/pipeline/stage.h>
 #include <infeed/records/record_writer.h>
 
+#include "engine/iterator_context.h"
 #include "pipeline/suite/stream.h"
 #include "records/filled_pipe.h"
 #include "records/temporary_files.h"
@@ -77,6 +81,42 @@ TEST(RecordsInBlocks, APipeIsOpenedOnce) {
       EXPECT_EQ(found, comes_first ? "defghabc" : "abcdefgh");
     }
   }
+}
+
+/// The place in it was taken for one in the next file, whose first records were left out.
+TEST(RecordsInBlocks, AFileThatIsGoneBehindItsBlocksIsOneError) {
+  const TemporaryFolder folder;
+  std::vector<std::string> files;
+  for (const std::string payloads : {"abc", "defg"}) {
+    files.push_back(folder.file(payloads));
+    RecordWriter writer(files.back());
+    for (const char payload : payloads) writer.write(std::string(1, payload));
+    writer.close();
+  }
+  const Dataset<Record> dataset = records(files);
+  IteratorContext run(IterateOptions{});
+  const std::unique_ptr<Stage> stage =
+      dataset.node()->open(StageContext{.run = run, .counters = nullptr});
+  detail::RecordBlockSource* const blocks = stage->record_blocks();
+  ASSERT_NE(blocks, nullptr);
+  {
+    detail::RecordBlock block;
+    ASSERT_TRUE(blocks->claim(block));
+    block.file().read(block);
+    ASSERT_TRUE(block.file().frame(block));
+    blocks->leave(detail::RecordBlockSource::Place{&block.file(), block.position(2)});
+  }
+  std::filesystem::remove(files.front());
+  Chunk out(dataset.node()->type());
+  ASSERT_EQ(stage->pull(out, 10), Pull::values);
+  ASSERT_TRUE(out.has_error());
+  EXPECT_EQ(out.take_error()->code(), ErrorCode::not_found);
+  std::string found;
+  while (stage->pull(out, 10) == Pull::values) {
+    for (const Record& record : out.values<Record>()) found += record.bytes();
+    out.clear();
+  }
+  EXPECT_EQ(found, "defg");
 }
 
 }  // namespace
