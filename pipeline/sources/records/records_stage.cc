@@ -64,7 +64,7 @@ struct SeenOfFile {
   bool failed = false;      ///< something was an error
   bool unseen = false;      ///< some payloads were not checked
   std::optional<ManifestShard> listed = std::nullopt;   ///< a manifest's entry
-  std::optional<RecordPosition> damage = std::nullopt;  ///< a record at which the blocks ended
+  std::optional<RecordPosition> damage = std::nullopt;  ///< a record that no block may begin with
 };
 
 class RecordsStage final : public Stage, private RecordBlockSource {
@@ -166,7 +166,12 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   // ---- RecordBlockSource ----
 
   bool claim(RecordBlock& block) override {
-    if (in_blocks_.empty()) begin_blocks(file_, *reader_);
+    try {
+      if (in_blocks_.empty()) begin_blocks(file_, *reader_);
+    } catch (...) {  // it can't be opened once more, say for want of descriptors; pull() reads on
+      seen_.damage = reader_->position();
+      return false;
+    }
     while (!in_blocks_.back().file->claim(block)) {
       const std::size_t next = in_blocks_.back().index + 1;
       if (next == sources_->files.size()) return false;

@@ -83,40 +83,65 @@ TEST(RecordsInBlocks, APipeIsOpenedOnce) {
   }
 }
 
-/// The place in it was taken for one in the next file, whose first records were left out.
-TEST(RecordsInBlocks, AFileThatIsGoneBehindItsBlocksIsOneError) {
-  const TemporaryFolder folder;
-  std::vector<std::string> files;
-  for (const std::string payloads : {"abc", "defg"}) {
-    files.push_back(folder.file(payloads));
-    RecordWriter writer(files.back());
-    for (const char payload : payloads) writer.write(std::string(1, payload));
-    writer.close();
+/// The source of the files "abc" and "defg" with a record each letter, for a stage that reads blocks.
+class SourceOfBlocks : public ::testing::Test {
+ protected:
+  SourceOfBlocks() {
+    for (const std::string payloads : {"abc", "defg"}) {
+      files_.push_back(folder_.file(payloads));
+      RecordWriter writer(files_.back());
+      for (const char payload : payloads) writer.write(std::string(1, payload));
+      writer.close();
+    }
+    dataset_ = records(files_);
+    stage_ = dataset_.node()->open(StageContext{.run = run_, .counters = nullptr});
+    blocks_ = stage_->record_blocks();
   }
-  const Dataset<Record> dataset = records(files);
-  IteratorContext run(IterateOptions{});
-  const std::unique_ptr<Stage> stage =
-      dataset.node()->open(StageContext{.run = run, .counters = nullptr});
-  detail::RecordBlockSource* const blocks = stage->record_blocks();
-  ASSERT_NE(blocks, nullptr);
+  /// Returns the letters that are left to be pulled; "!" is an error.
+  std::string pulled() {
+    std::string found;
+    Chunk out(dataset_.node()->type());
+    while (stage_->pull(out, 10) == Pull::values) {
+      for (const Record& record : out.values<Record>()) found += record.bytes();
+      if (out.has_error()) found += '!';
+      out.clear();
+    }
+    return found;
+  }
+
+  const TemporaryFolder folder_;
+  std::vector<std::string> files_;
+  Dataset<Record> dataset_;
+  IteratorContext run_{IterateOptions{}};
+  std::unique_ptr<Stage> stage_;
+  detail::RecordBlockSource* blocks_;
+};
+
+/// The place in it was taken for one in the next file, whose first records were left out.
+TEST_F(SourceOfBlocks, AFileThatIsGoneBehindItsBlocksIsOneError) {
+  ASSERT_NE(blocks_, nullptr);
   {
     detail::RecordBlock block;
-    ASSERT_TRUE(blocks->claim(block));
+    ASSERT_TRUE(blocks_->claim(block));
     block.file().read(block);
     ASSERT_TRUE(block.file().frame(block));
-    blocks->leave(detail::RecordBlockSource::Place{&block.file(), block.position(2)});
+    blocks_->leave(detail::RecordBlockSource::Place{&block.file(), block.position(2)});
   }
-  std::filesystem::remove(files.front());
-  Chunk out(dataset.node()->type());
-  ASSERT_EQ(stage->pull(out, 10), Pull::values);
-  ASSERT_TRUE(out.has_error());
-  EXPECT_EQ(out.take_error()->code(), ErrorCode::not_found);
-  std::string found;
-  while (stage->pull(out, 10) == Pull::values) {
-    for (const Record& record : out.values<Record>()) found += record.bytes();
-    out.clear();
+  std::filesystem::remove(files_.front());
+  EXPECT_EQ(pulled(), "!defg");
+}
+
+/// It ended the run, though the file was open already.
+TEST_F(SourceOfBlocks, AFileThatCannotBeOpenedForItsBlocksIsPulled) {
+  ASSERT_NE(blocks_, nullptr);
+  std::filesystem::remove(files_.front());
+  {
+    detail::RecordBlock block;
+    EXPECT_FALSE(blocks_->claim(block));
+    blocks_->leave(std::nullopt);
   }
-  EXPECT_EQ(found, "defg");
+  EXPECT_EQ(stage_->record_blocks(), nullptr) << "they aren't tried again";
+  EXPECT_EQ(pulled(), "abcdefg");
 }
 
 }  // namespace
