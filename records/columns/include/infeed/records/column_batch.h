@@ -57,7 +57,9 @@ class ColumnBatch {
   /// Returns the column of that name, or null.
   const Column* find(std::string_view name) const;
 
-  /// Returns `rows` rows from row `first` on of every column; see Column::slice.
+  /// Returns `rows` rows from row `first` on of every column; see Column::slice. A slice keeps the
+  /// memory of the whole batch, of which its held_bytes() counts its own rows' part: to keep few rows
+  /// for long, copy them by join_rows(std::array{slice, slice.slice(0, 0)}).
   ColumnBatch slice(std::int64_t first, std::int64_t rows) const;
   // The same columns in other batches; nothing is copied.
   /// Puts the column behind the others, or in the place of the one that has its name.
