@@ -1,6 +1,7 @@
 #include "infeed/detail/current_core.h"
 
 #if defined(__linux__)
+#include <algorithm>
 #include <sched.h>
 #endif
 
@@ -8,8 +9,7 @@ namespace infeed::detail {
 
 int current_core() {
 #if defined(__linux__)
-  const int core = ::sched_getcpu();
-  return core < 0 ? 0 : core;
+  return std::max(0, ::sched_getcpu());
 #else
   return 0;
 #endif

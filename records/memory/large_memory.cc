@@ -23,7 +23,7 @@ constexpr std::size_t kGivenToSystemFromBytes = std::size_t{256} << 10;
 // The C library maps blocks of this size one by one (DEFAULT_MMAP_THRESHOLD_MAX), and unmaps them.
 constexpr std::size_t kGivenToSystemByItselfBytes = std::size_t{32} << 20;
 
-/// Gives back the whole pages in it; the addresses stay with the allocator.
+/// Gives back the whole pages of a block that has some; the addresses stay with the allocator.
 void give_pages_to_system([[maybe_unused]] std::byte* memory,
                           [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(__linux__)
@@ -31,7 +31,7 @@ void give_pages_to_system([[maybe_unused]] std::byte* memory,
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t first_page = (begin + page_bytes - 1) / page_bytes * page_bytes;
   const std::uintptr_t end = (begin + bytes) / page_bytes * page_bytes;
-  if (end > first_page) ::madvise(memory + (first_page - begin), end - first_page, MADV_DONTNEED);
+  ::madvise(memory + (first_page - begin), end - first_page, MADV_DONTNEED);
 #endif
 }
 

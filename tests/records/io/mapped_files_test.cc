@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -81,6 +83,67 @@ TEST(MappedFiles, say_what_is_not_there_any_more) {
   std::filesystem::resize_file(name, 5'000);
   EXPECT_TRUE(mapped->bring(0, 5'000));
   EXPECT_FALSE(mapped->bring(10'000, 20'000));
+}
+
+std::uint64_t page_bytes() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
+
+/// Pages are looked at in steps of 256, and one counts even if only its first byte is wanted.
+TEST(MappedFiles, say_of_every_page_that_it_is_not_there_any_more) {
+  const TemporaryFolder folder;
+  const std::uint64_t pages = 600;
+  const std::string name = folder.write("data", std::string(pages * page_bytes(), 'x'));
+  const auto mapped = MappedFile::map(File::open_to_read(name));
+  ASSERT_NE(mapped, nullptr);
+  EXPECT_TRUE(mapped->bring(0, pages * page_bytes()));
+  for (const std::uint64_t left : {599, 512, 300, 257, 256, 255, 2}) {
+    const std::uint64_t end = left * page_bytes();
+    std::filesystem::resize_file(name, end);
+    EXPECT_TRUE(mapped->bring(0, end)) << left;
+    EXPECT_TRUE(mapped->bring(end - 1, end)) << left;
+    EXPECT_FALSE(mapped->bring(0, end + 1)) << left;
+    EXPECT_FALSE(mapped->bring(page_bytes(), end + 1)) << left;
+    EXPECT_FALSE(mapped->bring(0, pages * page_bytes())) << left;
+  }
+}
+
+TEST(MappedFiles, bring_what_is_not_in_memory) {
+  const TemporaryFolder folder;
+  const std::string name = folder.write("data", "begin");
+  const std::uint64_t bytes = std::uint64_t{20} << 20;
+  std::filesystem::resize_file(name, bytes);  // no page of it was ever read
+  const auto mapped = MappedFile::map(File::open_to_read(name));
+  ASSERT_NE(mapped, nullptr);
+  const std::uint64_t begin = (std::uint64_t{17} << 20) + 5000;
+  EXPECT_TRUE(mapped->bring(begin, bytes));
+  EXPECT_EQ(mapped->data()[begin], '\0');
+  EXPECT_EQ(mapped->data()[bytes - 1], '\0');
+}
+
+TEST(MappedFiles, are_unmapped_when_nobody_holds_them) {
+  const TemporaryFolder folder;
+  const std::size_t bytes = 64 * page_bytes();
+  auto data = map_bytes(File::open_to_read(folder.write("data", std::string(bytes, 'x'))), bytes);
+  ASSERT_NE(data, nullptr);
+  EXPECT_EQ(data.get()[bytes - 1], 'x');
+  void* const place = const_cast<char*>(data.get());
+  std::array<unsigned char, 64> pages{};
+  EXPECT_EQ(::mincore(place, bytes, pages.data()), 0);
+  data.reset();
+  EXPECT_NE(::mincore(place, bytes, pages.data()), 0) << "there is nothing any more";
+}
+
+TEST(MappedFiles, are_so_many_at_most) {
+  const TemporaryFolder folder(test::memory_folder());
+  const auto file = [&](int number) {
+    return File::open_to_read(folder.write(std::to_string(number), "x"));
+  };
+  MappedFiles files;
+  const File first = file(0);
+  const auto kept = files.of(first);
+  ASSERT_NE(kept, nullptr);
+  for (int number = 1; number < 16'384; ++number) ASSERT_NE(files.of(file(number)), nullptr);
+  EXPECT_EQ(files.of(file(16'384)), nullptr);
+  EXPECT_EQ(files.of(first), kept);
 }
 
 TEST(MappedFiles, are_files_with_bytes) {

@@ -1,9 +1,13 @@
 #include "io/open_files.h"
 
+#include <array>
+#include <atomic>
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "records/temporary_files.h"
@@ -48,8 +52,36 @@ TEST_F(OpenFilesTest, AreOpenedOnce) {
   EXPECT_EQ(get(0), first);
   get(1);
   get(2);
+  std::filesystem::remove(names_[0]);
   EXPECT_EQ(get(0), first);
   EXPECT_THAT(open_ones(), ElementsAre(0, 1, 2));
+}
+
+/// Threads that ask at the same time may all open the file; one of these stays.
+TEST(OpenFiles, AreTheSameForAllThreads) {
+  constexpr std::size_t kFiles = 500;
+  const TemporaryFolder folder;
+  const std::string name = folder.write("x", "x");
+  OpenFiles files(kFiles, kFiles);
+  std::array<std::vector<std::shared_ptr<const InputFile>>, 4> seen;
+  {
+    std::atomic<std::size_t> asked = 0;
+    std::vector<std::jthread> threads;
+    for (auto& by_thread : seen) {
+      threads.emplace_back([&] {
+        for (std::size_t number = 0; number < kFiles; ++number) {
+          ++asked;
+          // Goes on when all have come so far.
+          while (asked.load() < (number + 1) * seen.size()) std::this_thread::yield();
+          by_thread.push_back(files.get(number, name));
+        }
+      });
+    }
+  }
+  for (std::size_t number = 0; number < kFiles; ++number) {
+    ASSERT_NE(seen[0][number], nullptr);
+    for (const auto& by_thread : seen) ASSERT_EQ(by_thread[number], seen[0][number]) << number;
+  }
 }
 
 TEST_F(OpenFilesTest, AreClosedWhenOthersNeedTheirPlace) {

@@ -100,6 +100,12 @@ TEST(BatchMemory, ErrorsSayWhatTheResourceDid) {
   EXPECT_EQ(lost.free_bytes(), 0U);
 }
 
+TEST(BatchMemory, OnlyAResourceIsNamedWhereThereIsNone) {
+  EXPECT_EQ(detail::where_none_is(nullptr), "");
+  EXPECT_EQ(detail::where_none_is(std::make_shared<CountingMemory>()),
+            " in the memory resource that the stage was given");
+}
+
 TEST(BatchMemory, APoolGoesOnAfterAnError) {
   const auto memory = std::make_shared<CountingMemory>(256);
   const TensorPool pool({.memory = memory});

@@ -1,11 +1,16 @@
 #include "infeed/detail/large_memory.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 #include "infeed/detail/current_core.h"
+#include "records/on_core.h"
 
 namespace infeed::detail {
 namespace {
@@ -42,6 +47,67 @@ TEST(LargeMemory, BlocksOfAnySizeAreAlignedAndCanBeWritten) {
       memory[bytes - 1] = std::byte{2};
       free_block_memory(memory, bytes, alignment);
     }
+  }
+}
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+bool is_at_huge_page(const std::byte* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory) % kHugePage == 0;
+}
+
+TEST(LargeMemory, BlocksOfTwoHugePagesBeginAtOne) {
+  std::byte* const large = allocate_block_memory(2 * kHugePage, 64);
+  EXPECT_TRUE(is_at_huge_page(large));
+  free_block_memory(large, 2 * kHugePage, 64);
+  // Small blocks lie close together, so they can't all begin at a huge page.
+  std::array<std::byte*, 4> small{};
+  for (std::byte*& block : small) block = allocate_block_memory(64, 64);
+  EXPECT_FALSE(std::all_of(small.begin(), small.end(), is_at_huge_page));
+  for (std::byte* const block : small) free_block_memory(block, 64, 64);
+}
+
+/// Counts the whole pages of a block that are in memory, though the block itself may be gone.
+std::size_t pages_in_memory(const std::byte* block, std::size_t bytes) {
+  const auto page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(block);
+  std::size_t pages = 0;
+  for (std::uintptr_t page = (begin + page_bytes - 1) / page_bytes * page_bytes;
+       page + page_bytes <= begin + bytes; page += page_bytes) {
+    unsigned char is_there = 0;
+    if (::mincore(reinterpret_cast<void*>(page), page_bytes, &is_there) == 0) {
+      pages += is_there & 1U;
+    }
+  }
+  return pages;
+}
+
+TEST(LargeMemory, PagesOfAFreedBlockGoBackToTheSystemAndNoOthers) {
+  // The C library maps blocks one by one up to the size of the largest that was freed. So it takes
+  // those that follow from its heap, side by side.
+  constexpr std::size_t kLargestBytes = std::size_t{16} << 20;
+  free_block_memory(allocate_block_memory(kLargestBytes, 64), kLargestBytes, 64);
+  constexpr std::size_t kBytes = std::size_t{256} << 10;
+  std::array<std::byte*, 5> blocks{};
+  for (std::byte*& block : blocks) {
+    block = allocate_block_memory(kBytes, 64);
+    std::fill_n(block, kBytes, std::byte{7});
+  }
+  for (const std::size_t freed : {1, 3}) {
+    const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    EXPECT_GE(pages_in_memory(blocks[freed], kBytes), kBytes / page_bytes - 1);
+    free_block_memory(blocks[freed], kBytes, 64);
+    EXPECT_LE(pages_in_memory(blocks[freed], kBytes), 1U) << "the allocator may write to the first";
+  }
+  for (const std::size_t kept : {0, 2, 4}) {
+    EXPECT_EQ(std::count(blocks[kept], blocks[kept] + kBytes, std::byte{7}), kBytes) << kept;
+    free_block_memory(blocks[kept], kBytes, 64);
+  }
+}
+
+TEST(CurrentCore, IsTheOneThatRunsTheThread) {
+  for (const int core : test::allowed_cores()) {
+    test::on_core(core, [core] { EXPECT_EQ(current_core(), core); });
   }
   EXPECT_GE(current_core(), 0);
 }
