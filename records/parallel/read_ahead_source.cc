@@ -70,10 +70,10 @@ class DecodingAhead final : public RecordSource {
       try {
         records.resize(reader_.read(records));
       } catch (...) {
+        records.clear();
         error = std::current_exception();
       }
     });
-    if (error) records.clear();
     std::uint64_t bytes = 0;
     for (const Record& record : records) bytes += record.size() + sizeof(Record);
     HandOff::lock_again(lock);

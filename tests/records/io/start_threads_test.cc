@@ -51,6 +51,7 @@ TEST(StartThreads, NoneIsAnErrorThatSaysWhatToDo) {
   EXPECT_EQ(error.message(),
             "the system gives no further thread (Resource temporarily unavailable): ask for fewer "
             "threads, or raise the limit of processes (ulimit -u, or that of the container)");
+  EXPECT_TRUE(error.is_terminal()) << "no element is at fault";
   FewThreads one(1);
   detail::start_threads(one, 1, [] {});
   EXPECT_EQ(error_of([&] {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 #include <zlib.h>
 
@@ -148,6 +149,24 @@ TEST_P(GzipTail, EndsTheFileWithItsChecksumAndSize) {
   }
   folder_.write("x", good + "x");
   EXPECT_FALSE(is_right(end, crc, stream_.size()));
+}
+
+/// A tail may hold any number of blocks without content, but is looked at only if it is short.
+TEST_P(GzipTail, IsShort) {
+  using namespace std::string_literals;
+  const std::uint64_t end = segments_.back().file_end;
+  const std::string good = read_whole(file_);
+  const auto is_right_with = [&](std::size_t stored_blocks, std::size_t fixed_blocks) {
+    std::string tail;
+    for (std::size_t i = 0; i < stored_blocks; ++i) tail += "\0\0\0\xff\xff"s;
+    for (std::size_t i = 0; i < fixed_blocks; ++i) tail += "\2\0\0\0\xff\xff"s;
+    tail += "\3\0"s + good.substr(good.size() - 8);
+    folder_.write("x", good.substr(0, end) + tail);
+    return std::pair(tail.size(), gzip_tail_is_right(file_, end, zip_crc(stream_), stream_.size()));
+  };
+  EXPECT_EQ(is_right_with(0, 0), std::pair(std::size_t{10}, true));
+  EXPECT_EQ(is_right_with(816, 1), std::pair(std::size_t{4096}, true));
+  EXPECT_EQ(is_right_with(815, 2), std::pair(std::size_t{4097}, false));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, GzipTail, ::testing::Values(Compression::gzip));

@@ -134,6 +134,9 @@ TEST_F(ThreadsNow, decode_no_further_ahead_than_they_may) {
     wait_until(decoded_, taken + 1);
   }
   EXPECT_EQ(reader.records_passed(), kRecords);
+  const int waited = waited_;
+  EXPECT_EQ(reader.read(batch), 0U);
+  EXPECT_EQ(waited_, waited) << "the end is known";
 }
 
 /// Counts the segments that so many threads decode when none behind the first is taken.

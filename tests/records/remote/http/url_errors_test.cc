@@ -226,6 +226,7 @@ TEST_F(UrlErrors, TellOfARedirectInACircle) {
   const Error error = error_for({.status = 302, .headers = {"Location: /a"}});
   EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
   EXPECT_THAT(error.message(), HasSubstr("sends from one place to the next"));
+  EXPECT_EQ(requests_, 1U + 8U) << "so many redirects are followed";
 }
 
 TEST_F(UrlErrors, TellOfARedirectToAnotherKindOfUrl) {

@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <infeed/records/file.h>
 #include <infeed/records/url_upload.h>
@@ -155,6 +158,56 @@ TEST_F(UrlUpload, AnEndWhoseAnswerIsLostIsAnEnd) {
     EXPECT_EQ(error.message(),
               "the store does not know the upload in parts any more (404 NoSuchUpload); upload the "
               "file again");
+  }
+}
+
+/// Nothing says then whether it is there.
+TEST_F(UrlUpload, AnEndWhoseAnswerIsLostMayNotBeFoundOut) {
+  bool is_lost = false;
+  trouble = [&](const HttpRequestSeen& request) -> std::optional<HttpReply> {
+    if (request.method == "GET") return HttpReply{.status = 403};
+    const bool is_end =
+        request.method == "POST" && request.path.find("uploadId=") != std::string::npos;
+    if (!is_end || std::exchange(is_lost, true)) return std::nullopt;
+    store_.answer(request);
+    return HttpReply{.body = "half", .cut_after = 0};
+  };
+  EXPECT_EQ(error_of([&] { upload_file(file_, "s3://bucket/data", options()); }).code(),
+            ErrorCode::permission_denied);
+  EXPECT_EQ(store_.objects["/bucket/data"], bytes_);
+}
+
+TEST_F(UrlUpload, PartsAreNumberedFromOne) {
+  upload_file(file_, "s3://bucket/data", options());
+  std::vector<std::string> numbers;
+  for (const HttpRequestSeen& request : server_.seen()) {
+    const std::size_t at = request.path.find("partNumber=");
+    if (at != std::string::npos) {
+      numbers.push_back(request.path.substr(at, request.path.find('&', at) - at));
+    }
+  }
+  EXPECT_THAT(numbers, ::testing::ElementsAre("partNumber=1", "partNumber=2", "partNumber=3",
+                                              "partNumber=4", "partNumber=5"));
+}
+
+TEST_F(UrlUpload, PartsAreSoLongThatTenThousandAreEnough) {
+  trouble = [](const HttpRequestSeen& request) -> std::optional<HttpReply> {
+    if (request.method != "PUT") return std::nullopt;
+    return HttpReply{.status = 403};
+  };
+  UploadOptions shortest = options();
+  shortest.part_bytes = 1;
+  for (const auto& [bytes, part_bytes] : std::vector<std::pair<std::size_t, std::size_t>>{
+           {10'000, 1}, {10'001, 2}, {20'000, 2}, {20'001, 3}}) {
+    write_whole(file_, numbered_bytes(bytes));
+    EXPECT_EQ(error_of([&] { upload_file(file_, "s3://bucket/data", shortest); }).code(),
+              ErrorCode::permission_denied);
+    const auto seen = server_.seen();
+    const auto put = std::find_if(seen.rbegin(), seen.rend(), [](const HttpRequestSeen& request) {
+      return request.method == "PUT";
+    });
+    ASSERT_NE(put, seen.rend());
+    EXPECT_EQ(put->body.size(), part_bytes) << bytes;
   }
 }
 
