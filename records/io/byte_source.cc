@@ -126,7 +126,7 @@ bool begins_a_zlib_stream(std::string_view prefix) {
   stream.avail_out = static_cast<unsigned>(some.size());
   const int result = ::inflate(&stream, Z_SYNC_FLUSH);
   ::inflateEnd(&stream);
-  return result != Z_DATA_ERROR && result != Z_NEED_DICT;
+  return result != Z_DATA_ERROR;
 }
 
 }  // namespace
@@ -224,7 +224,7 @@ OpenedSource open_data_source(const std::string& name, const SourceOptions& opti
 
 std::optional<std::uint64_t> plain_file_bytes(const std::string& name, Compression compression) {
   std::error_code error;
-  // A pipe is not even opened: that could wait for its other end.
+  // A pipe is not even opened: its writer would take that for the reader that it waits for.
   if (!std::filesystem::is_regular_file(name, error)) return std::nullopt;
   try {
     const File file = File::open_to_read(name);

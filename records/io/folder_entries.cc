@@ -24,7 +24,6 @@ bool is_link(const FolderEntry& entry, const std::string& path) {
 }
 
 std::vector<FolderEntry> folder_entries(const std::string& folder, std::error_code& error) {
-  error.clear();
   const auto close = [](DIR* open) { ::closedir(open); };
   const std::unique_ptr<DIR, decltype(close)> open(::opendir(folder.c_str()), close);
   std::vector<FolderEntry> entries;

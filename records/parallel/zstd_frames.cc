@@ -252,7 +252,7 @@ class ZstdFrames final : public ByteSource {
 
 std::vector<Segment> find_zstd_frames(const std::string& file) try {
   std::error_code ignored;
-  // A pipe is not even opened: that could wait for its other end.
+  // A pipe is not even opened: its writer would take that for the reader that it waits for.
   if (!std::filesystem::is_regular_file(file, ignored)) return {};
   std::vector<Segment> frames = read_frames(*open_input_file(file));
   return frames.size() < 2 ? std::vector<Segment>() : frames;

@@ -1,12 +1,15 @@
 #include "io/byte_source.h"
 
+#include <array>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -38,9 +41,11 @@ TEST(RecogniseCompression, LooksAtTheFirstBytes) {
            {"\x78"sv, Compression::none},
            {"\x78\x9d"sv, Compression::none},  // its sum is wrong
            {"\x79\x9c"sv, Compression::none},
-           {"\x88\x1c"sv, Compression::none},      // a window of 64 KiB
-           {"\x78\xbb"sv, Compression::none},      // a dictionary
-           {"\x78\x9c\x07"sv, Compression::none},  // an unknown kind of block
+           {"\x88\x1c"sv, Compression::none},              // a window of 64 KiB
+           {"\x78\xbb"sv, Compression::none},              // a dictionary
+           {"\x78\x9c\x07"sv, Compression::none},          // an unknown kind of block
+           {"\x78\x9c\x4b\x04\x02"sv, Compression::zlib},  // a byte, and a copy of it
+           {"\x78\x9c\x4b\x04\x12"sv, Compression::none},  // a copy of bytes before the first
        }) {
     EXPECT_EQ(recognise_compression(front), compression) << testing::PrintToString(front);
   }
@@ -118,7 +123,11 @@ TEST(PlainFileBytes, AreThoseOfAFileThatIsReadAsItIs) {
   EXPECT_EQ(plain_file_bytes(folder.file("missing"), Compression::none), std::nullopt);
   EXPECT_EQ(plain_file_bytes(folder.path().string(), Compression::none), std::nullopt);
   ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
+  const File opened(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC), "opened");
+  ASSERT_GE(::inotify_add_watch(opened.descriptor(), folder.file("pipe").c_str(), IN_OPEN), 0);
   EXPECT_EQ(plain_file_bytes(folder.file("pipe"), Compression::automatic), std::nullopt);
+  std::array<char, 1000> events{};
+  EXPECT_LT(::read(opened.descriptor(), events.data(), events.size()), 0) << "nobody opened it";
 }
 
 TEST(PlainSource, OfAFileCanBeReadAtAnyPlace) {
@@ -135,8 +144,22 @@ TEST(PlainSource, OfAFileCanBeReadAtAnyPlace) {
   EXPECT_EQ(into.substr(0, 4), "6789");
   EXPECT_EQ(opened.source->read(into), 0U);
   opened.source->seek(3);
+  EXPECT_EQ(opened.source->read({}), 0U);
   EXPECT_EQ(opened.source->read(into), 6U);
   EXPECT_EQ(into, "345678");
+}
+
+TEST(BlockBytes, AreNoMoreThanTheFileNeeds) {
+  const TemporaryFolder folder;
+  const auto block_bytes = [&](std::size_t file_bytes, std::size_t bytes_max) {
+    const std::string name = folder.write("file", std::string(file_bytes, 'x'));
+    return block_bytes_for(*open_source(name, {}).source, bytes_max);
+  };
+  EXPECT_EQ(block_bytes(10, 1 << 20), 4096U);
+  EXPECT_EQ(block_bytes(10, 100), 100U);
+  EXPECT_EQ(block_bytes(5000, 1 << 20), 5000U);
+  EXPECT_EQ(block_bytes(5000, 4500), 4500U);
+  EXPECT_EQ(block_bytes_for(*open_source("/dev/null", {}).source, 1 << 20), 1U << 20);
 }
 
 TEST(PlainSource, OfAPipeGivesTheBytesThatWereLookedAt) {

@@ -213,7 +213,8 @@ TEST(ShardName, goes_both_ways) {
   for (const char* other :
        {"", "-of-", "train", "train-3-of-16", "train-00000-of-00000", "train-0000x-of-00016",
         "00003-of-00016", "a-00001-of-00002/b", "t-0001-of-00002", "t-00001-of-0002",
-        "t-00001-of-00002x", "t-99999999999-of-99999999999", "a-00001/-of-00002"}) {
+        "t-00001-of-00002x", "t-99999999999-of-99999999999", "a-00001/-of-00002", "-of-00002",
+        "/-of-00002", "x-of-00002", "a-00001--of-00002"}) {
     EXPECT_FALSE(parse_shard_name(other)) << other;
   }
   const Error error = error_of([] { shard_name("t", {.count = 2, .index = 2}); });

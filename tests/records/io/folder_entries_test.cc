@@ -1,8 +1,10 @@
 #include "infeed/detail/folder_entries.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <system_error>
 
 #include "temporary_folder.h"
 #include "thrown_error.h"
@@ -39,6 +41,19 @@ TEST(FolderEntries, AreNamedWithWhatTheyAre) {
   EXPECT_FALSE(error);
   EXPECT_THAT(folders, UnorderedElementsAre("below", "to-below"));
   EXPECT_THAT(links, UnorderedElementsAre("to-below", "to-nowhere"));
+}
+
+TEST(FolderEntries, AreReadWhateverFailedBefore) {
+  const TemporaryFolder folder;
+  write_whole(folder.file("file"), "x");
+  // The folder of this process's descriptors, one of which reads it.
+  const auto descriptors = [] { return detail::names_in_folder("/proc/self/fd").size(); };
+  const std::size_t before = descriptors();
+  std::error_code error = std::make_error_code(std::errc::io_error);
+  errno = EIO;
+  EXPECT_THAT(detail::folder_entries(folder.path().string(), error), ::testing::SizeIs(1));
+  EXPECT_FALSE(error);
+  EXPECT_EQ(descriptors(), before) << "the folder is closed";
 }
 
 TEST(FolderEntries, OfWhatIsNoFolderAreAnError) {

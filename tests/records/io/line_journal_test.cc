@@ -1,7 +1,13 @@
 #include <algorithm>
+#include <cerrno>
 #include <fcntl.h>
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <string>
+#include <sys/stat.h>
+#include <system_error>
+#include <vector>
 
 #include <infeed/records/line_journal.h>
 
@@ -73,8 +79,16 @@ TEST_P(LineJournalFile, is_emptied_and_removed) {
   journal.clear();
   journal.append("new");
   EXPECT_THAT(read(), ElementsAre("new"));
+  LineJournal again(open(), GetParam(), Durability::leave_to_system);
+  EXPECT_THAT(again.lines(), ElementsAre("new"));
+  again.clear();
+  EXPECT_THAT(again.lines(), IsEmpty());
+  EXPECT_EQ(read_whole(file_), "");
   journal.remove();
   EXPECT_FALSE(std::filesystem::exists(file_));
+  const Error gone = error_of([&] { journal.remove(); });
+  EXPECT_EQ(gone.message(), "cannot remove: no such file; check the name");
+  EXPECT_EQ(gone.file(), file_);
   EXPECT_EQ(error_of([&] { journal.append("more"); }).code(), ErrorCode::failed_precondition);
 }
 
@@ -86,6 +100,30 @@ TEST_P(LineJournalFile, takes_nothing_behind_a_line_that_failed) {
   EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
   EXPECT_EQ(error.message(), "an earlier line could not be written");
   EXPECT_EQ(error.file(), file_);
+}
+
+TEST_P(LineJournalFile, says_what_it_could_not_cut) {
+  folder_.write("journal", "torn");
+  const std::string why = std::generic_category().message(EINVAL);
+  const auto open_to_read = [&] {
+    return LineJournal(File::open(file_, O_RDONLY), GetParam(), Durability::leave_to_system);
+  };
+  const Error torn = error_of([&] { open_to_read(); });
+  EXPECT_EQ(torn.message(), "cannot cut the torn end of: " + why);
+  EXPECT_EQ(torn.file(), file_);
+  folder_.write("journal", "");
+  EXPECT_EQ(error_of([&] { open_to_read().clear(); }).message(), "cannot empty: " + why);
+}
+
+/// A pipe has no disk, so a sync of it fails.
+TEST_P(LineJournalFile, is_synced_where_that_is_wanted) {
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  const auto pipe = [&] { return File::open(file_, O_RDWR); };
+  LineJournal(pipe(), GetParam(), Durability::leave_to_system).append("line");
+  EXPECT_EQ(error_of([&] {
+              LineJournal(pipe(), GetParam(), Durability::synced).append("line");
+            }).message(),
+            "cannot sync: " + std::generic_category().message(EINVAL));
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, LineJournalFile,

@@ -350,19 +350,6 @@ TEST_F(ParallelRecordReaderTest, pipes_are_decoded_ahead) {
   EXPECT_FALSE(reader.next(record));
 }
 
-/// The thread was in read(2), and the destructor waited for it.
-TEST_F(ParallelRecordReaderTest, is_destroyed_while_its_thread_waits_for_a_pipe) {
-  const std::string pipe = folder_.file("pipe");
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  File silent = File::open(pipe, O_RDWR);
-  const std::string payload(40, 'x');
-  silent.write(frame(payload));
-  ParallelRecordReader reader(pipe);
-  Record record;
-  ASSERT_TRUE(reader.next(record));
-  EXPECT_EQ(record.bytes(), payload);
-}
-
 TEST_F(ParallelRecordReaderTest, a_file_that_is_not_there_is_said_at_once) {
   EXPECT_EQ(error_of([&] { ParallelRecordReader reader(folder_.file("none")); }).code(),
             ErrorCode::not_found);

@@ -124,6 +124,29 @@ TEST_P(SegmentSourceTest, ABlockHoldsLittleMoreThanItsSegment) {
 INSTANTIATE_TEST_SUITE_P(Kinds, SegmentSourceTest,
                          ::testing::Values(Compression::gzip, Compression::lz4));
 
+TEST(SegmentBlocks, TakeMemoryInSteps) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("x", "no segment");
+  for (const auto& [bytes, memory_bytes] :
+       std::vector<std::pair<std::size_t, std::size_t>>{{1, 2},
+                                                        {127, 128},
+                                                        {128, 256},
+                                                        {4096, 8192},
+                                                        {4097, 8192},
+                                                        {131'071, 131'072},
+                                                        {131'072, 262'144},
+                                                        {262'143, 262'144},
+                                                        {262'144, 393'216}}) {
+    const std::vector<Segment> only{{0, bytes, 0, 1}};
+    const auto blocks = make_segment_blocks(file, {}, {.compression = Compression::gzip}, only);
+    RecordBlock block;
+    ASSERT_TRUE(blocks->claim(block));
+    blocks->read(block);
+    EXPECT_EQ(block.memory_bytes(), memory_bytes) << bytes;
+    EXPECT_FALSE(blocks->frame(block)) << "a RecordReader says what is wrong";
+  }
+}
+
 class GzipTail : public SegmentSourceTest {};
 
 TEST_P(GzipTail, EndsTheFileWithItsChecksumAndSize) {

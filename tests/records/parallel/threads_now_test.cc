@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
 #include <memory>
@@ -107,6 +108,18 @@ TEST_F(ThreadsNow, are_no_more_than_the_reader_may_have) {
   read(reader, kRecords);
   wait_until(begun_, 3);
   EXPECT_EQ(begun_, 3);
+}
+
+TEST_F(ThreadsNow, are_as_many_as_the_cores_where_nobody_says) {
+  ParallelRecordReaderOptions as_usual = options();
+  as_usual.threads = 0;
+  as_usual.threads_now = nullptr;
+  ParallelRecordReader reader(file_, as_usual);
+  read(reader, kRecords);
+  // The file has about 220 segments.
+  const int cores = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 200);
+  wait_until(begun_, cores);
+  EXPECT_GT(decoded_, 0);
 }
 
 TEST_F(ThreadsNow, keep_one_for_a_file_that_is_compressed) {

@@ -1,11 +1,22 @@
 #include "parallel/zstd_frames.h"
 
+#include <array>
 #include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
 #include <random>
+#include <string>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include <infeed/records/file.h>
 
 #include "records/codec/zstd_framed.h"
 #include "records/temporary_files.h"
@@ -54,6 +65,19 @@ class ZstdFramesTest : public ::testing::Test {
     return alone;
   }
 
+  /// Returns what threads read of a file that is gone when they begin, so no single thread can read
+  /// it from its front in their place.
+  std::string read_by_threads_alone(const std::string& bytes) const {
+    const std::string file = folder_.write("x", bytes);
+    const auto source = make_zstd_frames_source(file, 1000, {.threads = 3, .bytes_max = 1 << 24});
+    if (source == nullptr) return "no threads read it";
+    std::filesystem::remove(file);
+    std::string all;
+    std::string room(10'000, '\0');
+    while (const std::size_t got = source->read(room)) all.append(room, 0, got);
+    return all;
+  }
+
   static std::string some_text(std::size_t bytes) {
     std::mt19937_64 random(bytes);
     std::string text;
@@ -81,6 +105,46 @@ TEST_F(ZstdFramesTest, threads_give_the_bytes_of_one) {
         EXPECT_EQ(started_, 0);
       }
     }
+  }
+}
+
+TEST_F(ZstdFramesTest, good_frames_need_no_other_reader) {
+  const std::string text = some_text(300'000);
+  EXPECT_TRUE(read_by_threads_alone(seekable_zstd(text, 20'000)) == text);
+  // The longest window, and the longest below.
+  std::string frame = test::zstd(text, {.has_size = false});
+  for (const char window : {'\x87', '\x88'}) {
+    frame[5] = window;
+    EXPECT_TRUE(read_by_threads_alone(frame + frame +
+                                      seek_table({{frame.size(), text.size()},
+                                                  {frame.size(), text.size()}})) == text + text)
+        << int{window};
+  }
+  // Its length, taken for a header, would ask for a window beyond the limit.
+  const std::string skipped = test::skippable_frame(std::string(0x9000, 's'));
+  EXPECT_TRUE(read_by_threads_alone(frame + skipped + frame +
+                                    seek_table({{frame.size(), text.size()},
+                                                {skipped.size() + frame.size(), text.size()}})) ==
+              text + text);
+}
+
+TEST_F(ZstdFramesTest, a_file_that_is_replaced_by_a_shorter_one_is_damage) {
+  const std::string text = some_text(50'000);
+  const std::string first = test::zstd(text.substr(0, 30'000));
+  const std::string second = test::zstd(text.substr(30'000));
+  const std::string lie = seek_table({{first.size(), 30'000}, {second.size(), 19'999}});
+  const std::string file = folder_.write("x", first + second + lie);
+  const auto source = make_zstd_frames_source(file, 1000, {.threads = 2, .bytes_max = 1 << 20});
+  ASSERT_NE(source, nullptr);
+  std::string room(30'000, '\0');
+  ASSERT_EQ(source->read(room), room.size());
+  EXPECT_TRUE(room == text.substr(0, 30'000));
+  folder_.write("x", test::zstd("short"));
+  try {
+    source->read(room);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const StreamDamage& damage) {
+    EXPECT_EQ(damage.message, "the file changed while it was read");
   }
 }
 
@@ -250,14 +314,31 @@ TEST_F(ZstdFramesTest, a_table_that_cannot_be_has_no_frames) {
   EXPECT_TRUE(has_none(frames + seek_table({{10, 5}, {21, 7}})));
 }
 
+/// Only the table is looked at.
+TEST_F(ZstdFramesTest, a_frame_may_be_as_long_in_the_file_as_in_memory) {
+  const std::string file = folder_.file("x");
+  const auto frames_of = [&](std::uint32_t stored) {
+    folder_.write("x", "");
+    std::filesystem::resize_file(file, std::uint64_t{stored} + 10);  // which takes no space
+    std::ofstream(file, std::ios::binary | std::ios::app) << seek_table({{stored, 5}, {10, 7}});
+    return find_zstd_frames(file).size();
+  };
+  EXPECT_EQ(frames_of(67'108'864), 2U);
+  EXPECT_EQ(frames_of(67'108'865), 0U);
+}
+
 TEST_F(ZstdFramesTest, files_without_a_table_have_no_frames) {
   EXPECT_TRUE(find_zstd_frames(folder_.file("none")).empty());
   EXPECT_TRUE(find_zstd_frames(folder_.path()).empty());
   EXPECT_TRUE(find_zstd_frames(folder_.write("x", test::zstd("text"))).empty());
   EXPECT_TRUE(find_zstd_frames(folder_.write("x", "")).empty());
   ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0600), 0);
+  const File opened(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC), "opened");
+  ASSERT_GE(::inotify_add_watch(opened.descriptor(), folder_.file("pipe").c_str(), IN_OPEN), 0);
   EXPECT_TRUE(find_zstd_frames(folder_.file("pipe")).empty()) << "nobody waits for its other end";
   EXPECT_EQ(bytes_of_thread_ahead(folder_.file("pipe")), 0U);
+  std::array<char, 1000> events{};
+  EXPECT_LT(::read(opened.descriptor(), events.data(), events.size()), 0) << "nobody opened it";
 }
 
 }  // namespace
