@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <infeed/records/record.h>
@@ -130,6 +131,34 @@ TEST(StreamWindow, AClaimedLengthCostsMemoryOnlyAsItsBytesCome) {
   StreamScript known{.bytes = unknown.bytes, .size = 10'000};
   EXPECT_TRUE(window_over(known, 1000).ensure(10'000));
   EXPECT_THAT(known.rooms, ElementsAre(10'000));
+}
+
+TEST(StreamWindow, RoomDoublesAsTheBytesOfAClaimCome) {
+  StreamScript script{.bytes = bytes_drawn(10'000), .step_bytes = 1000};
+  StreamWindow window = window_over(script, 1000);
+  EXPECT_FALSE(window.ensure(1 << 30));
+  EXPECT_THAT(script.rooms, ElementsAre(1064, 64,              // room for 1,000 bytes and the lead
+                                        3096, 2096, 1096, 96,  // room for 4,096
+                                        12'288, 11'288, 10'288,  // room for 16,384
+                                        9288, 8288, 7288, 6448));
+  EXPECT_TRUE(bytes_in(window) == script.bytes);
+}
+
+/// Headers that claim a little more each time would have the bytes moved again and again.
+TEST(StreamWindow, RoomIsAmpleWhereMuchIsMovedForALittleMore) {
+  for (const auto& [wanted, capacity] :
+       std::vector<std::pair<std::size_t, std::size_t>>{{1600, 2048 + 64},
+                                                        {1639, 2048 + 64},  // a quarter more
+                                                        {1640, 4096 + 64},
+                                                        {1700, 4096 + 64},
+                                                        {2048, 4096 + 64}}) {
+    StreamScript script{.bytes = bytes_drawn(10'000), .step_bytes = 1000, .size = 10'000};
+    StreamWindow window = window_over(script, 1000);
+    ASSERT_TRUE(window.ensure(1000));
+    ASSERT_TRUE(window.ensure(wanted));
+    EXPECT_EQ(window.block()->capacity_bytes, capacity) << wanted;
+    EXPECT_EQ(bytes_in(window), script.bytes.substr(0, wanted));
+  }
 }
 
 TEST(StreamWindow, KnowsWhatIsLeftWhereTheSizeIsKnown) {

@@ -1,12 +1,15 @@
 #include "remote/aws/service_request.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <optional>
 #include <string>
 
 #include "infeed/error.h"
 #include "records/remote/http/http_server.h"
+#include "temporary_folder.h"
 #include "thrown_error.h"
 
 namespace infeed::detail {
@@ -85,6 +88,43 @@ TEST(ServiceRequest, AnAnswerThatIsFarTooLongIsNone) {
   EXPECT_EQ(error_of([&] { ask_service(patient(server.url("/"))); }).code(),
             ErrorCode::unavailable);
   EXPECT_EQ(server.requests(), 2U) << "it would be as long again";
+}
+
+/// Sets a variable while it lives.
+class SetVariable {
+ public:
+  SetVariable(const char* name, const std::string& value) : name_(name) {
+    if (const char* const before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~SetVariable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  SetVariable(const SetVariable&) = delete;
+  SetVariable& operator=(const SetVariable&) = delete;
+
+ private:
+  const char* const name_;
+  std::optional<std::string> before_;
+};
+
+TEST(ServiceRequest, GoesByAProxyOnlyWhereItMay) {
+  const HttpServer proxy([](const HttpRequestSeen&) { return HttpReply{.body = "by proxy"}; });
+  const HttpServer service([](const HttpRequestSeen&) { return HttpReply{.body = "direct"}; });
+  const SetVariable names_proxy("http_proxy", proxy.url(""));
+  const SetVariable names_no_other("no_proxy", "");
+  ServiceRequest request = patient(service.url("/a"));
+  EXPECT_EQ(ask_service(request).text, "direct");
+  request.way = ServiceRequest::Way::by_proxy;
+  EXPECT_EQ(ask_service(request).text, "by proxy");
+  ASSERT_EQ(proxy.requests(), 1U);
+  EXPECT_EQ(proxy.seen()[0].path, service.url("/a"));
+}
+
+/// Its address comes from a variable, which must not choose a file.
+TEST(ServiceRequest, AsksByHttpAlone) {
+  const TemporaryFolder folder;
+  const Error error = error_of([&] { ask_service({.url = "file://" + folder.write("f", "x")}); });
+  EXPECT_EQ(error.code(), ErrorCode::unavailable);
+  EXPECT_THAT(error.message(), ::testing::HasSubstr(" does not answer ("));
 }
 
 TEST(ServiceRequest, AServiceMayBeMissing) {

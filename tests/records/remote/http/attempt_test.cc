@@ -64,6 +64,7 @@ TEST_F(AttemptTest, AsksForWhatIsMissingOfTheObjectThatIsKnown) {
   EXPECT_EQ(request.header("range"), "bytes=1910-1999");
   EXPECT_EQ(request.header("if-match"), "\"one\"");
   EXPECT_EQ(request.header("accept-encoding"), "identity");
+  EXPECT_EQ(request.header("user-agent"), "infeed");
 }
 
 TEST_F(AttemptTest, AsksForAWholeAnswerWithoutARange) {

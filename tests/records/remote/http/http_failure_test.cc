@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "records/remote/aws/made_environment.h"
+#include "records/remote/aws/metadata_service.h"
+#include "records/remote/http/http_server.h"
 
 namespace infeed::detail {
 namespace {
@@ -121,6 +123,21 @@ TEST(HttpFailure, StoresAreAskedOtherwise) {
             "check its name, AWS_REGION and AWS_ENDPOINT_URL");
 }
 
+TEST(HttpFailure, LentCredentialsAreNotForTheUserToRenew) {
+  const test::HttpServer service([](const test::HttpRequestSeen&) {
+    return test::HttpReply{.body = test::lent_json("LENT")};
+  });
+  const UrlTarget target(
+      "s3://bucket/key",
+      test::environment_of({{"HOME", "/nowhere"},
+                            {"AWS_REGION", "eu-west-1"},
+                            {"AWS_CONTAINER_CREDENTIALS_FULL_URI", service.url("/c")}}));
+  const std::string body = error_body("ExpiredToken");
+  EXPECT_EQ(failure_of_answer(target, {.status = 400, .body = body}).message,
+            "the store refuses the credentials LENT (400 ExpiredToken); they were lent and should "
+            "hold still; check the clock of this machine");
+}
+
 TEST(HttpFailure, ABucketInAnotherRegionIsNamed) {
   const UrlTarget target = s3_target();
   const auto message = [&](const HttpAnswer& answer) {
@@ -181,6 +198,10 @@ TEST(HttpFailure, ConnectionsAreExplained) {
   }
   EXPECT_EQ(failure(CURLE_READ_ERROR, false),
             std::pair(unavailable, std::string("the request to host:8080 failed (why)")));
+  EXPECT_EQ(failure_of_transport(target, CURLE_READ_ERROR, "", false).message,
+            std::string("the request to host:8080 failed (") +
+                ::curl_easy_strerror(CURLE_READ_ERROR) + ")")
+      << "where libcurl says no more";
 }
 
 }  // namespace

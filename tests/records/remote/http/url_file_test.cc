@@ -1,13 +1,17 @@
 #include "remote/http/url_file.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "infeed/records/url_object.h"
 #include "io/remote_files.h"
@@ -152,6 +156,31 @@ TEST_F(UrlSourceTest, RangesAreOneAtATimeWhereNoMoreMayBe) {
                                        {786'432, 1'786'431},
                                        {1'786'432, 2'786'431},
                                        {2'786'432, 3'145'727}}));
+}
+
+TEST_F(UrlSourceTest, SoManyRangesAndBytesAreAskedForAtOnce) {
+  for (const auto& [ranges, bytes] :
+       std::vector<std::pair<unsigned, std::size_t>>{{3, SIZE_MAX}, {10, 786'432}}) {
+    std::atomic<bool> may_answer = false;
+    const HttpServer server([&](const HttpRequestSeen& request) {
+      HttpReply reply = serve_bytes(request, content_);
+      if (request.number > 0) reply.until = [&] { return may_answer.load(); };
+      return reply;
+    });
+    UrlOptions options = one_request_each();
+    options.range_bytes = 262'144;
+    options.ranges_in_flight = ranges;
+    options.bytes_in_flight_max = bytes;
+    const OpenedSource opened =
+        open_url_source(server.url("/a"), {.compression = Compression::none, .url = options});
+    std::string front(262'144, '\0');  // which counts as well
+    std::size_t got = opened.source->read(std::span(front).first(1));
+    while (server.requests() < 3) std::this_thread::yield();
+    while (got < front.size()) got += opened.source->read(std::span(front).subspan(got));
+    EXPECT_TRUE(front == content_.substr(0, front.size()));
+    EXPECT_EQ(server.requests(), 3U) << ranges;
+    may_answer = true;
+  }
 }
 
 TEST_F(UrlSourceTest, AJumpBeginsWithAShortRange) {

@@ -62,6 +62,8 @@ TEST(RedirectOrigin, OnlyTheVerySameServerMayHaveThePassword) {
   using detail::Origin;
   const Origin asked = Origin::of("http://a.example/x");
   EXPECT_TRUE(Origin::of("http://A.example:80/y?z").may_have_password_of(asked));
+  EXPECT_TRUE(
+      Origin::of("http://aZ.example").may_have_password_of(Origin::of("http://Az.example")));
   for (const char* next : {"https://a.example/x", "https://a.example:80/x", "http://a.example:81/x",
                            "http://b.example/x", "https://b.example/x", "http://a.example.b/x"}) {
     EXPECT_FALSE(Origin::of(next).may_have_password_of(asked)) << next;
