@@ -46,6 +46,15 @@ TEST(FileOpen, SaysWhatItWasOpenedFor) {
             "cannot read: it is a folder; name the files in it, e.g. with '/*', or a file");
 }
 
+TEST(FileOpen, LeavesTheRightsOfANewFileToTheUsersMask) {
+  const TemporaryFolder folder;
+  const std::string name = folder.file("new");
+  const mode_t before = ::umask(027);
+  File::open(name, O_WRONLY | O_CREAT);
+  ::umask(before);
+  EXPECT_EQ(std::filesystem::status(name).permissions(), std::filesystem::perms{0640});
+}
+
 bool is_open_descriptor(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
 
 TEST(FileOpen, OwnsItsDescriptorAlone) {
@@ -109,6 +118,11 @@ TEST(ReadFile, WithHolesIsReadUpToALimit) {
   std::filesystem::resize_file(name, limits::sparse_file_bytes + 1);
   EXPECT_THAT(error_of([&] { read_file(name); }).message(),
               HasSubstr("files with holes are read whole up to 64 MiB; take it from a copy"));
+  const std::string empty = folder.write("empty", "");
+  std::filesystem::resize_file(empty, limits::sparse_file_bytes + 1);
+  EXPECT_EQ(error_of([&] { read_file(empty); }).message(),
+            "the file claims 67108865 bytes, but was written up to byte 0 only; files with holes "
+            "are read whole up to 64 MiB; take it from a copy");
   EXPECT_EQ(read_file(folder.write("full", std::string(limits::sparse_file_bytes + 1, 'x'))).size(),
             limits::sparse_file_bytes + 1);
 }

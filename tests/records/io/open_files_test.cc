@@ -59,7 +59,7 @@ TEST_F(OpenFilesTest, AreOpenedOnce) {
 
 /// Threads that ask at the same time may all open the file; one of these stays.
 TEST(OpenFiles, AreTheSameForAllThreads) {
-  constexpr std::size_t kFiles = 500;
+  constexpr std::size_t kFiles = 100;
   const TemporaryFolder folder;
   const std::string name = folder.write("x", "x");
   OpenFiles files(kFiles, kFiles);
