@@ -154,6 +154,24 @@ TEST_F(ZipFiles, MayEndWithAComment) {
   EXPECT_EQ(refusal(std::string(21, 'x'), 21), "it is too short");
 }
 
+TEST_F(ZipFiles, MayHoldNothing) {
+  const std::string none = zip_of({});
+  ASSERT_EQ(none.size(), 22U);
+  const auto with_comment = [&none](std::size_t size) {
+    return none.substr(0, kEndCommentAt) + little_number(size, 2) + std::string(size, 'c');
+  };
+  for (const std::size_t size : {0, 1, 7, 8}) {
+    const ZipFile zip = open(with_comment(size));
+    EXPECT_TRUE(zip.members().empty()) << size;
+    const ZipFile::Member made_up{.name = "a"};
+    EXPECT_EQ(
+        error_of([&] { zip.open(made_up); }).message(),
+        fmt::format("member 'a' of 0 bytes is damaged or cut: {}",
+                    size < 8 ? "its header lies behind the end of the file" : "it has no header"));
+  }
+  EXPECT_EQ(refusal("PK\6\7" + std::string(16, '\0') + none, 20), "its ZIP64 end lies elsewhere");
+}
+
 TEST_F(ZipFiles, TheirDirectoryLiesBeforeItsEnd) {
   const std::string behind = "its directory reaches behind its end";
   const std::size_t end = stored().end();
@@ -174,6 +192,30 @@ TEST_F(ZipFiles, TheirDirectoryLiesBeforeItsEnd) {
   EXPECT_EQ(refusal(two.put(second, 0, 1).bytes, second), "member 1 of 2 is not in its directory");
 }
 
+TEST_F(ZipFiles, EntriesMayHaveCommentsAndNoName) {
+  Changed zip{zip_of({{"b", "y"}, {"", "x"}})};
+  const std::size_t first = zip.bytes.find("PK\1\2");
+  zip.bytes.insert(first + kEntryBytes + 1, "rem");
+  zip.put(first + kCommentBytesAt, 3, 2).put_end(kEndBytesAt, 2 * kEntryBytes + 4, 4);
+  const ZipFile opened = open(zip.bytes);
+  ASSERT_EQ(opened.members().size(), 2U);
+  EXPECT_EQ(opened.members()[0].name, "b");
+  EXPECT_EQ(opened.members()[1].name, "");
+  EXPECT_EQ(content_of(opened.open(opened.members()[1])), "x");
+}
+
+TEST_F(ZipFiles, TheirDirectoryMayHaveAnotherOrder) {
+  std::string bytes = zip_of({{"a", "x"}, {"b", "y"}});
+  const std::size_t first = bytes.find("PK\1\2");
+  const std::string entry = bytes.substr(first, kEntryBytes + 1);
+  bytes.erase(first, entry.size()).insert(first + entry.size(), entry);
+  const ZipFile zip = open(bytes);
+  ASSERT_EQ(zip.members().size(), 2U);
+  EXPECT_EQ(zip.members()[0].name, "b");
+  EXPECT_EQ(content_of(zip.open(zip.members()[0])), "y");
+  EXPECT_EQ(content_of(zip.open(zip.members()[1])), "x");
+}
+
 TEST_F(ZipFiles, TheirZip64EndLiesInThem) {
   const Changed good{zip_of({{"a", "content"}}, false, true)};
   const std::size_t end = good.end();
@@ -188,7 +230,7 @@ TEST_F(ZipFiles, TheirZip64EndLiesInThem) {
 }
 
 TEST_F(ZipFiles, SizesMayStandInTheExtraFields) {
-  const std::string other = little_number(0x5455, 2) + little_number(5, 2) + "other";
+  const std::string other = little_number(0x5455, 2) + little_number(9, 2) + "the other";
   const auto zip64 = [](const std::string& values) {
     return little_number(1, 2) + little_number(values.size(), 2) + values;
   };
@@ -227,6 +269,36 @@ TEST_F(ZipFiles, MembersOfUnknownMethodsAreRefused) {
     EXPECT_EQ(error.file(), folder_.file("x.zip"));
   }
   EXPECT_FALSE(open(stored().put_entry(kFlagsAt, 2, 2).bytes).members().at(0).is_encrypted);
+}
+
+/// The name and the extra fields before a member's content are those of its own header.
+TEST_F(ZipFiles, ContentLiesBehindItsOwnHeader) {
+  Changed zip = stored();
+  zip.bytes.insert(31, "ext");
+  zip.put(28, 3, 2).put_end(kEndBeginAt, zip.entry(), 4);
+  const ZipFile extended = open(zip.bytes);
+  const FilePart part = extended.open(extended.members().at(0));
+  EXPECT_EQ(part.begin, 34U);
+  EXPECT_EQ(content_of(part), "content");
+  const std::size_t size = stored("").bytes.size();
+  const ZipFile last = open(stored("").put(26, size - 30, 2).bytes);
+  EXPECT_EQ(content_of(last.open(last.members().at(0))), "");
+  EXPECT_EQ(
+      member_error(stored("").put(26, size - 29, 2).bytes).message(),
+      "member 'a' of 0 bytes is damaged or cut: its 0 bytes in the file reach behind its end");
+}
+
+/// The last bytes may come out when all of the compressed ones have gone in.
+TEST_F(ZipFiles, MembersMayEndWhereAStepEnds) {
+  constexpr std::size_t kStepBytes = std::size_t{1} << 20;
+  for (const std::size_t size : {kStepBytes - 1, kStepBytes, kStepBytes + 1, kStepBytes + 4000}) {
+    const std::string content(size, 'x');
+    for (const bool is_deflated : {false, true}) {
+      const ZipFile zip = open(zip_of({{"a", content}}, is_deflated));
+      EXPECT_TRUE(content_of(zip.open(zip.members().at(0))) == content) << size;
+      EXPECT_TRUE(zip.read_front(zip.members().at(0), size + 1) == content) << size;
+    }
+  }
 }
 
 TEST_F(ZipFiles, MembersThatAreDamagedSaySo) {
