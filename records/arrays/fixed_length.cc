@@ -126,7 +126,6 @@ class FixedLengthReader::State {
     if (const auto bytes = window_.remaining_bytes()) {
       left_ = layout_.records_of(*bytes);
       if (!left_) {
-        is_over_ = true;
         left_ = 0;
         throw layout_.misfit(*bytes, "bytes").at_file(file_);
       }
@@ -169,7 +168,6 @@ class FixedLengthReader::State {
 
   void require_whole(bool is_whole) {
     if (is_whole) return;
-    is_over_ = true;
     left_ = 0;
     throw Error(ErrorCode::data_loss, "the file became shorter while it was read")
         .at_file(file_)

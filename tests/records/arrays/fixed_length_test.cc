@@ -86,6 +86,10 @@ TEST_F(FixedLength, RecordsLieBetweenHeaderAndFooter) {
         EXPECT_EQ(skipping.skip(some), some);
         EXPECT_EQ(read_on(skipping, some, header), records - some);
         EXPECT_EQ(skipping.skip(1), 0U);
+        FixedLengthReader far = open(stored, head, foot);
+        const std::uint64_t most = records - records / 16;  // more than one block holds
+        EXPECT_EQ(far.skip(most), most);
+        EXPECT_EQ(read_on(far, most, header), records - most);
         EXPECT_EQ(open(stored, head, foot).skip(records + 1), records);
       }
     }
@@ -109,6 +113,20 @@ TEST_F(FixedLength, ASizeThatDoesNotFitIsRefusedAtOnce) {
               fmt::format("the file has {} bytes, which are not {}{} bytes are left over){}", bytes,
                           framed, left, advice));
   }
+  EXPECT_EQ(refusal(open("xxx", 1, 1)).message(),
+            "the file has 3 bytes, which are not a header of 1 bytes, a footer of 1 bytes, records "
+            "of 10 bytes (1 bytes are left over)" +
+                advice);
+  // 6 bytes too few: 2^64 - 6 is a multiple of 10.
+  EXPECT_EQ(refusal(open("xxxx", 3, 7)).message(),
+            "the file has 4 bytes, which are not a header of 3 bytes, a footer of 7 bytes, records "
+            "of 10 bytes (0 bytes are left over)" +
+                advice);
+  EXPECT_EQ(refusal(open("xx", 8)).message(),
+            "the file has 2 bytes, which are not a header of 8 bytes, records of 10 bytes (0 bytes "
+            "are left over)" +
+                advice);
+  EXPECT_EQ(open("xx", 8).skip(0), 0U) << "which looks at nothing";
 }
 
 TEST_F(FixedLength, ASizeThatDoesNotFitShowsAtTheEndOfACompressedFile) {
@@ -128,7 +146,11 @@ TEST_F(FixedLength, ASizeThatDoesNotFitShowsAtTheEndOfACompressedFile) {
   FixedLengthReader skipping = open(gzip(fixed_file(2, 3, 3)), 3, 2);
   EXPECT_EQ(skipping.skip(100), 2U);
   EXPECT_EQ(refusal(std::move(skipping)).message(), misfit(26, 1));
+  FixedLengthReader one = open(gzip(fixed_file(1, 3, 3)), 3, 2);
+  EXPECT_EQ(one.skip(100), 1U);
+  EXPECT_EQ(refusal(std::move(one)).message(), misfit(16, 1));
   FixedLengthReader none = open(gzip("hh"), 3, 2);
+  EXPECT_EQ(none.skip(0), 0U);
   EXPECT_EQ(error_of([&] { none.skip(100); }).message(), misfit(2, 0));
 }
 

@@ -72,6 +72,11 @@ TEST_F(Npy, BigEndianOnesAreTurned) {
       open(npy_of(">i4", "(2, 2)", std::string("\0\0\0\1\0\0\1\0\0\1\0\0\1\0\0\0", 16)));
   EXPECT_EQ(values<std::int32_t>(array, 1, 1), (std::vector<std::int32_t>{1 << 16, 1 << 24}));
   EXPECT_EQ(values<std::int32_t>(array, 0, 1), (std::vector<std::int32_t>{1, 256}));
+  const std::string bytes("\0\1\2\0\0\0\0\3\0\0\0\0\0\0\4\0", 16);
+  EXPECT_EQ(values<std::int16_t>(open(npy_of(">i2", "(8,)", bytes)), 0, 4),
+            (std::vector<std::int16_t>{1, 512, 0, 3}));
+  EXPECT_EQ(values<std::int64_t>(open(npy_of(">i8", "(2,)", bytes)), 1, 1),
+            (std::vector<std::int64_t>{1024}));
 }
 
 TEST_F(Npy, TextsWithoutWhatFillsThemUp) {
@@ -91,6 +96,10 @@ TEST_F(Npy, TextsWithoutWhatFillsThemUp) {
 TEST_F(Npy, MappedRowsAreNotCopied) {
   const NpyArray array = open(npy_of("<i4", "(3, 2)", bytes_of<std::int32_t>({1, 2, 3, 4, 5, 6})));
   EXPECT_EQ(array.read(1, 1).values().data(), array.read(0, 3).values().data() + 8);
+  EXPECT_NE(array.read(1, 1, ArrayMemory::copied).values().data(),
+            array.read(1, 1).values().data());
+  const NpyArray flat = open(npy_of("<i4", "(3,)", bytes_of<std::int32_t>({1, 2, 3})));
+  EXPECT_EQ(flat.read(1, 1).values().data(), flat.read(0, 3).values().data() + 4);
   Column kept;
   {
     const NpyArray shut = array;
@@ -178,17 +187,26 @@ TEST_F(Npy, WhatIsWrongIsSaid) {
               HasSubstr("ends behind the 60 bytes"));
   const NpyArray flags = open(npy_of("|b1", "(2, 2)", std::string("\1\0\7\1", 4)));
   EXPECT_EQ(values<bool>(flags, 0, 1), (std::vector<bool>{true, false}));
-  const Error error = error_of([&] { flags.read(0, 2); });
-  EXPECT_THAT(error.message(), HasSubstr("a bool of row 1 has the byte 7"));
-  EXPECT_EQ(error.record(), 1);
+  for (const ArrayMemory memory : {ArrayMemory::mapped, ArrayMemory::copied}) {
+    for (const std::int64_t first : {0, 1}) {
+      const Error error = error_of([&] { flags.read(first, 2 - first, memory); });
+      EXPECT_EQ(error.message(),
+                "array 'x': a bool of row 1 has the byte 7, but 0 or 1 is expected; the file is "
+                "damaged");
+      EXPECT_EQ(error.record(), 1);
+    }
+  }
 }
 
 TEST_F(Npy, LongHeaders) {
   std::string header = "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }";
-  header.resize(100'000, ' ');
-  const std::string bytes =
-      std::string("\x93NUMPY\2\0", 8) + little_number(header.size(), 4) + header + "abcd";
-  EXPECT_EQ(open(bytes).layout().data_begin, 100'012);
+  // Around what is read of a usual file, and more than 16 bits can say.
+  for (const std::size_t size : {4084, 4085, 4100, 65'636, 100'000}) {
+    header.resize(size, ' ');
+    const std::string bytes =
+        std::string("\x93NUMPY\2\0", 8) + little_number(size, 4) + header + "abcd";
+    EXPECT_EQ(open(bytes).layout().data_begin, size + 12);
+  }
   EXPECT_THAT(refusal(std::string("\x93NUMPY\2\0", 8) + little_number(0xFFFFFFFF, 4) + header),
               HasSubstr("its header of 4294967295 bytes"));
 }
@@ -240,6 +258,8 @@ TEST_F(Npz, ManyArraysAreNotOpenedAtOnce) {
   EXPECT_EQ(error.message(),
             "2000 of its arrays would be read at once, but 900 are the limit; choose some");
   EXPECT_EQ(open_npz(file, {.arrays = {"1999", "3"}}).size(), 2U);
+  members.resize(900);
+  EXPECT_EQ(open_npz(folder_.write("many.npz", zip_of(members))).size(), 900U);
 }
 
 /// 63 KB with 850 entries for one member of 16 MB were 13.6 GB of copies.
@@ -261,6 +281,33 @@ TEST_F(Npz, MembersShareNoBytes) {
       }
     }
   }
+}
+
+TEST_F(Npz, ArraysHaveNamesOfTheirOwn) {
+  const std::string npy = npy_of("|u1", "(1,)", "x");
+  const std::string file = folder_.write("d.npz", zip_of({{"x.npy", npy}, {"x.npy", npy}}));
+  const Error error = error_of([&] { open_npz(file); });
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_EQ(error.message(), "it has two arrays 'x'");
+  EXPECT_EQ(error.file(), file);
+}
+
+/// A stored member may begin anywhere, but numbers must not.
+TEST_F(Npz, NumbersThatLieAskewAreCopied) {
+  const std::string npy = npy_of("<i4", "(2,)", bytes_of<std::int32_t>({7, 8}));
+  const auto arrays = open_npz(folder_.write("d.npz", zip_of({{"x.npy", npy}})));
+  const Column column = arrays.at(0).read(0, 2);  // from byte 35 + 128 of the file on
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(column.values().data()) % 4, 0U);
+  EXPECT_THAT(column.values<std::int32_t>(), ElementsAre(7, 8));
+}
+
+TEST_F(Npz, LayoutsOfDamagedMembersNameTheMember) {
+  std::string bytes = zip_of({{"x.npy", npy_of("|u1", "(1,)", "x")}});
+  bytes[0] = 'Q';  // of the member's own header
+  const std::string file = folder_.write("d.npz", bytes);
+  const Error error = error_of([&] { read_npz_layouts(file); });
+  EXPECT_EQ(error.message(), "member 'x.npy' of 129 bytes is damaged or cut: it has no header");
+  EXPECT_EQ(error.file(), file);
 }
 
 TEST_F(Npz, MembersClaimNoMoreThanDeflateCanMake) {
