@@ -303,7 +303,7 @@ TEST_F(Npz, NumbersThatLieAskewAreCopied) {
 
 TEST_F(Npz, LayoutsOfDamagedMembersNameTheMember) {
   std::string bytes = zip_of({{"x.npy", npy_of("|u1", "(1,)", "x")}});
-  bytes[0] = 'Q';  // of the member's own header
+  bytes[0] = 'Q';  // in the member's own header
   const std::string file = folder_.write("d.npz", bytes);
   const Error error = error_of([&] { read_npz_layouts(file); });
   EXPECT_EQ(error.message(), "member 'x.npy' of 129 bytes is damaged or cut: it has no header");
