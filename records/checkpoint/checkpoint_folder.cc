@@ -57,10 +57,9 @@ void remove_leftovers(const fs::path& folder) {
 void remove_checkpoint(const fs::path& checkpoint) {
   const fs::path removed =
       checkpoint.parent_path() / ("." + checkpoint.filename().string() + std::string(kRemoved));
-  std::error_code error;
-  fs::remove_all(removed, error);
-  fs::rename(checkpoint, removed, error);
-  if (!error) fs::remove_all(removed, error);
+  std::error_code ignored;
+  fs::rename(checkpoint, removed, ignored);
+  fs::remove_all(removed, ignored);
 }
 
 std::string_view bytes_of(const Tensor& tensor) {

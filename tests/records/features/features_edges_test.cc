@@ -318,6 +318,13 @@ TEST(FeaturesEdges, JsonLeavesOutDefaults) {
           .hash(),
       Features({f::Normalise{.column = "x", .mean = {2}}}).hash())
       << "a number stands for a list of one";
+  for (const auto& [text, number] : {std::pair("-inf", -kEndless), std::pair("inf", kEndless)}) {
+    const std::string json = std::string(R"({"features": [{"name": "fill", "column": "x", )") +
+                             R"("value": ")" + text + "\"}]}";
+    EXPECT_EQ(Features::from_json(json).hash(),
+              Features({f::Fill{.column = "x", .value = number}}).hash())
+        << text;
+  }
   EXPECT_EQ(Features({}).to_json(), "{\"features\": []}\n");
 }
 
