@@ -1,5 +1,9 @@
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -93,6 +97,50 @@ TEST_F(RecordSetCalls, are_not_needed_to_know_where_a_row_lies) {
               (void)set.select({14, 3}).place_of(2);
             }).message(),
             "row 2 is asked for, but there are 2 (they count from 0)");
+}
+
+/// What lies near each other is read at once: its bytes stay as far from each other as in the file.
+TEST_F(RecordSetCalls, read_near_rows_at_once) {
+  const auto are_read_at_once = [&](const std::vector<std::size_t>& sizes) {
+    std::vector<std::string> payloads;
+    for (const std::size_t size : sizes) payloads.emplace_back(size - 16, 'x');
+    const std::string file = folder_.write("near", test::frame(payloads));
+    write_index(index_records(file), file + ".index");
+    const std::vector<std::uint64_t> rows = {0, sizes.size() - 1};
+    std::vector<Record> records(2);
+    EXPECT_EQ(RecordSet({file}).read(rows, records), 2U);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(records[i].bytes(), payloads[rows[i]]);
+    return records[1].bytes().data() - records[0].bytes().data() ==
+           static_cast<std::ptrdiff_t>(*records[1].offset() - *records[0].offset());
+  };
+  EXPECT_TRUE(are_read_at_once({24, 24}));
+  EXPECT_TRUE(are_read_at_once({24, 4096, 24}));
+  EXPECT_FALSE(are_read_at_once({24, 4097, 24}));
+  EXPECT_TRUE(are_read_at_once({131'072, 131'072}));
+  EXPECT_FALSE(are_read_at_once({131'072, 131'073}));
+}
+
+TEST_F(RecordSetCalls, give_what_comes_before_a_file_that_is_gone) {
+  for (int i = 0; i < 3; ++i) add_file(10, 8);
+  const RecordSet set(files_, {.open_files_max = 1});
+  std::vector<Record> records(3);
+  const auto expect_one_given = [&](const std::vector<std::uint64_t>& rows) {
+    EXPECT_EQ(set.read(rows, records), 1U);
+    EXPECT_EQ(records[0].number(), rows[0] % 10);
+    const auto rest = std::span(rows).subspan(1);
+    const Error error = test::error_of([&] { set.read(rest, records); });
+    EXPECT_EQ(error.code(), ErrorCode::not_found);
+    EXPECT_EQ(error.file(), files_[1]);
+  };
+  std::filesystem::rename(files_[1], folder_.file("hidden"));
+  expect_one_given({5, 10, 11});  // where its records lie isn't known yet
+  std::filesystem::rename(folder_.file("hidden"), files_[1]);
+  EXPECT_EQ(set.at(12).number(), 2U);
+  EXPECT_EQ(set.at(25).number(), 5U) << "which closes the file before";
+  std::filesystem::rename(files_[1], folder_.file("hidden"));
+  expect_one_given({5, 10, 11});
+  std::filesystem::rename(folder_.file("hidden"), files_[1]);
+  EXPECT_EQ(set.at(11).number(), 1U);
 }
 
 TEST_F(RecordSetCalls, have_their_memory_counted_before) {
