@@ -30,7 +30,7 @@ TEST(Varints, every_form_of_this_machine_decodes_alike) {
   for (int round = 0; round < 20000; ++round) {
     std::vector<std::uint64_t> values;
     const std::string block = draw_block(random, values);
-    std::ptrdiff_t whole_bytes = 0;  // of the values that end in the block
+    std::ptrdiff_t whole_bytes = 0;  // bytes of the values that end in the block
     std::size_t whole = 0;
     while (true) {
       const auto next = static_cast<std::ptrdiff_t>(test::varint(values.at(whole)).size());

@@ -1,10 +1,14 @@
+#include <cstdint>
 #include <gmock/gmock.h>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include <infeed/records/column_builder.h>
 #include <infeed/records/features.h>
 
 #include "records/features/apply_step.h"
+#include "records/temporary_files.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -110,6 +114,33 @@ TEST(FeaturesErrors, OptionsThatCantWorkAreRefused) {
   EXPECT_THAT(
       refusal_of(f::MultiHot{.column = "x", .depth = 2, .counts = true, .dtype = DType::float16}),
       HasSubstr("counts badly"));
+}
+
+TEST(FeaturesErrors, VocabulariesFindNumbersOfAnySize) {
+  const f::Vocabulary step{.column = "x",
+                           .words = {"18446744073709551615", "-5", "007", "9223372036854775807"}};
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THAT(applied(step, column_of(std::vector<std::uint64_t>{
+                                std::numeric_limits<std::uint64_t>::max(), std::uint64_t{kMost}}))
+                  .values<std::int64_t>(),
+              ElementsAre(0, 3));
+  EXPECT_THAT(applied(step, column_of(std::vector<std::int64_t>{-5, kMost})).values<std::int64_t>(),
+              ElementsAre(1, 3));
+  EXPECT_EQ(message_of(step, column_of(std::vector<int>{-5, 7})),
+            "data_loss: vocabulary: column 'x', row 1: '7' is none of the vocabulary's 4 words; "
+            "add it, or give oov_buckets for words that aren't there");
+}
+
+TEST(FeaturesErrors, VocabulariesHaveWordsFromOnePlace) {
+  EXPECT_EQ(refusal_of(f::Vocabulary{.column = "x", .file = "words.txt", .words = {"a"}}),
+            "vocabulary: column 'x': there are both a file and words; give one of them");
+  EXPECT_EQ(refusal_of(f::Vocabulary{.column = "x"}),
+            "vocabulary: column 'x': there are no words; give a file with a word a line, or words");
+  const TemporaryFolder folder;
+  const std::string file = folder.write("words.txt", "a\nb\na\n");
+  EXPECT_EQ(refusal_of(f::Vocabulary{.column = "x", .file = file}),
+            "vocabulary: column 'x': 'a' comes twice in the vocabulary (" + file +
+                "), as words 0 and 2 (from 0 on); each word is expected once");
 }
 
 TEST(FeaturesErrors, JsonIsCheckedKeyByKey) {

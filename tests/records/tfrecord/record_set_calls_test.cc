@@ -99,7 +99,7 @@ TEST_F(RecordSetCalls, are_not_needed_to_know_where_a_row_lies) {
             "row 2 is asked for, but there are 2 (they count from 0)");
 }
 
-/// What lies near each other is read at once: its bytes stay as far from each other as in the file.
+/// Rows near each other are read at once: their bytes stay as far from each other as in the file.
 TEST_F(RecordSetCalls, read_near_rows_at_once) {
   const auto are_read_at_once = [&](const std::vector<std::size_t>& sizes) {
     std::vector<std::string> payloads;
