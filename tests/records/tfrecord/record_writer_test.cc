@@ -1,6 +1,8 @@
 #include <csignal>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <optional>
+#include <string>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,6 +86,22 @@ TEST(RecordWriter, the_same_records_give_the_same_compressed_bytes) {
     write_all(folder.file(name), {"hello", "hello"}, {.compression = Compression::gzip});
   }
   EXPECT_EQ(read_whole(folder.file("a")), read_whole(folder.file("b")));
+}
+
+TEST(RecordWriter, the_usual_level_is_the_first) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += std::to_string(i * i) + " squared is " + std::to_string(i);
+  const TemporaryFolder folder;
+  for (const Compression compression : {Compression::gzip, Compression::zlib, Compression::lz4}) {
+    const auto written = [&](std::optional<int> level) {
+      write_all(folder.file("x"), {text},
+                {.compression = compression,
+                 .compression_level = level,
+                 .existing = ExistingFile::replace});
+      return read_whole(folder.file("x"));
+    };
+    EXPECT_TRUE(written(std::nullopt) == written(1)) << to_string(compression);
+  }
 }
 
 TEST(RecordWriter, an_empty_compressed_file_is_a_whole_stream) {

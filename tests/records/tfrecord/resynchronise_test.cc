@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "records/tfrecord/framed.h"
@@ -78,6 +79,26 @@ TEST(RecordSearch, FindsTheNextRecordWhereverTheBytesEnd) {
       ASSERT_EQ(offset_behind_search(noise(place) + frame("payload"), step), place) << step;
     }
   }
+}
+
+/// A header that lies claims a record that is found behind it. The sums of what the lie covers are
+/// kept by their places in the stream, at which others ask for them.
+TEST(RecordSearch, KeepsSumsByTheirPlaces) {
+  std::string payload(1000, '\0');
+  for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<char>(i * i * 7 + i);
+  const std::string claimed = std::string(50, 'b') + frame(payload) + std::string(300, 'c');
+  const std::string length = little(std::uint64_t{claimed.size() - kFooterBytes});
+  const std::string bytes = noise(1) + length + little(mask_crc32c(crc32c(length))) + claimed;
+  StreamWindow window(std::make_unique<Steps>(bytes, bytes.size()),
+                      std::make_shared<BlockPool>("x"), 100);
+  ASSERT_TRUE(window.ensure(1));
+  RecordSearch search(10'000);
+  search.resynchronise(window);
+  ASSERT_EQ(window.offset(), 1 + kHeaderBytes + 50);
+  const std::string_view found(window.data() + kHeaderBytes, payload.size());
+  EXPECT_EQ(found, payload);
+  EXPECT_TRUE(search.is_suspicious(window));
+  EXPECT_EQ(search.payload_crc32c(found, window.offset() + kHeaderBytes), crc32c(payload));
 }
 
 TEST(RecordSearch, GoesToTheEndWhereThereIsNone) {
