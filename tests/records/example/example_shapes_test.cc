@@ -1,6 +1,7 @@
 #include "infeed/records/detail/example_shapes.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <string>
@@ -62,6 +63,46 @@ TEST(ExampleShapes, AreLearntFromTheSecondRecordOfASize) {
   EXPECT_NE(parser.shapes().find(other_values), nullptr);
   EXPECT_EQ(parser.shapes().find(shaped_example({{6, 7, 8}, 9, "zeros"}, "N")), nullptr);
   EXPECT_EQ(ExampleParser(parser).shapes().find(first), nullptr) << "a copy learns anew";
+}
+
+TEST(ExampleShapes, FourAreKept) {
+  const std::vector<std::string> names{"floats", "label", "text"};
+  const ExampleParser parser(names);
+  const auto example_of = [](std::size_t text_bytes, std::size_t note_bytes) {
+    return shaped_example({{1, 2, 3}, 4, std::string(text_bytes, 't')},
+                          std::string(note_bytes, 'n'));
+  };
+  const std::vector<std::string> examples{example_of(1, 1), example_of(2, 1), example_of(1, 2),
+                                          example_of(3, 1), example_of(4, 1)};
+  ASSERT_EQ(examples[1].size(), examples[2].size());
+  detail::ExampleShapes shapes;
+  for (const std::string& example : examples) {
+    for (int i = 0; i < 2; ++i) {  // one that is known takes no room
+      shapes.learn(detail::usual_shape(parser.name_table(), example));
+    }
+  }
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NE(shapes.find(examples[i]), nullptr) << i;
+  EXPECT_EQ(shapes.find(examples[4]), nullptr);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(shapes.wants(examples[4])) << "there is no room";
+  shapes.clear();
+  EXPECT_EQ(shapes.find(examples[0]), nullptr);
+  EXPECT_FALSE(shapes.wants(examples[4]));
+  EXPECT_TRUE(shapes.wants(examples[4])) << "whose size came twice in a row";
+  EXPECT_FALSE(shapes.wants(examples[0]));
+}
+
+TEST(ExampleShapes, TextsAreTheSameInEachByte) {
+  for (std::size_t size = 0; size < 40; ++size) {
+    std::string a(size, 'x');
+    for (std::size_t i = 0; i < size; ++i) a[i] = static_cast<char>('a' + i);
+    // Another byte behind both.
+    EXPECT_TRUE(detail::is_same_text((a + "1").data(), (a + "2").data(), size)) << size;
+    for (std::size_t i = 0; i < size; ++i) {
+      std::string b = a;
+      b[i] = static_cast<char>(b[i] ^ 1);
+      EXPECT_FALSE(detail::is_same_text(a.data(), b.data(), size)) << size << ' ' << i;
+    }
+  }
 }
 
 TEST(ExampleShapes, AnUnwantedFeatureMayHoldAnything) {
