@@ -109,8 +109,8 @@ TEST_F(RecordSetCalls, read_near_rows_at_once) {
     const std::vector<std::uint64_t> rows = {0, sizes.size() - 1};
     const RecordSet set({file});
     bool is_near = true;
-    std::vector<Record>
-        all;  // kept: two blocks may lie by chance as their bytes do, but not thrice
+    // All are kept: two blocks may lie by chance as their bytes do, but not thrice.
+    std::vector<Record> all;
     for (int attempt = 0; attempt < 3; ++attempt) {
       std::vector<Record> records(2);
       EXPECT_EQ(set.read(rows, records), 2U);
