@@ -85,11 +85,10 @@ namespace {
 void note_places(PlaceLog& places, std::uint64_t position, std::uint64_t count, const Stage& input,
                  std::uint64_t input_position, int& traces_left) {
   if (count == 0 || --traces_left < 0) return;
-  const TracedPlace first = input.trace(input_position);
-  if (first.place) {
-    const TracedPlace all = trace_range(input, input_position, count);
-    if (all.place && all.place->count == count * first.place->count)
-      return places.add(position, count, *first.place);
+  TracedPlace all = trace_range(input, input_position, count);
+  if (all.place) {
+    all.place->count /= count;  // the records of one element
+    return places.add(position, count, *all.place);
   }
   if (count == 1) return;
   const std::uint64_t half = count / 2;

@@ -1,15 +1,9 @@
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <gtest/gtest.h>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include <infeed/pipeline/stage.h>
-
-#include "engine/iterator_context.h"
-#include "engine/recording/note_calls.h"
 #include "engine/recording/place_log.h"
 #include "seeded_random.h"
 
@@ -118,6 +112,17 @@ TEST(PositionLog, KeptNeighboursTakeOneEntry) {
   EXPECT_EQ(inputs_at(log, kElements - 1), Origin(500 + kElements - 1, 1));
 }
 
+TEST(PositionLog, TheFirstTwoNeighboursTakeOneEntryToo) {
+  PositionLog log;
+  constexpr std::uint64_t kEntries = 4096;  // as many as there are
+  log.add(0, 1, {500, 1});
+  log.add(1, 1, {501, 1});
+  for (std::uint64_t i = 2; i <= kEntries; ++i) log.add(i, 1, {1000 + 2 * i, 1});
+  EXPECT_EQ(inputs_at(log, 0), Origin(500, 1));
+  EXPECT_EQ(inputs_at(log, 1), Origin(501, 1));
+  EXPECT_EQ(inputs_at(log, kEntries), Origin(1000 + 2 * kEntries, 1));
+}
+
 TEST(ChoiceLog, FindsTheInputAndThePlaceThereOfEachElement) {
   ChoiceLog log;
   EXPECT_EQ(origin_at(log, 0), std::nullopt);
@@ -141,6 +146,7 @@ TEST(ChoiceLog, KeepsTheLastOnes) {
   EXPECT_EQ(origin_at(log, 0), std::nullopt);
   EXPECT_EQ(origin_at(log, 1), Origin(0, 1));
   EXPECT_EQ(origin_at(log, kChoices - 1), Origin(0, kChoices - 1));
+  EXPECT_EQ(origin_at(log, kChoices), std::nullopt) << "it has not come";
 }
 
 TEST(PositionLog, RowsOfWholeInputsTakeOneEntry) {
@@ -181,37 +187,6 @@ TEST(PositionLog, FindsTheInputOfEachElement) {
   }
 }
 
-/// A stage that gives nothing, and traces as the test says.
-class TracedStage final : public Stage {
- public:
-  using Trace = std::function<TracedPlace(std::uint64_t)>;
-  TracedStage(const StageContext& context, Trace trace)
-      : Stage(context), trace_(std::move(trace)) {}
-  Pull do_pull(Chunk&, std::size_t) override { return Pull::end; }
-  TracedPlace do_trace(std::uint64_t position) const override { return trace_(position); }
-
- private:
-  const Trace trace_;
-};
-
-struct TracedAlone {
-  explicit TracedAlone(TracedStage::Trace trace, bool traces = false)
-      : run(IterateOptions{.trace = traces}),
-        stage({.run = run, .counters = &counters, .type = &type_info<std::int64_t>()},
-              std::move(trace)) {}
-
-  IteratorContext run;
-  detail::StageCounters counters;
-  TracedStage stage;
-};
-
-/// Ten elements of two records each, ten of one, an unknown one, and some with gaps between them.
-TracedPlace place_of_element(std::uint64_t position) {
-  if (position == 20) return TracedPlace::unknown("nobody knows");
-  if (position < 10) return {RecordPlace{"a", 2 * position, 2, 100 * position}, {}};
-  return {RecordPlace{"b", position < 20 ? position - 10 : 3 * position}, {}};
-}
-
 TEST(PlaceLog, ForgetsWhatLiesBehindAPlace) {
   PlaceLog log;
   log.add(0, 4, "a", 0);
@@ -226,81 +201,6 @@ TEST(PlaceLog, ForgetsWhatLiesBehindAPlace) {
   expect_place(log, 5, {"a", 10, 1});
   log.forget_from(0);
   EXPECT_TRUE(log.is_empty());
-}
-
-TEST(TraceRange, IsOneOfNeighbouringRecords) {
-  const TracedAlone alone(place_of_element);
-  for (const auto& [count, records] : std::vector<Origin>{{0, 2}, {1, 2}, {2, 4}, {4, 8}}) {
-    const TracedPlace found = detail::trace_range(alone.stage, 3, count);
-    ASSERT_TRUE(found.place) << count;
-    EXPECT_EQ(found.place->file, "a");
-    EXPECT_EQ(found.place->record, 6U);
-    EXPECT_EQ(found.place->count, records);
-    EXPECT_EQ(found.place->offset, 300U);
-  }
-  const auto why = [&](std::uint64_t position, std::uint64_t count) {
-    const TracedPlace found = detail::trace_range(alone.stage, position, count);
-    EXPECT_FALSE(found.place);
-    return found.why();
-  };
-  EXPECT_EQ(why(8, 4),
-            "it is one of 4 elements whose records are no neighbours, from a record 16 on");
-  EXPECT_EQ(why(19, 2),
-            "it is one of 2 elements whose records are no neighbours, from b record 9 on");
-  EXPECT_EQ(why(21, 2),
-            "it is one of 2 elements whose records are no neighbours, from b record 63 on");
-  EXPECT_EQ(why(20, 3), "nobody knows");
-}
-
-TEST(TraceRange, HasTheRowsOfABatchIfTheyAreWanted) {
-  const TracedAlone alone(place_of_element, true);
-  const auto row_of = [](const TracedAlone& traced, std::uint64_t first) {
-    return [&traced, first](std::uint64_t row) { return traced.stage.trace(first + row); };
-  };
-  const TracedPlace batch = detail::trace_rows(alone.run, 3, row_of(alone, 8));
-  EXPECT_FALSE(batch.place);
-  ASSERT_EQ(batch.rows.size(), 3U);
-  EXPECT_EQ(batch.rows[0].place->record, 16U);
-  EXPECT_EQ(batch.rows[1].place->record, 18U);
-  EXPECT_EQ(batch.rows[2].place->file, "b");
-  const TracedAlone untraced(place_of_element);
-  const TracedPlace place = detail::trace_rows(untraced.run, 2, row_of(untraced, 3));
-  EXPECT_EQ(place.place->count, 4U);
-  EXPECT_TRUE(place.rows.empty());
-  EXPECT_EQ(detail::trace_rows(alone.run, 0, row_of(alone, 8)).why(),
-            "it is no batch, or lies too far back");
-}
-
-TEST(TraceRange, TracesEachRowOnce) {
-  for (const bool traces : {false, true}) {
-    const TracedAlone alone(place_of_element, traces);
-    for (const std::uint64_t rows : {1, 2, 5}) {
-      std::vector<std::uint64_t> traced;
-      const TracedPlace batch = detail::trace_rows(alone.run, rows, [&](std::uint64_t row) {
-        traced.push_back(row);
-        return alone.stage.trace(row);
-      });
-      EXPECT_EQ(batch.place->count, 2 * rows);
-      std::vector<std::uint64_t> expected = {0};
-      for (std::uint64_t row = traces ? 1 : std::max<std::uint64_t>(1, rows - 1); row < rows; ++row)
-        expected.push_back(row);
-      EXPECT_EQ(traced, expected);
-    }
-  }
-}
-
-TEST(TraceRange, GoesThroughAStageThatKeepsRows) {
-  const TracedAlone alone(place_of_element, true);
-  detail::RowLog kept(4);
-  kept.add_next(1, 0);
-  kept.add_next(2, 2);
-  kept.end_batch(1);
-  const TracedPlace batch = detail::trace_rows(alone.run, kept, 1, alone.stage);
-  ASSERT_EQ(batch.rows.size(), 3U);
-  EXPECT_EQ(batch.rows[0].place->record, 0U);
-  EXPECT_EQ(batch.rows[1].place->record, 4U);
-  EXPECT_EQ(batch.rows[2].place->record, 6U);
-  EXPECT_FALSE(detail::trace_rows(alone.run, kept, 0, alone.stage).place) << "an error";
 }
 
 TEST(RowLog, KnowsTheRowsOfEachBatch) {
@@ -321,35 +221,6 @@ TEST(RowLog, KnowsTheRowsOfEachBatch) {
   EXPECT_EQ(log.find(3, 1), 20U);
   EXPECT_EQ(log.find(3, 2), 22U);
   EXPECT_EQ(log.find(3, 3), std::nullopt);
-}
-
-TEST(TraceRange, GoesThroughAStageThatKeepsPositions) {
-  const TracedAlone alone(place_of_element);
-  PositionLog kept;
-  kept.add(5, 1, {3, 2});
-  EXPECT_EQ(detail::traced_through(kept, 5, alone.stage).place->count, 4U);
-  EXPECT_EQ(detail::traced_through(kept, 4, alone.stage).why(), "it lies too far back");
-}
-
-TEST(NotePlaces, KeepsNeighboursTogether) {
-  const TracedAlone alone([](std::uint64_t i) {
-    return TracedPlace{RecordPlace{i < 4 ? "a" : "b", i % 4}, {}};
-  });
-  PlaceLog places;
-  detail::note_places(places, 100, 0, alone.stage, 0);
-  EXPECT_TRUE(places.is_empty());
-  detail::note_places(places, 100, 7, alone.stage, 1);
-  for (std::uint64_t i = 1; i < 8; ++i) expect_place(places, 99 + i, {i < 4 ? "a" : "b", i % 4, 1});
-}
-
-/// Tracing each of many elements would take longer than to make them.
-TEST(NotePlaces, AsksForAFewPlacesOnly) {
-  const TracedAlone alone([](std::uint64_t i) { return TracedPlace{RecordPlace{"a", 3 * i}, {}}; });
-  PlaceLog places;
-  detail::note_places(places, 0, 64, alone.stage, 0);
-  expect_place(places, 0, {"a", 0, 1});
-  expect_place(places, 14, {"a", 42, 1});
-  EXPECT_FALSE(places.find(15).place);
 }
 
 }  // namespace
