@@ -14,6 +14,7 @@
 #include <mutex>
 #include <poll.h>
 #include <string>
+#include <string_view>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <system_error>
@@ -234,6 +235,51 @@ TEST(WatchedThreads, SayWhereASlowCallWaits) {
   threads.forget_waits_before(detail::ticks_now());
   EXPECT_EQ(seen(), "");
   pipe.end();
+}
+
+/// The first one counts of places that are seen equally often.
+TEST(WatchedThreads, SayWhereASlowCallWaitsMostOften) {
+  if (!system_calls_are_shown()) return;  // a kernel that hides them, where recordings name none
+  detail::WatchedThreads threads;
+  detail::StageCounters stage;
+  EmptyPipe read_from;
+  EmptyPipe polled;
+  std::atomic<int> thread = 0;
+  std::atomic<bool> polls = false;
+  std::jthread waiting([&] {
+    threads.this_thread()->enter(stage, detail::ticks_now());
+    thread = static_cast<int>(::syscall(SYS_gettid));
+    char byte = 0;
+    EXPECT_EQ(::read(read_from.out(), &byte, 1), 0);
+    polls = true;
+    pollfd wanted{.fd = polled.out(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&wanted, 1, -1), 1);
+  });
+  while (thread == 0) std::this_thread::yield();
+  const auto call_since = [&](std::uint64_t begin_ticks) {
+    detail::RecordedSlowCall call;
+    call.stage = &stage;
+    call.thread = thread;
+    call.begin_ticks = begin_ticks;
+    call.end_ticks = UINT64_MAX;
+    return call;
+  };
+  const auto look_until_seen = [&](const detail::RecordedSlowCall& call, std::string_view where) {
+    const auto until = std::chrono::steady_clock::now() + kSecondsMax;
+    while (threads.seen_waiting(call) != where && std::chrono::steady_clock::now() < until) {
+      std::this_thread::yield();
+      threads.look(0);
+    }
+    EXPECT_EQ(threads.seen_waiting(call), where);
+  };
+  const detail::RecordedSlowCall whole = call_since(0);
+  look_until_seen(whole, "file");
+  read_from.end();
+  while (!polls) std::this_thread::yield();
+  look_until_seen(call_since(detail::ticks_now()), "network");
+  EXPECT_EQ(threads.seen_waiting(whole), std::string_view("file")) << "each was seen once";
+  look_until_seen(whole, "network");
+  polled.end();
 }
 
 }  // namespace
