@@ -1,9 +1,11 @@
 #include "engine/tuning/tuner_thread.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/freed_memory.h"
 #include "engine/iterator_context.h"
@@ -28,6 +30,14 @@ std::shared_ptr<TuningPolicy> policy_of(const TunerOptions& options) {
   const bool is_wanted = tries != nullptr && std::string_view(tries) == "1";
   if (!is_wanted || options.mode != TunerMode::on) return tuner;
   return try_settings(std::move(tuner));
+}
+
+/// Forgets the first entries of a log that has more than `most`. Returns how many.
+template <class Entry>
+std::size_t keep_last(std::vector<Entry>& log, std::size_t most) {
+  const std::size_t dropped = log.size() - std::min(log.size(), most);
+  log.erase(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(dropped));
+  return dropped;
 }
 
 }  // namespace
@@ -117,12 +127,9 @@ void TunerThread::take_down(TuningDecision decision) {
     }
   }
   if (decision.begun) changes.push_back(std::move(*decision.begun));
-  if (changes.size() > kChangesKept) {
-    changes.erase(changes.begin());
-    ++report_.changes_dropped;
-  }
+  report_.changes_dropped += keep_last(changes, kChangesKept);
   for (std::string& note : decision.notes) report_.notes.push_back(std::move(note));
-  if (report_.notes.size() > kNotesKept) report_.notes.erase(report_.notes.begin());
+  keep_last(report_.notes, kNotesKept);
   if (!decision.verdict.empty()) report_.verdict = std::move(decision.verdict);
   if (!decision.profile.empty()) report_.profile = std::move(decision.profile);
 }

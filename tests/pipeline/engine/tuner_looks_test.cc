@@ -18,6 +18,7 @@
 #include "engine/tuning/knobs.h"
 #include "engine/tuning/observer.h"
 #include "engine/tuning/tuner_thread.h"
+#include "pipeline/suite/busy.h"
 
 // The figures that a tuner is shown, and the log of its decisions. The policy is the test's.
 namespace infeed::test {
@@ -156,6 +157,46 @@ TEST(TunerThread, KeepsTheLastOfALongLog) {
   EXPECT_EQ(report.notes.front(), "236");
   EXPECT_EQ(report.notes.back(), "299");
   EXPECT_EQ(report.verdict, "299");
+}
+
+/// A decision may end several changes, and say several things.
+TEST(TunerThread, KeepsTheLastOfALongLogHoweverMuchADecisionAdds) {
+  const auto kept = [](int i) {
+    return TuningChange{.why = std::to_string(i), .outcome = TuningChange::Outcome::kept};
+  };
+  std::vector<TuningDecision> decisions;
+  for (int i = 0; i < 150; ++i) {
+    const std::string note = std::to_string(i);
+    decisions.push_back({.finished = {kept(2 * i), kept(2 * i + 1)},
+                         .notes = {note + " a", note + " b", note + " c"}});
+  }
+  const TuningReport report = report_of(std::move(decisions));
+  ASSERT_EQ(report.changes.size(), 256U);
+  EXPECT_EQ(report.changes.front().why, "44");
+  EXPECT_EQ(report.changes.back().why, "299");
+  EXPECT_EQ(report.changes_dropped, 44U);
+  ASSERT_EQ(report.notes.size(), 64U);
+  EXPECT_EQ(report.notes.front(), "128 c");
+  EXPECT_EQ(report.notes.back(), "149 c");
+}
+
+TEST(TunerThread, LooksAtOneInFourTimesWhileNothingIsToBeDone) {
+  const auto begin = std::chrono::steady_clock::now();
+  report_of(std::vector<TuningDecision>(11, TuningDecision{.is_settled = true}));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(11 * 4));
+}
+
+TEST(TunerThread, LooksNoMoreOnceItIsFrozen) {
+  const auto policy = std::make_shared<ScriptedPolicy>(std::vector<TuningDecision>(5));
+  IteratorContext run(IterateOptions{});
+  detail::TunerThread tuner(run, {.look_every = std::chrono::milliseconds(1), .policy = policy},
+                            policy->taken);
+  policy->wait_until_over();
+  tuner.freeze();
+  tuner.wake();  // ends the look under way
+  const std::uint64_t looks = policy->taken;
+  be_busy_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(policy->taken, looks);
 }
 
 TEST(TunerThread, SetsWhatWasDecidedUnlessItOnlyAdvises) {
