@@ -1,9 +1,6 @@
-#include <atomic>
 #include <chrono>
-#include <future>
 #include <gmock/gmock.h>
 #include <mutex>
-#include <new>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,7 +13,6 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 
-#include "engine/threads/periodic_thread.h"
 #include "pipeline/suite/stream.h"
 #include "thrown_error.h"
 
@@ -114,59 +110,6 @@ TEST(BriefPasses, StartTheirThreadsOnceTheyAreLonger) {
                       });
   EXPECT_EQ(passes.count({.on_thread_start = started.listener()}), 5'000'010);
   EXPECT_GE(started.names().count("prefetch"), 15);
-}
-
-/// An eighth of a watchdog's limit is no whole millisecond below 8.
-TEST(PeriodicThread, StepsAtMostOnceAMillisecond) {
-  constexpr int kSteps = 20;
-  const auto begin = std::chrono::steady_clock::now();
-  std::promise<void> done;
-  int steps = 0;
-  const detail::PeriodicThread thread([] {}, std::chrono::milliseconds(0),
-                                      [&] {
-                                        if (++steps == kSteps) done.set_value();
-                                        return steps < kSteps;
-                                      });
-  done.get_future().wait();
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(kSteps));
-}
-
-/// Nanoseconds can't count it.
-TEST(Watchdog, TheLongestLimitIsNone) {
-  const auto dataset = range(10'000) | prefetch();
-  EXPECT_EQ(stream_of(dataset, {.watchdog = std::chrono::milliseconds::max()}).size(), 10'000);
-}
-
-TEST(PeriodicThread, BeginsOnceAndStepsUntilAStepSaysNo) {
-  std::atomic<int> begun = 0;
-  std::atomic<int> steps = 0;
-  std::promise<void> over;
-  {
-    const detail::PeriodicThread thread(
-        [&] { ++begun; }, std::chrono::milliseconds(0),
-        [&] {
-          EXPECT_EQ(begun, 1);
-          ++steps;
-          if (steps == 1) throw std::bad_alloc();  // the next one comes in its time
-          if (steps == 3) over.set_value();
-          return steps < 3;
-        });
-    over.get_future().wait();
-  }
-  EXPECT_EQ(steps, 3);
-  EXPECT_EQ(begun, 1);
-}
-
-TEST(PeriodicThread, EndsWithoutAStepWhereThePauseIsLong) {
-  int steps = 0;
-  {
-    const detail::PeriodicThread thread([] {}, std::chrono::hours(1),
-                                        [&] {
-                                          ++steps;
-                                          return true;
-                                        });
-  }
-  EXPECT_EQ(steps, 0);
 }
 
 }  // namespace
