@@ -3,22 +3,16 @@
 #include <cstddef>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sstream>
 #include <string>
 #include <unistd.h>
 #include <vector>
 
-#include "engine/recording/live_page.h"
 #include "records/temporary_files.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 constexpr std::size_t kRecordedLineBytes = 24;
 
@@ -112,57 +106,6 @@ TEST(RecordingFile, ALongOneIsWrittenAnewAsAWhole) {
   EXPECT_TRUE(read_whole(name) == joined(lines));
   write_lines(file, recorded_lines({"end"}));
   EXPECT_TRUE(read_whole(name) == joined(lines) + joined(recorded_lines({"end"})));
-}
-
-/// Returns the names in the folder of live pages that begin like this.
-std::vector<std::string> pages_like(const std::string& begin) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    if (entry.path().string().starts_with(begin)) names.push_back(entry.path().string());
-  }
-  return names;
-}
-
-TEST(LivePage, HasTheHeaderTheStagesAndTheLastLines) {
-  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
-  const std::string name = detail::live_page_begin(::getpid()) + "987654321";
-  {
-    detail::LivePage page(987'654'321);
-    EXPECT_THAT(pages_like(name), IsEmpty());
-    page.add("{\"infeed_recording\": 1}\n");
-    page.add("{\"stages\": 1}\n");
-    std::string last_lines;
-    for (int i = 0; i < 65; ++i) {
-      page.add(fmt::format("{}\n", i));
-      if (i > 0) last_lines += fmt::format("{}\n", i);
-    }
-    page.add("{\"stages\": 2}\n");
-    page.show();
-    EXPECT_EQ(read_whole(name), "{\"infeed_recording\": 1}\n{\"stages\": 2}\n" + last_lines);
-    using std::filesystem::perms;
-    EXPECT_EQ(std::filesystem::status(name).permissions(), perms::owner_read | perms::owner_write);
-    page.add("65\n");
-    page.show();
-    EXPECT_TRUE(read_whole(name).ends_with("\n64\n65\n"));
-    EXPECT_THAT(pages_like(name), ElementsAre(name)) << "nothing else is left";
-  }
-  EXPECT_THAT(pages_like(name), IsEmpty());
-}
-
-TEST(LivePage, HasAnotherNameWhereSomethingElseLies) {
-  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
-  const std::string name = detail::live_page_begin(::getpid()) + "987654322";
-  std::filesystem::create_directory(name);
-  {
-    detail::LivePage page(987'654'322);
-    page.add("shown\n");
-    page.show();
-    const std::vector<std::string> found = pages_like(name + "-");
-    ASSERT_THAT(found, ElementsAre(StartsWith(name + "-")));
-    EXPECT_EQ(read_whole(found.front()), "shown\n");
-  }
-  EXPECT_THAT(pages_like(name), ElementsAre(name)) << "what lay there stays";
-  std::filesystem::remove(name);
 }
 
 }  // namespace

@@ -10,17 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/range.h>
 #include <infeed/pipeline/tuning_policy.h>
 
 #include "engine/iterator_context.h"
 #include "engine/tuning/knobs.h"
-#include "engine/tuning/observer.h"
 #include "engine/tuning/tuner_thread.h"
 #include "pipeline/suite/busy.h"
 
-// The figures that a tuner is shown, and the log of its decisions. The policy is the test's.
+// The log of a tuner's decisions. The policy is the test's.
 namespace infeed::test {
 namespace {
 
@@ -28,66 +25,6 @@ using detail::Knob;
 using detail::KnobSpec;
 using detail::StageCounters;
 using ::testing::ElementsAre;
-
-TEST(TuningObserver, SeesWhatHasHappenedSinceTheLastLook) {
-  const auto dataset = range(100) | batch(4);
-  IteratorContext run(IterateOptions{.memory_bytes_max = 1000});
-  StageCounters& first = run.counters().of_stage(*dataset.node(), nullptr, 0);
-  StageCounters& second = run.counters().of_stage(dataset.node()->input(), &first, 0);
-  StageCounters elsewhere;
-  const KnobSpec spec{.kind = KnobKind::workers, .value = 1, .min = 0, .max = 9};
-  const Knob unseen(run.knobs(), elsewhere, spec, [](std::int64_t) {});
-  const Knob seen(run.knobs(), second, spec, [](std::int64_t) {});
-  std::atomic<std::uint64_t> taken = 7;
-  detail::TuningObserver observer(run, taken);
-  first.elements = 10;
-  first.buffered.set(2, 16);
-  first.sampled.set(4, 100);
-  run.memory().hold_best_effort(30);
-  run.memory().reserve_required(50, "batch");
-  const TuningObservation before = observer.look();
-  EXPECT_EQ(before.elements, 7U);
-  EXPECT_EQ(before.memory_bytes, 80U);
-  EXPECT_EQ(before.ready_bytes, 30U);
-  EXPECT_EQ(before.memory_limit_bytes, 1000U);
-  ASSERT_EQ(before.stages.size(), 2U);
-  EXPECT_EQ(before.stages[0].label, "batch");
-  EXPECT_EQ(before.stages[0].consumer, -1);
-  EXPECT_EQ(before.stages[0].elements, 10U);
-  EXPECT_EQ(before.stages[0].buffered_elements, 2U);
-  EXPECT_EQ(before.stages[0].pass_bytes, 0U) << "there was one pass";
-  EXPECT_EQ(before.stages[1].label, "range");
-  EXPECT_EQ(before.stages[1].consumer, 0);
-  ASSERT_EQ(before.knobs.size(), 1U);
-  EXPECT_EQ(before.knobs[0].stage, 1);
-  taken = 12;
-  first.elements = 13;
-  const TuningObservation behind = observer.look();
-  EXPECT_EQ(behind.elements, 5U);
-  EXPECT_EQ(behind.stages[0].elements, 3U);
-}
-
-TEST(TuningObserver, KnowsTheBytesOfAPassIfAllPassesAreAlike) {
-  const auto dataset = range(100);
-  IteratorContext run(IterateOptions{});
-  StageCounters& stage = run.counters().of_stage(*dataset.node(), nullptr, 0);
-  const std::atomic<std::uint64_t> taken = 0;
-  detail::TuningObserver observer(run, taken);
-  stage.elements = 10;
-  stage.sampled.set(4, 100);  // 250 bytes in all
-  const auto pass_bytes = [&] { return observer.look().stages.at(0).pass_bytes; };
-  for (const auto& [passes, expected] :
-       {std::pair(1U, 0U), std::pair(2U, 166U), std::pair(3U, 100U)}) {
-    stage.passes = passes;
-    EXPECT_EQ(pass_bytes(), expected) << "the pass under way counts as half of one: " << passes;
-  }
-  stage.passes_may_differ = true;
-  EXPECT_EQ(pass_bytes(), 0U);
-  stage.passes_may_differ = false;
-  const StageCounters outer;
-  stage.outer = &outer;
-  EXPECT_EQ(pass_bytes(), 0U) << "inner datasets differ";
-}
 
 /// Gives decisions one after the other, to a consumer that takes an element between two of them.
 class ScriptedPolicy final : public TuningPolicy {

@@ -1,0 +1,109 @@
+#include "engine/recording/live_page.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "temporary_folder.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+/// Returns the names in the folder of live pages that begin like this.
+std::vector<std::string> pages_like(const std::string& begin) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    if (entry.path().string().starts_with(begin)) names.push_back(entry.path().string());
+  }
+  return names;
+}
+
+TEST(LivePage, HasTheHeaderTheStagesAndTheLastLines) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  const std::string name = detail::live_page_begin(::getpid()) + "987654321";
+  {
+    detail::LivePage page(987'654'321);
+    EXPECT_THAT(pages_like(name), IsEmpty());
+    page.add("{\"infeed_recording\": 1}\n");
+    page.add("{\"stages\": 1}\n");
+    std::string last_lines;
+    for (int i = 0; i < 65; ++i) {
+      page.add(fmt::format("{}\n", i));
+      if (i > 0) last_lines += fmt::format("{}\n", i);
+    }
+    page.add("{\"stages\": 2}\n");
+    page.show();
+    EXPECT_EQ(read_whole(name), "{\"infeed_recording\": 1}\n{\"stages\": 2}\n" + last_lines);
+    using std::filesystem::perms;
+    EXPECT_EQ(std::filesystem::status(name).permissions(), perms::owner_read | perms::owner_write);
+    page.add("65\n");
+    page.show();
+    EXPECT_TRUE(read_whole(name).ends_with("\n64\n65\n"));
+    EXPECT_THAT(pages_like(name), ElementsAre(name)) << "nothing else is left";
+  }
+  EXPECT_THAT(pages_like(name), IsEmpty());
+}
+
+TEST(LivePage, HasAnotherNameWhereSomethingElseLies) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  const std::string name = detail::live_page_begin(::getpid()) + "987654322";
+  std::filesystem::create_directory(name);
+  {
+    detail::LivePage page(987'654'322);
+    page.add("shown\n");
+    page.show();
+    const std::vector<std::string> found = pages_like(name + "-");
+    ASSERT_THAT(found, ElementsAre(StartsWith(name + "-")));
+    EXPECT_EQ(read_whole(found.front()), "shown\n");
+  }
+  EXPECT_THAT(pages_like(name), ElementsAre(name)) << "what lay there stays";
+  std::filesystem::remove(name);
+}
+
+/// A process of the same number may have been killed while it wrote its page.
+TEST(LivePage, IsShownWhereAnUnfinishedOneLies) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  const std::string name = detail::live_page_begin(::getpid()) + "987654323";
+  write_whole(name + ".next", "half a pa");
+  {
+    detail::LivePage page(987'654'323);
+    page.add("shown\n");
+    page.show();
+    EXPECT_THAT(pages_like(name), ElementsAre(name));
+    EXPECT_EQ(read_whole(name), "shown\n");
+  }
+  EXPECT_THAT(pages_like(name), IsEmpty());
+}
+
+TEST(LivePage, KeepsTheNameThatItHasDrawn) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  const std::string name = detail::live_page_begin(::getpid()) + "987654324";
+  std::filesystem::create_directory(name);
+  {
+    detail::LivePage page(987'654'324);
+    page.show();
+    const std::vector<std::string> drawn = pages_like(name + "-");
+    page.add("shown\n");
+    page.show();
+    EXPECT_EQ(pages_like(name + "-"), drawn);
+    ASSERT_EQ(drawn.size(), 1U);
+    EXPECT_EQ(read_whole(drawn.front()), "shown\n");
+  }
+  EXPECT_THAT(pages_like(name), ElementsAre(name));
+  std::filesystem::remove(name);
+}
+
+TEST(LivePage, BeginsWithTheProcess) {
+  EXPECT_EQ(detail::live_page_begin(12), "/dev/shm/infeed-12.");
+}
+
+}  // namespace
+}  // namespace infeed::test
