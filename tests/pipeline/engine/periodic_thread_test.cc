@@ -83,7 +83,7 @@ TEST(PeriodicThread, EndsBehindTheStepUnderWay) {
                    begun.set_value();
                    may_end.get_future().wait();
                    has_ended = true;
-                   return true;
+                   return false;
                  });
   begun.get_future().wait();
   std::thread ender([&] { may_end.set_value(); });
