@@ -240,7 +240,7 @@ void ColumnRows::truncate(std::size_t rows) {
 
 void ColumnRows::close_gaps(std::size_t rows, std::span<const std::size_t> gaps) {
   const auto close = [&](detail::GrowingBuffer& buffer) {
-    const std::size_t row_bytes = buffer.size_bytes() / std::max<std::size_t>(1, rows_max_);
+    const std::size_t row_bytes = buffer.size_bytes() / rows_max_;
     std::size_t to = gaps.front();
     for (std::size_t i = 0; i < gaps.size(); ++i) {
       const std::size_t from = gaps[i] + 1;

@@ -82,7 +82,7 @@ Tensor given_numbers(const ColumnType& type) {
   std::visit(
       [&]<class Value>(const std::vector<Value>& list) {
         if constexpr (!std::is_same_v<Value, std::string>) {
-          if (!list.empty()) store_default(type, list, given.writable_bytes().data());
+          store_default(type, list, given.writable_bytes().data());
         }
       },
       *type.missing);

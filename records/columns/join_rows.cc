@@ -87,7 +87,7 @@ ColumnBatch join(std::span<const ColumnBatch> batches, const TensorPool* pool) {
     refuse_to_join(fmt::format("one batch has the columns [{}], another [{}]",
                                fmt::join(first.names(), ", "), fmt::join(batch.names(), ", ")));
   }
-  if (batches.size() == 1 || first.columns().empty()) return first;
+  if (batches.size() == 1) return first;
   std::vector<Column> joined;
   joined.reserve(first.columns().size());
   std::vector<Column> parts(batches.size());

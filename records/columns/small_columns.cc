@@ -35,11 +35,11 @@ struct InBlock {
 
 /// Returns the column's bytes in whole cache lines; 0 for a column that isn't small.
 std::size_t small_bytes(const PlannedColumn& column, std::size_t rows_max) {
-  if (column.partitions != 0 || column.row_bytes == 0) return 0;
-  if (column.row_bytes > kSmallColumnBytes || rows_max > kSmallColumnBytes) return 0;
-  const std::size_t bytes = rows_max * column.row_bytes;
-  if (bytes > kSmallColumnBytes) return 0;
-  return (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+  if (column.partitions != 0) return 0;
+  std::size_t values_bytes = 0;
+  const bool is_too_much = __builtin_mul_overflow(rows_max, column.row_bytes, &values_bytes);
+  if (is_too_much || values_bytes > kSmallColumnBytes) return 0;
+  return (values_bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
 }
 
 }  // namespace

@@ -181,7 +181,8 @@ Tensor Tensor::slice(std::int64_t first, std::int64_t count) const {
   if (count == rows) return result;
   if (memory_ != Memory::adopted) result.memory_ = Memory::slice;
   result.shape_ = Shape(count, shape_.without_first());
-  if (rows != 0) result.data_ += bytes() / static_cast<std::size_t>(rows) * first;
+  // Divides by no 0: `rows` exceeds `count` here.
+  result.data_ += bytes() / static_cast<std::size_t>(rows) * first;
   return result;
 }
 

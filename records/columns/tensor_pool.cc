@@ -26,7 +26,7 @@ constexpr std::size_t kBlockAlignment = 64;
 class TensorPool::Blocks {
  public:
   explicit Blocks(TensorPoolOptions options) : options_(std::move(options)) {}
-  ~Blocks() { close(); }
+  ~Blocks() = default;  // closed by the Keeper
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
 
@@ -92,7 +92,7 @@ class TensorPool::Blocks {
     in_use_bytes_peak_ = std::max(in_use_bytes_peak_, in_use_bytes_);
     const auto found = find_free(bytes, core);
     if (found == free_.end()) {
-      while (free_bytes_ != 0 && is_too_much()) free_oldest();
+      while (is_too_much()) free_oldest();
       return nullptr;
     }
     std::byte* const memory = found->second.back().memory;
@@ -187,9 +187,8 @@ TensorPool::TensorPool(TensorPoolOptions options)
 /// Rounds up in quarters of a power of two, so that the next batch, if a little larger, finds the
 /// memory of the last one.
 std::size_t TensorPool::block_bytes(std::size_t bytes) {
-  if (bytes <= 64) return 64;
-  const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes - 1) / 4, 64);
-  return (bytes + step - 1) / step * step;
+  const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes) / 4, 64);
+  return std::max<std::size_t>((bytes + step - 1) / step, 1) * step;
 }
 
 TensorPool::Block TensorPool::take(std::size_t bytes) const {

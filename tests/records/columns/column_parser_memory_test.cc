@@ -233,6 +233,31 @@ TEST(ColumnParser, rows_take_at_least_what_is_known_of_them) {
   EXPECT_EQ(ColumnParser(ColumnSchema()).row_bytes_min(), 0U);
 }
 
+/// Rows begin with the memory of the last ones and a sixteenth, in whole blocks.
+TEST(ColumnParser, rows_begin_with_a_little_more_than_the_last_ones_had) {
+  const auto begun_behind = [](const ColumnSchema& schema, const ExampleBuilder& record) {
+    const ColumnParser parser(schema);
+    ColumnRows rows = parser.begin(1);
+    parser.parse_row(record.encode(), nullptr, 0, rows);
+    parser.finish(std::move(rows), 1);
+    return parser.begin(1).memory_bytes();
+  };
+  const std::vector<std::int64_t> numbers(4825, 7);  // 38,600 bytes, and 2,412
+  ExampleBuilder integers;
+  integers.integers("x", std::span<const std::int64_t>(numbers));
+  EXPECT_EQ(begun_behind(ColumnSchema().ragged("x", DType::int64), integers), 49'152U + 64);
+  const std::vector<std::string> texts(4824, "t");  // 4,824 bytes and 301; 4,825 offsets
+  ExampleBuilder bytes;
+  bytes.bytes("x", std::span<const std::string>(texts));
+  EXPECT_EQ(begun_behind(ColumnSchema().ragged_bytes("x"), bytes), 6144U + 64 + 49'152);
+}
+
+TEST(ColumnParser, splits_begin_with_one_more_than_rows) {
+  const ColumnParser parser(ColumnSchema().ragged("x", DType::int64));
+  EXPECT_EQ(parser.begin(7).memory_bytes(), 64U + 64);
+  EXPECT_EQ(parser.begin(8).memory_bytes(), 64U + 128);
+}
+
 TEST(ColumnParser, memory_of_rows_is_that_of_their_values_and_their_padding) {
   const auto needed = [](const ColumnSchema& schema, const std::vector<std::size_t>& lengths) {
     const ColumnParser parser(schema);

@@ -81,6 +81,8 @@ TEST(ColumnParser, padded_to_the_longest_or_to_a_width) {
   const Column fixed = parse_all(padded(3), records).column("tokens");
   EXPECT_THAT(fixed.values<std::int32_t>(), ElementsAre(1, 2, -1, -1, -1, -1, 3, -1, -1));
   EXPECT_THAT(fixed.lengths(), ElementsAre(2, 0, 1));
+  const Column empty = parse_all(padded(std::nullopt), {records[1], records[1]}).column("tokens");
+  EXPECT_EQ(empty.values().shape(), Shape({2, 0}));
   const Column nothing = parse_all(padded(0), {records[1]}).column("tokens");
   EXPECT_EQ(nothing.values().shape(), Shape({1, 0}));
   EXPECT_NE(nothing.values().data(), nullptr);
@@ -207,6 +209,10 @@ TEST(ColumnParser, rows_come_in_order) {
   EXPECT_EQ(error_of([&] { parser.finish(std::move(rows), 0); }).message(),
             "a batch of 0 rows can't be made: they were begun by another parser");
   EXPECT_EQ(parser.finish(parser.begin(10), 0).rows(), 0);
+  const ColumnParser fixed(ColumnSchema().column("label", DType::int64));
+  EXPECT_EQ(fixed.finish(fixed.begin(2), 2).rows(), 2);
+  EXPECT_EQ(error_of([&] { fixed.finish(fixed.begin(2), 3); }).message(),
+            "a batch of 3 rows can't be made: there are 2");
 }
 
 TEST(ColumnParser, what_rows_need_is_counted_beside_what_is_to_spare) {

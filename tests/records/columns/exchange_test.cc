@@ -128,6 +128,7 @@ TEST(Arrow, each_type_has_its_format) {
   for (std::size_t i = 0; i < formats.size(); ++i) {
     const ArrowSchema& child = *shown.schema.children[i];
     EXPECT_STREQ(child.format, formats[i]);
+    EXPECT_EQ(child.flags, 0);
     EXPECT_STREQ(child.name, to_string(static_cast<DType>(i)).data());
     EXPECT_EQ(child.metadata != nullptr, static_cast<DType>(i) == DType::bfloat16) << i;
     EXPECT_EQ(shown.array.children[i]->length, 1);

@@ -9,6 +9,7 @@
 #include <infeed/records/column_parser.h>
 
 #include "columns/column_plan.h"
+#include "counting_memory.h"
 #include "records/example/wire_writer.h"
 
 /// Lists in the usual form that become rows, and those that are left to the slower way.
@@ -199,6 +200,38 @@ TEST(SmallColumns, ShareABlockUpTo4096BytesEach) {
   EXPECT_FALSE(share_a_block(two(DType::int8, {}), 4097));
   EXPECT_TRUE(share_a_block(two(DType::int8, {4096}), 1));
   EXPECT_FALSE(share_a_block(two(DType::int8, {4097}), 1));
+}
+
+/// Returns the bytes of memory that rows of these columns begin with.
+std::size_t begun_bytes(const ColumnSchema& schema, std::size_t rows) {
+  const auto memory = std::make_shared<test::CountingMemory>();
+  const ColumnParser parser = ColumnParser(schema).with_pool(TensorPool({.memory = memory}));
+  const ColumnRows begun = parser.begin(rows);
+  return memory->held_bytes();
+}
+
+TEST(SmallColumns, TakeABlockWhereTheyAreTwo) {
+  const auto one = ColumnSchema().column("a", DType::int8);
+  EXPECT_EQ(begun_bytes(one, 1), 64U);
+  EXPECT_EQ(begun_bytes(ColumnSchema(one).column("b", DType::int64, {600}), 1), 64U + 5120)
+      << "the other one is large";
+  EXPECT_EQ(begun_bytes(ColumnSchema(one).column("b", DType::int8), 1), 2U * (64 + 64))
+      << "values and counts";
+  EXPECT_EQ(begun_bytes(ColumnSchema(one).column("b", DType::int8).column("c", DType::int8), 1),
+            3U * (64 + 64));
+  const auto two = ColumnSchema(one).column("b", DType::int8);
+  EXPECT_EQ(begun_bytes(two, 4097), 2U * 5120);
+  const auto padded = ColumnSchema().padded("a", DType::int8, 3).padded("b", DType::int8, 3);
+  EXPECT_EQ(begun_bytes(padded, 1), 4U * 64) << "values and lengths, each on their own";
+}
+
+TEST(SmallColumns, AreWholeCacheLines) {
+  const ColumnParser parser(ColumnSchema().column("a", DType::int8).column("b", DType::int8));
+  for (const auto& [rows, bytes] :
+       std::vector<std::pair<std::size_t, std::ptrdiff_t>>{{1, 64}, {64, 64}, {65, 128}}) {
+    const ColumnBatch batch = parser.finish(parser.begin(rows), rows);
+    EXPECT_EQ(batch.column("b").values().data() - batch.column("a").values().data(), bytes);
+  }
 }
 
 TEST(SmallColumns, BeginAtCacheLines) {
