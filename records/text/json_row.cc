@@ -22,7 +22,7 @@ bool keeps_numbers(JsonCursor& cursor, const char* begin) {
     const char* const number = at;
     while (at != cursor.at() && !is_between(*at)) ++at;
     const std::string_view text(number, static_cast<std::size_t>(at - number));
-    if (at - number > kDigitsOfFloat64 && float64_rounds(text)) {
+    if (float64_rounds(text)) {
       return cursor.fail_at(number,
                             fmt::format("{} would be rounded as float64", quoted_text(text)));
     }

@@ -172,7 +172,7 @@ bool JsonCursor::read_string(JsonString& out) {
 
 bool JsonCursor::check_escape(const char* at, std::size_t& length) {
   length = 2;
-  if (at[1] != '\n' && at[1] != '\0' && std::strchr("\"\\/bfnrt", at[1]) != nullptr) return true;
+  if (at[1] != '\0' && std::strchr("\"\\/bfnrt", at[1]) != nullptr) return true;
   if (at[1] != 'u') return fail_at(at, fmt::format("{} is no escape", quoted_text({at, 2})));
   const int code = read_hex(at + 2);
   if (code < 0) return fail_at(at, fmt::format("{} is no escape", quoted_text({at, 6})));

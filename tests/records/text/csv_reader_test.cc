@@ -222,7 +222,13 @@ TEST_F(CsvReaderTest, LongRowsAndDamagedStreams) {
   CsvReader cut({name, folder_.write("next.csv", "age,size,name\n-1,1,x\n")}, people_);
   const auto before = cut.read(1'000'000);
   EXPECT_GT(before->rows(), 1000);
-  EXPECT_EQ(error_of([&] { cut.read(10); }).code(), ErrorCode::data_loss);
+  const Error damage = error_of([&] { cut.read(10); });
+  EXPECT_EQ(damage.code(), ErrorCode::data_loss);
+  EXPECT_EQ(damage.file(), name);
+  std::size_t rows_end = std::string_view("age,size,name\n").size();
+  for (std::int64_t row = 0; row < before->rows(); ++row) rows_end = text.find('\n', rows_end) + 1;
+  EXPECT_GE(damage.offset(), rows_end);
+  EXPECT_LE(damage.offset(), text.find('\n', rows_end)) << "in the row that isn't whole";
   EXPECT_EQ(cut.read(10)->column("age").values<std::int32_t>()[0], -1);
   EXPECT_EQ(cut.read(10), nullptr);
 }

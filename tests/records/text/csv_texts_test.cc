@@ -107,6 +107,15 @@ TEST_F(CsvTextsTest, AGuessedTypeKeepsWhatIsWritten) {
             ", column 'a': 'x' is no number of that kind; expected is a whole number from "
             "-9223372036854775808 to 9223372036854775807 (int64)" +
                 guess("int64"));
+  ColumnSchema half = ColumnSchema().column("a", DType::int8);
+  half.column("b", DType::int64).guessed();
+  EXPECT_EQ(said("x,1", half),
+            ", column 'a': 'x' is no number of that kind; expected is a whole number from -128 to "
+            "127 (int8)")
+      << "only b's type was guessed";
+  EXPECT_EQ(said("1", half), ": the row has 1 field, but 2 are expected ('a', 'b')");
+  EXPECT_EQ(said("1,02", half),
+            ", column 'b': '02' would lose its zeros as int64" + guess("int64"));
   const std::string kept = folder_.write(
       "kept.csv",
       "a\n0\n-0\n0.5\n10\n1e5\n999999999999999\n9007199254740992\n0.1234567890123456\n");

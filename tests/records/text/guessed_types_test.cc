@@ -77,6 +77,43 @@ TEST_F(GuessedTypes, AWholeNumberBesideFractionsIsNotRounded) {
   EXPECT_EQ(schema.columns()[1].dtype, DType::float64);
 }
 
+TEST_F(GuessedTypes, OfATable) {
+  const auto types_of = [&](const std::string& table, const CsvOptions& options = {},
+                            std::size_t rows_max = 1000) {
+    std::vector<DType> types;
+    const std::string file = folder_.write("types.csv", table);
+    const ColumnSchema schema = infer_csv_schema(file, options, rows_max);
+    for (const ColumnType& type : schema.columns()) types.push_back(type.dtype);
+    return types;
+  };
+  using enum DType;
+  EXPECT_THAT(types_of("a,b\ntrue,1\n,2\n"), ElementsAre(DType::bytes, int64))
+      << "no bool is a gap";
+  EXPECT_THAT(types_of("a\ntrue\n1\n"), ElementsAre(DType::bytes));
+  EXPECT_THAT(types_of("a\nx\ntrue\n"), ElementsAre(DType::bytes));
+  EXPECT_THAT(types_of("a,b,c\n1e400,inf,1e39\n1,1,1\n"),
+              ElementsAre(DType::bytes, float64, float64))
+      << "finite numbers must not become infinite";
+  EXPECT_THAT(types_of("a,b\n1,2\n3\nx,y,z\n4,5\n"), ElementsAre(int64, int64))
+      << "rows of other lengths tell nothing";
+  const CsvOptions nulls{.nulls = {"NA"}};
+  EXPECT_THAT(types_of("a,b\nNA,\"NA\"\n5,5\n", nulls), ElementsAre(float64, DType::bytes));
+  const std::string late = "a\n1\nx\n";
+  EXPECT_THAT(types_of(late, {}, 0), ElementsAre(int64)) << "a row at least";
+  EXPECT_THAT(types_of(late, {}, 1), ElementsAre(int64));
+  EXPECT_THAT(types_of(late, {}, 2), ElementsAre(DType::bytes));
+}
+
+TEST_F(GuessedTypes, OfTheFirstJsonLines) {
+  const std::string file = folder_.write("late.jsonl", "{\"x\": 1}\n{\"x\": 1.5}\n");
+  const auto type_of_rows = [&](std::size_t rows_max) {
+    return infer_json_lines_schema(file, {}, rows_max).columns()[0].dtype;
+  };
+  EXPECT_EQ(type_of_rows(0), DType::int64) << "a row at least";
+  EXPECT_EQ(type_of_rows(1), DType::int64);
+  EXPECT_EQ(type_of_rows(2), DType::float64);
+}
+
 TEST_F(GuessedTypes, OfJsonLinesChangeNoLaterValue) {
   const auto error_behind = [&](const std::string& sample, const std::string& late) -> std::string {
     std::string lines;
@@ -98,6 +135,10 @@ TEST_F(GuessedTypes, OfJsonLinesChangeNoLaterValue) {
            {"1.5", "9007199254740993", "'9007199254740993' would be rounded as float64 (byte 7"},
            {"1.5", "-9007199254740993 ", "would be rounded as float64"},
            {"[1.5]", "[1, 2.5,9007199254740993]", "'9007199254740993' would be rounded"},
+           {"[1.5]", "[9007199254740993,1]", "'9007199254740993' would be rounded"},
+           {"[1.5]", "[ 9007199254740993 ]", "'9007199254740993' would be rounded"},
+           {"[1.5]", "[\t9007199254740993\t]", "'9007199254740993' would be rounded"},
+           {"[1.5]", "[\r9007199254740993\r, 1]", "'9007199254740993' would be rounded"},
            {"1.5", "1e400", "is beyond the column's type"},
            {"true", "1", "stands where true or false"},
            {"\"a\"", "5", "stands where text is expected"},

@@ -12,6 +12,7 @@
 namespace infeed::test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 ColumnSchema mixed_schema() {
@@ -197,6 +198,41 @@ TEST(JsonParser, ErrorsOfObjectsSayWhatStandsWhere) {
             "expected; a default (if_missing) would stand in for it (byte 8 of the text)"}}) {
     EXPECT_EQ(error_of([&] { parsed(parser, {text}); }).message(), problem) << text;
   }
+}
+
+/// A name is compared with that of the object before, eight bytes at a time.
+TEST(JsonParser, NamesOfAnyLengthAreToldApart) {
+  for (std::size_t length = 1; length < 24; ++length) {
+    for (std::size_t place = 0; place < length; ++place) {
+      const std::string a(length, 'x');
+      std::string b = a;
+      b[place] = 'y';
+      const JsonParser parser(ColumnSchema().column(a, DType::int8).column(b, DType::int8));
+      const auto object = [](const std::string& first, const std::string& second) {
+        return "{\"" + first + "\":1,\"" + second + "\":2}";
+      };
+      const ColumnBatch batch = parsed(parser, {object(a, b), object(b, a), object(b, a)});
+      ASSERT_THAT(batch.column(a).values<std::int8_t>(), ElementsAre(1, 2, 2)) << a;
+      ASSERT_THAT(batch.column(b).values<std::int8_t>(), ElementsAre(2, 1, 1)) << b;
+    }
+  }
+}
+
+/// Members stand where others stood in the object before, written in the same way.
+TEST(JsonParser, NamesBelongToTheirObjectAndPlace) {
+  const auto schema = [] { return ColumnSchema().column("o.x", DType::int8); };
+  const JsonParser both(schema().column("p.x", DType::int8));
+  const ColumnBatch batch =
+      parsed(both, {R"({"o":{"x":1},"p":{"x":2}})", R"({"p":{"x":4},"o":{"x":3}})"});
+  EXPECT_THAT(batch.column("o.x").values<std::int8_t>(), ElementsAre(1, 3));
+  EXPECT_THAT(batch.column("p.x").values<std::int8_t>(), ElementsAre(2, 4));
+  const auto refused = [&](const std::string& good, const std::string& bad) {
+    return error_of([&] { parsed(JsonParser(schema()), {good, bad}); }).message();
+  };
+  EXPECT_EQ(refused(R"({"a":1,"o":{"x":5}})", R"({"o":{"y":"s""x":5}})"),
+            "'\"' stands where ',' or '}' is expected (byte 14 of the text)");
+  EXPECT_EQ(refused(R"({"o":{"y":1,"x":2}})", R"({"a":1,"o":{,"x":2}})"),
+            "',' stands where a member's name is expected (byte 13 of the text)");
 }
 
 /// Threads keep the names that they saw: those of one parser must not be taken for another's.

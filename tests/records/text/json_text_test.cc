@@ -65,6 +65,7 @@ TEST(JsonText, StringsThatAreNoneSayWhere) {
            {"\"ab\x1f\"", "3: " + control},
            {R"("a\q")", R"(2: '\q' is no escape)"},
            {"\"a\\", R"(2: '\\x0a' is no escape)"},
+           {std::string("\"a\\\0\"", 5), R"(2: '\\x00' is no escape)"},
            {R"("\u12g4")", R"(1: '\u12g4' is no escape)"},
            {R"("\u12/4")", R"(1: '\u12/4' is no escape)"},
            {R"("\u12:4")", R"(1: '\u12:4' is no escape)"},

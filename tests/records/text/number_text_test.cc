@@ -107,6 +107,78 @@ TEST(NumberText, FloatsOfEveryForm) {
   EXPECT_EQ(narrow, 1e-40F);
 }
 
+/// Neither a library nor a quick way may see an exponent without digits as a good one.
+TEST(NumberText, ExponentsHaveDigitsAndNothingElse) {
+  for (const char* const text : {"0e", "0e+", "0e-", "0ex", "0e5x", "0e1234x", "0e12345x", "-0e",
+                                 "0e+-5", "0.e", "1e5+", "-+1", "++1"}) {
+    double value = 0;
+    EXPECT_EQ(parse_behind(text, value), NumberProblem::no_number) << text;
+    float narrow = 0;
+    EXPECT_EQ(parse_behind(text, narrow), NumberProblem::no_number) << text;
+  }
+  for (const char* const text : {"0e5", "0e-5", "0E+1234", "0e12345", "0e123456789"}) {
+    double value = 1;
+    EXPECT_EQ(parse_behind(text, value), NumberProblem::none) << text;
+    EXPECT_EQ(value, 0) << text;
+  }
+}
+
+/// What is beyond the type's range is far from 0 or near to it, whatever way it is written.
+TEST(NumberText, TellsTooLargeFromTooSmall) {
+  const std::string zeros(3000, '0');
+  for (const std::string& text :
+       {"1" + zeros, "1" + zeros + ".5", "1" + zeros + "e-2690", "0." + zeros + "1e3310",
+        std::string("1e+400"), std::string("-1e400"), std::string("10e999999999999999999999")}) {
+    double value = 0;
+    EXPECT_EQ(parse_behind(text, value), NumberProblem::out_of_range) << text;
+  }
+  for (const std::string& text :
+       {"0." + zeros + "1", "." + zeros + "5", "0." + zeros + "1e2670", "1" + zeros + "e-3331",
+        std::string("1e-400"), std::string("1e-999999999999999999999")}) {
+    double value = 1;
+    EXPECT_EQ(parse_behind(text, value), NumberProblem::none) << text;
+    EXPECT_TRUE(value == 0 && !std::signbit(value)) << text;
+    EXPECT_EQ(parse_behind("-" + text, value), NumberProblem::none) << text;
+    EXPECT_TRUE(value == 0 && std::signbit(value)) << text;
+  }
+}
+
+TEST(NumberText, BytesBehindMeanNothing) {
+  for (const char behind : {'0', '7', '+', '-', '.', 'e', 'n', ' '}) {
+    SCOPED_TRACE(behind);
+    for (const char* const text : {"1", "1.0", "1e0", "+1", "1."}) {
+      double value = 0;
+      EXPECT_EQ(parse_behind(text, value, behind), NumberProblem::none) << text;
+      EXPECT_EQ(value, 1) << text;
+    }
+    std::int32_t whole = 0;
+    EXPECT_EQ(parse_behind("+1", whole, behind), NumberProblem::none);
+    EXPECT_EQ(whole, 1);
+    for (const char* const text : {"", "+", "-", ".", "1e", "1e-"}) {
+      double value = 0;
+      EXPECT_EQ(parse_behind(text, value, behind), NumberProblem::no_number) << text;
+      EXPECT_EQ(parse_behind(text, whole, behind), NumberProblem::no_number) << text;
+    }
+  }
+}
+
+TEST(NumberText, LongTextsOfNoSign) {
+  const std::string zeros(20, '0');
+  std::uint8_t value = 5;
+  EXPECT_EQ(parse_behind("-" + zeros, value), NumberProblem::none);
+  EXPECT_EQ(value, 0);
+  EXPECT_EQ(parse_behind("-" + zeros + "1", value), NumberProblem::out_of_range);
+  EXPECT_EQ(parse_behind("-" + zeros + "2", value), NumberProblem::out_of_range);
+  EXPECT_EQ(parse_behind("-" + zeros + "x", value), NumberProblem::no_number);
+  EXPECT_EQ(parse_behind("+" + zeros + "12", value), NumberProblem::none);
+  EXPECT_EQ(value, 12);
+  EXPECT_EQ(parse_behind("+-" + zeros + "12", value), NumberProblem::no_number);
+  std::int8_t with_sign = 5;
+  EXPECT_EQ(parse_behind("-" + zeros + "1", with_sign), NumberProblem::none);
+  EXPECT_EQ(with_sign, -1);
+  EXPECT_EQ(parse_behind("+-" + zeros + "1", with_sign), NumberProblem::no_number);
+}
+
 template <class T>
 void expect_integer_range() {
   using Limits = std::numeric_limits<T>;

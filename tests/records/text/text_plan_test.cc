@@ -25,7 +25,8 @@ TEST(QuotedText, IsShortAndHasNoControlCharacters) {
            {forty.substr(1) + e_acute, "'" + forty.substr(1) + "...'"},
            {forty.substr(2) + e_acute, "'" + forty.substr(2) + e_acute + "'"},
            {forty.substr(2) + e_acute + "y", "'" + forty.substr(2) + e_acute + "...'"},
-           {forty.substr(2) + "\xe2\x82\xac", "'" + forty.substr(2) + "...'"}}) {
+           {forty.substr(2) + "\xe2\x82\xac", "'" + forty.substr(2) + "...'"},
+           {std::string(50, '\x80'), "'...'"}}) {
     EXPECT_EQ(quoted_text(text), quoted);
   }
 }

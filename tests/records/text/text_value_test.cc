@@ -92,6 +92,23 @@ TEST(TextValueTest, WholeNumbersKeepAllDigits) {
   EXPECT_EQ(detail::value_of_json_number("1e400").number, std::numeric_limits<double>::infinity());
 }
 
+TEST(TextValueTest, OnlyIntegersAndBoolsHaveOne) {
+  struct Written {
+    const char* text;
+    std::int64_t integer;
+    double number;
+  };
+  for (const auto& [text, integer, number] :
+       {Written{"true", 1, 1}, Written{"FALSE", 0, 0}, Written{"-7", -7, -7}, Written{"007", 0, 7},
+        Written{"0.5", 0, 0.5}, Written{"1e39", 0, 1e39},
+        Written{"9223372036854775808", 0, 9223372036854775808.0}, Written{"x", 0, 0}}) {
+    const detail::TextValue value = value_of_cell(text);
+    EXPECT_EQ(value.integer, integer) << text;
+    EXPECT_EQ(value.number, number) << text;
+  }
+  EXPECT_EQ(value_of_cell("-1e400").number, -std::numeric_limits<double>::infinity());
+}
+
 TEST(TextValueTest, PartsOfWhatIsWritten) {
   EXPECT_EQ(detail::trimmed_cell(" \ta b\t "), "a b");
   EXPECT_EQ(detail::trimmed_cell(" \t"), "");
