@@ -71,7 +71,7 @@ struct TextFeed::File {
 
   std::string_view text() const { return {at, static_cast<std::size_t>(end - at)}; }
   std::uint64_t offset() const {
-    return block ? block->stream_offset + static_cast<std::uint64_t>(at - block->data) : 0;
+    return block->stream_offset + static_cast<std::uint64_t>(at - block->data);
   }
 
   const std::string name;

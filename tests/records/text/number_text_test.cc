@@ -123,7 +123,7 @@ TEST(NumberText, ExponentsHaveDigitsAndNothingElse) {
   }
 }
 
-/// What is beyond the type's range is far from 0 or near to it, whatever way it is written.
+/// A number beyond the type's range is far from 0 or near to it, whatever way it is written.
 TEST(NumberText, TellsTooLargeFromTooSmall) {
   const std::string zeros(3000, '0');
   for (const std::string& text :

@@ -198,6 +198,46 @@ TEST_F(TextFeedTest, TakesTheHeader) {
   EXPECT_THAT(pieces(*text), IsEmpty());
 }
 
+/// Blocks of a page end in the header, and behind the first byte of a row or of the file.
+TEST_F(TextFeedTest, BlocksEndAnywhere) {
+  std::vector<std::string> headers;
+  TextFeedOptions with_header{.has_quotes = true, .block_bytes = 1};
+  with_header.read_header = [&](std::string_view header) {
+    headers.emplace_back(header);
+    return nullptr;
+  };
+  const std::string long_header = std::string(10'000, 'h') + "\n";
+  EXPECT_THAT(pieces(*feed({long_header + "1\n"}, with_header)),
+              ElementsAre("1 from row 0, line 2, offset 10001: 1\n"));
+  EXPECT_THAT(headers, ElementsAre(long_header));
+  const Error open = error_of([&] { pieces(*feed({"a,\"b\n1\n"}, with_header)); });
+  EXPECT_THAT(open.message(), ::testing::HasSubstr("a quote that opens a field in the row of line "
+                                                   "1 is not closed before the file ends"));
+  EXPECT_EQ(open.offset(), 0U);
+  const auto rows_of = [&](const std::string& bytes) {
+    const auto text = feed({bytes}, {.block_bytes = 1});
+    std::string all;
+    for (TextRows read; text->read(1, read);) all += read.pieces.at(0).text.bytes();
+    return all;
+  };
+  for (const std::string& front : {std::string(), std::string(4094, 'x') + "\n",
+                                   std::string(4095, 'x') + "\n", std::string(4096, 'x') + "\n"}) {
+    for (const char* const rest : {"y", "yes\n", "\r\ny"}) {
+      const std::string row = std::string(rest).starts_with('\r') ? "y" : rest;
+      EXPECT_EQ(rows_of(front + rest), front + row + (row.ends_with('\n') ? "" : "\n"))
+          << front.size() << rest;
+    }
+  }
+}
+
+TEST_F(TextFeedTest, AHeadersErrorMayNameAnotherFile) {
+  const auto text =
+      feed({"a\n1\n"}, {.read_header = [](std::string_view) -> std::shared_ptr<const TextLayout> {
+             throw Error(ErrorCode::invalid_argument, "no").at_file("schema.json");
+           }});
+  EXPECT_EQ(error_of([&] { pieces(*text); }).file(), "schema.json");
+}
+
 TEST_F(TextFeedTest, LooksAtTheFirstBytes) {
   EXPECT_THAT(pieces(*feed({"\xef\xbb\xbf"
                             "a\n"})),
