@@ -87,21 +87,24 @@ TEST(LargeMemory, PagesOfAFreedBlockGoBackToTheSystemAndNoOthers) {
   // those that follow from its heap, side by side.
   constexpr std::size_t kLargestBytes = std::size_t{16} << 20;
   free_block_memory(allocate_block_memory(kLargestBytes, 64), kLargestBytes, 64);
-  constexpr std::size_t kBytes = std::size_t{256} << 10;
+  constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
   std::array<std::byte*, 5> blocks{};
   for (std::byte*& block : blocks) {
-    block = allocate_block_memory(kBytes, 64);
-    std::fill_n(block, kBytes, std::byte{7});
+    block = allocate_block_memory(kBlockBytes, 64);
+    std::fill_n(block, kBlockBytes, std::byte{7});
   }
   for (const std::size_t freed : {1, 3}) {
     const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    EXPECT_GE(pages_in_memory(blocks[freed], kBytes), kBytes / page_bytes - 1);
-    free_block_memory(blocks[freed], kBytes, 64);
-    EXPECT_LE(pages_in_memory(blocks[freed], kBytes), 1U) << "the allocator may write to the first";
+    EXPECT_GE(pages_in_memory(blocks[freed], kBlockBytes), kBlockBytes / page_bytes - 1);
+    free_block_memory(blocks[freed], kBlockBytes, 64);
+    EXPECT_LE(pages_in_memory(blocks[freed], kBlockBytes), 1U)
+        << "the allocator may write to the first";
   }
   for (const std::size_t kept : {0, 2, 4}) {
-    EXPECT_EQ(std::count(blocks[kept], blocks[kept] + kBytes, std::byte{7}), kBytes) << kept;
-    free_block_memory(blocks[kept], kBytes, 64);
+    EXPECT_TRUE(std::all_of(blocks[kept], blocks[kept] + kBlockBytes, [](std::byte byte) {
+      return byte == std::byte{7};
+    })) << kept;
+    free_block_memory(blocks[kept], kBlockBytes, 64);
   }
 }
 
