@@ -19,7 +19,7 @@ bool can_fail(const DrawnPipeline& drawn) {
   });
 }
 
-Stream from(const Stream& stream, std::size_t place) {
+Stream behind(const Stream& stream, std::size_t place) {
   return {stream.begin() + static_cast<std::ptrdiff_t>(place), stream.end()};
 }
 
@@ -68,7 +68,7 @@ TEST(RandomPipelines, GoOnExactlyAtRandomSteps) {
       SCOPED_TRACE("resumed at " + std::to_string(checkpoint.position));
       auto resumed =
           make().iterate({.resume = checkpoint, .executor = executors.any(random).executor});
-      const Stream rest = from(expected, static_cast<std::size_t>(checkpoint.position));
+      const Stream rest = behind(expected, static_cast<std::size_t>(checkpoint.position));
       if (crashes == 0) {
         ASSERT_EQ(take_stream(resumed, rest.size() + 3), rest);
         break;

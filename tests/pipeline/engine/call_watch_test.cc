@@ -34,7 +34,7 @@ using detail::WaitWatch;
 using detail::WatchedThread;
 using detail::WatchedThreads;
 
-constexpr double kUsPerSecond = 1e6;
+constexpr double kUsOfOneSecond = 1e6;
 
 void expect_time(const OwnTime& time, std::uint64_t begin_ticks, std::uint64_t ticks) {
   EXPECT_EQ(time.begin_ticks, begin_ticks);
@@ -210,13 +210,13 @@ TEST(RecordingClock, CountsFromItsBeginning) {
   const RecordingClock clock(std::chrono::milliseconds(1));
   EXPECT_EQ(clock.ns_at(before), 0U);
   EXPECT_EQ(clock.ns_at(before_time), 0U);
-  EXPECT_NEAR(static_cast<double>(clock.ns_of(ticks_of_us(kUsPerSecond))), 1e9, 10);
-  const std::uint64_t in_a_second_ns = clock.ns_at(ticks_now() + ticks_of_us(kUsPerSecond));
+  EXPECT_NEAR(static_cast<double>(clock.ns_of(ticks_of_us(kUsOfOneSecond))), 1e9, 10);
+  const std::uint64_t in_a_second_ns = clock.ns_at(ticks_now() + ticks_of_us(kUsOfOneSecond));
   EXPECT_GE(in_a_second_ns, 999'999'990U);
   EXPECT_LE(in_a_second_ns, clock.ns_now() + 1'000'000'010);
   EXPECT_GE(clock.ns_at(std::chrono::steady_clock::now() + std::chrono::seconds(1)),
             1'000'000'000U);
-  const OwnTime time{0, ticks_of_us(kUsPerSecond)};
+  const OwnTime time{0, ticks_of_us(kUsOfOneSecond)};
   EXPECT_EQ(clock.ns_of(time, 0), clock.ns_of(time.ticks));
   EXPECT_EQ(clock.ns_of(time, 1), clock.ns_of(time.ticks));
   EXPECT_EQ(clock.ns_of(time, 2), clock.ns_of(time.ticks) / 2);
@@ -225,7 +225,7 @@ TEST(RecordingClock, CountsFromItsBeginning) {
 TEST(OneByOne, IsEarnedBySlowBlocks) {
   OneByOne cheap;
   const std::uint64_t cost = ticks_of_us(0.05);
-  cheap.note(1000 * ticks_of_us(kUsPerSecond), 64, false);
+  cheap.note(1000 * ticks_of_us(kUsOfOneSecond), 64, false);
   EXPECT_FALSE(cheap.is_due()) << "nothing was slow yet";
   cheap.note(31, 64, true);
   EXPECT_FALSE(cheap.is_due());
@@ -246,7 +246,7 @@ TEST(OneByOne, IsEarnedBySlowBlocks) {
 
 TEST(OneByOne, IsEarnedForNoMoreThanATenthOfASecond) {
   OneByOne cheap;
-  cheap.note(1000 * ticks_of_us(kUsPerSecond), 64, true);
+  cheap.note(1000 * ticks_of_us(kUsOfOneSecond), 64, true);
   const std::uint64_t most = ticks_of_us(100e3);
   const std::uint64_t cost = ticks_of_us(0.05);
   std::uint64_t paid = 0;

@@ -22,7 +22,6 @@
 namespace infeed::test {
 namespace {
 
-using detail::GroupMemory;
 using detail::Knob;
 using detail::KnobSpec;
 using detail::ns_of_ticks;
@@ -128,7 +127,7 @@ TEST(TuningObserver, SeesWhatTheProcessMayUse) {
   const std::atomic<std::uint64_t> taken = 0;
   const TuningObservation seen = detail::TuningObserver(run, taken).look();
   EXPECT_EQ(seen.cores, detail::usable_cpu_time());
-  const GroupMemory group = detail::group_memory("/sys/fs/cgroup", "/proc/self/cgroup");
+  const detail::GroupMemory group = detail::group_memory("/sys/fs/cgroup", "/proc/self/cgroup");
   EXPECT_EQ(seen.group_limit_bytes, group.limit_bytes);
   EXPECT_EQ(seen.group_bytes > 0, group.in_use_bytes > 0);
   EXPECT_EQ(seen.stages.at(0).inside, -1);

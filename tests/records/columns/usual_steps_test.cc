@@ -174,7 +174,7 @@ TEST(UsualSteps, OfBytesThatAreNumbers) {
   EXPECT_THAT(scalars.finish().values<std::uint8_t>(), ElementsAre(7));
 }
 
-ColumnType inner_sequences(DType dtype, Shape shape = {}) {
+ColumnType sequences_of_steps(DType dtype, Shape shape = {}) {
   return {.name = {},
           .dtype = dtype,
           .shape = std::move(shape),
@@ -183,7 +183,7 @@ ColumnType inner_sequences(DType dtype, Shape shape = {}) {
 }
 
 TEST(UsualSteps, OfInnerSequences) {
-  UsualSequences numbers(inner_sequences(DType::int32));
+  UsualSequences numbers(sequences_of_steps(DType::int32));
   EXPECT_TRUE(numbers.reads(steps_of({integers({1, -2, 3}), integers({4})})));
   for (const std::string& step : {integers({}), integers({1LL << 31}), floats({1}), texts({"a"})}) {
     EXPECT_FALSE(numbers.reads(steps_of({integers({5}), step})));
@@ -194,7 +194,7 @@ TEST(UsualSteps, OfInnerSequences) {
   EXPECT_THAT(ints.row_splits(0), ElementsAre(0, 2, 3));
   EXPECT_THAT(ints.row_splits(1), ElementsAre(0, 3, 4, 6));
 
-  UsualSequences reals(inner_sequences(DType::float32));
+  UsualSequences reals(sequences_of_steps(DType::float32));
   EXPECT_TRUE(reals.reads(steps_of({floats({1, 2}), floats({3})})));
   for (const std::string& step : {floats({}), float_bytes("1"), float_bytes("12345"),
                                   float_bytes("12"), integers({1}), texts({"1234"})}) {
@@ -206,10 +206,10 @@ TEST(UsualSteps, OfInnerSequences) {
   EXPECT_THAT(values.row_splits(1), ElementsAre(0, 2, 3));
 
   EXPECT_FALSE(
-      UsualSequences(inner_sequences(DType::int32, {2})).reads(steps_of({integers({1, 2})})));
-  EXPECT_FALSE(UsualSequences(inner_sequences(DType::uint8)).reads(steps_of({integers({1})})));
-  EXPECT_FALSE(UsualSequences(inner_sequences(DType::float64)).reads(steps_of({floats({1})})));
-  EXPECT_FALSE(UsualSequences(inner_sequences(DType::bytes)).reads(steps_of({texts({"a"})})));
+      UsualSequences(sequences_of_steps(DType::int32, {2})).reads(steps_of({integers({1, 2})})));
+  EXPECT_FALSE(UsualSequences(sequences_of_steps(DType::uint8)).reads(steps_of({integers({1})})));
+  EXPECT_FALSE(UsualSequences(sequences_of_steps(DType::float64)).reads(steps_of({floats({1})})));
+  EXPECT_FALSE(UsualSequences(sequences_of_steps(DType::bytes)).reads(steps_of({texts({"a"})})));
 }
 
 TEST(UsualSteps, OfTexts) {

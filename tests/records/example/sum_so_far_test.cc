@@ -9,12 +9,12 @@
 namespace infeed {
 namespace {
 
-std::size_t sum_of(std::span<const std::size_t> values) {
+std::size_t total_of(std::span<const std::size_t> values) {
   return std::accumulate(values.begin(), values.end(), std::size_t{0});
 }
 
 std::size_t asked(detail::SumSoFar& sum, const std::vector<std::size_t>& values) {
-  return sum.of(std::span<const std::size_t>(values), sum_of);
+  return sum.of(std::span<const std::size_t>(values), total_of);
 }
 
 TEST(SumSoFar, LooksAtNewValuesOnly) {

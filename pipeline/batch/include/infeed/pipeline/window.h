@@ -58,11 +58,14 @@ void append_to_window(void* window, void* values, std::size_t stride, std::size_
                       bool may_move) {
   auto& target = *static_cast<std::vector<T>*>(window);
   T* const source = static_cast<T*>(values);
-  if (stride == 1 && may_move) {
-    target.insert(target.end(), std::move_iterator(source), std::move_iterator(source + count));
-  } else if (may_move) {
+  if constexpr (kIsCopyable<T> && std::is_trivially_copyable_v<T>) {
+    may_move &= stride != 1;  // a copy of all at once is quicker
+  }
+  if (may_move) {
     for (std::size_t i = 0; i < count; ++i) target.push_back(std::move(source[i * stride]));
-  } else if constexpr (kIsCopyable<T>) {
+    return;
+  }
+  if constexpr (kIsCopyable<T>) {
     if (stride == 1) {
       target.insert(target.end(), source, source + count);
     } else {
