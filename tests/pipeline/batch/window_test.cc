@@ -1,6 +1,9 @@
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
@@ -80,6 +83,33 @@ TEST(Window, GivesWhatItsDocumentationSays) {
   EXPECT_EQ((range(7) | window({.size = 3, .shift = 1, .stride = 2, .drop_remainder = true}))
                 .cardinality(),
             Cardinality::finite(3));
+}
+
+/// An element that can be made from another one, but not assigned.
+template <class Owned>
+struct Fixed {
+  const std::int64_t value;
+  Owned owned;
+};
+
+template <class Owned>
+void expect_last_of_each_window(const WindowOptions& options, const Stream& expected) {
+  using Element = Fixed<Owned>;
+  const auto last = [](const std::vector<Element>& window) { return window.back().value; };
+  run_source_suite(
+      [&] {
+        return range(5) | map([](std::int64_t i) {
+                 return Element{i, {}};
+               }) |
+               window(options) | map(last);
+      },
+      expected);
+}
+
+TEST(Window, TakesElementsThatCannotBeAssigned) {
+  expect_last_of_each_window<std::string>({.size = 2}, {"1", "3", "4"});
+  expect_last_of_each_window<std::string>({.size = 2, .shift = 1}, {"1", "2", "3", "4", "4"});
+  expect_last_of_each_window<std::unique_ptr<int>>({.size = 2}, {"1", "3", "4"});
 }
 
 TEST(Window, AnErrorCarriesItsPlaces) {

@@ -57,20 +57,23 @@ template <class T>
 void append_to_window(void* window, void* values, std::size_t stride, std::size_t count,
                       bool may_move) {
   auto& target = *static_cast<std::vector<T>*>(window);
-  T* const source = static_cast<T*>(values);
-  if constexpr (kIsCopyable<T> && std::is_trivially_copyable_v<T>) {
-    may_move &= stride != 1;  // a copy of all at once is quicker
-  }
-  if (may_move) {
-    for (std::size_t i = 0; i < count; ++i) target.push_back(std::move(source[i * stride]));
-    return;
-  }
-  if constexpr (kIsCopyable<T>) {
-    if (stride == 1) {
-      target.insert(target.end(), source, source + count);
-    } else {
-      for (std::size_t i = 0; i < count; ++i) target.push_back(source[i * stride]);
+  const auto append = [&](auto from) {
+    // A run is inserted at once, by code that also assigns elements.
+    if constexpr (std::is_assignable_v<T&, decltype(*from)>) {
+      if (stride == 1) {
+        target.insert(target.end(), from, from + static_cast<std::ptrdiff_t>(count));
+        return;
+      }
     }
+    for (std::size_t i = 0; i < count; ++i) {
+      target.push_back(*(from + static_cast<std::ptrdiff_t>(i * stride)));
+    }
+  };
+  T* const source = static_cast<T*>(values);
+  if (may_move) {
+    append(std::move_iterator(source));
+  } else if constexpr (kIsCopyable<T>) {
+    append(static_cast<const T*>(source));
   }
 }
 
