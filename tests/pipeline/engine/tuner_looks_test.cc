@@ -36,7 +36,14 @@ class ScriptedPolicy final : public TuningPolicy {
     if (number == decisions_.size()) over_.set_value();
     return number < decisions_.size() ? decisions_[number] : TuningDecision();
   }
-  void wait_until_over() { over_.get_future().wait(); }
+  /// Wakes a tuner that rests: a machine that stands still for a second looks like a consumer that is
+  /// away.
+  void wait_until_over(detail::TunerThread& tuner) {
+    const std::future<void> over = over_.get_future();
+    while (over.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
+      if (tuner.rests()) tuner.wake();
+    }
+  }
 
   std::atomic<std::uint64_t> taken = 0;
 
@@ -50,7 +57,7 @@ TuningReport report_of(std::vector<TuningDecision> decisions) {
   IteratorContext run(IterateOptions{});
   detail::TunerThread tuner(run, {.look_every = std::chrono::milliseconds(1), .policy = policy},
                             policy->taken);
-  policy->wait_until_over();
+  policy->wait_until_over(tuner);
   tuner.stop();
   return tuner.report();
 }
@@ -128,7 +135,7 @@ TEST(TunerThread, LooksNoMoreOnceItIsFrozen) {
   IteratorContext run(IterateOptions{});
   detail::TunerThread tuner(run, {.look_every = std::chrono::milliseconds(1), .policy = policy},
                             policy->taken);
-  policy->wait_until_over();
+  policy->wait_until_over(tuner);
   tuner.freeze();
   tuner.wake();  // ends the look under way
   const std::uint64_t looks = policy->taken;
