@@ -63,8 +63,8 @@ struct SeenOfFile {
   std::uint64_t lost = 0;   ///< records lost to damage, if an index knows
   bool failed = false;      ///< something was an error
   bool unseen = false;      ///< some payloads were not checked
-  std::optional<ManifestShard> listed = std::nullopt;   ///< a manifest's entry
-  std::optional<RecordPosition> damage = std::nullopt;  ///< a record that no block may begin with
+  std::optional<ManifestShard> listed = std::nullopt;        ///< a manifest's entry
+  std::optional<RecordPosition> no_block_at = std::nullopt;  ///< a record that is to be pulled
 };
 
 class RecordsStage final : public Stage, private RecordBlockSource {
@@ -106,7 +106,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       return nullptr;
     }
     const bool can_be = reader_ && reader_->has_blocks() && !reader_->is_at_end();
-    return can_be && reader_->position() != seen_.damage ? this : nullptr;
+    return can_be && reader_->position() != seen_.no_block_at ? this : nullptr;
   }
 
  protected:
@@ -169,7 +169,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     try {
       if (in_blocks_.empty()) begin_blocks(file_, *reader_);
     } catch (...) {  // it can't be opened once more, say for want of descriptors; pull() reads on
-      seen_.damage = reader_->position();
+      seen_.no_block_at = reader_->position();
       return false;
     }
     while (!in_blocks_.back().file->claim(block)) {
@@ -236,7 +236,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       reader_.reset();
       if (place && place->file == read.file.get()) {
         seen_.given += place->position.record - read.begin.record;
-        goes_on_at_ = seen_.damage = place->position;
+        goes_on_at_ = seen_.no_block_at = place->position;
         break;
       }
       seen_.given += read.file->next().record - read.begin.record;
