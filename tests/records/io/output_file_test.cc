@@ -11,39 +11,15 @@
 #include <iterator>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <utility>
 
 #include <infeed/error.h>
 #include <infeed/records/output_file.h>
 
+#include "records/refused_calls.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
-
-namespace infeed::test {
-namespace {
-
-/// Errors that this thread gets from the two calls below; 0 for none.
-thread_local int rename_error = 0;
-thread_local int link_error = 0;
-
-}  // namespace
-}  // namespace infeed::test
-
-extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to,
-                         unsigned flags) noexcept {
-  errno = infeed::test::rename_error;
-  if (errno != 0) return -1;
-  return static_cast<int>(::syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
-}
-
-extern "C" int link(const char* from, const char* to) noexcept {
-  errno = infeed::test::link_error;
-  if (errno != 0) return -1;
-  return static_cast<int>(::syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
-}
 
 namespace infeed::test {
 namespace {
@@ -179,26 +155,16 @@ TEST(OutputFile, LeavesAFileThatExists) {
   EXPECT_EQ(entries(folder.path()), 2) << "nothing unfinished is left";
 }
 
-/// A file system without the calls, while it lives.
-class FewCalls {
- public:
-  FewCalls(int no_rename, int no_link) {
-    rename_error = no_rename;
-    link_error = no_link;
-  }
-  ~FewCalls() { rename_error = link_error = 0; }
-  FewCalls(const FewCalls&) = delete;
-  FewCalls& operator=(const FewCalls&) = delete;
-};
-
 TEST(OutputFile, GetsItsNameOnFileSystemsThatKnowFewCalls) {
   const TemporaryFolder folder;
   const std::string name = folder.file("a");
-  for (const auto& [no_rename, no_link] :
-       {std::pair(EINVAL, 0), std::pair(ENOSYS, 0), std::pair(EINVAL, EPERM)}) {
+  for (const RefusedCalls::Errors& errors :
+       {RefusedCalls::Errors{.rename_to_new = EINVAL},
+        RefusedCalls::Errors{.rename_to_new = ENOSYS},
+        RefusedCalls::Errors{.rename_to_new = EINVAL, .link = EPERM}}) {
     OutputFile file(name, ExistingFile::refuse, Durability::leave_to_system);
     file.write("ours");
-    const FewCalls few(no_rename, no_link);
+    const RefusedCalls refused(errors);
     file.commit();
     EXPECT_EQ(read_whole(name), "ours");
     EXPECT_EQ(fs::hard_link_count(name), 1U);
@@ -208,7 +174,7 @@ TEST(OutputFile, GetsItsNameOnFileSystemsThatKnowFewCalls) {
   OutputFile late(name, ExistingFile::refuse, Durability::leave_to_system);
   late.write("ours");
   folder.write("a", "theirs");
-  const FewCalls few(EINVAL, 0);
+  const RefusedCalls refused({.rename_to_new = EINVAL});
   EXPECT_EQ(error_of([&] { late.commit(); }).code(), ErrorCode::already_exists);
   EXPECT_EQ(read_whole(name), "theirs");
   EXPECT_EQ(entries(folder.path()), 1);
@@ -219,7 +185,7 @@ TEST(OutputFile, SaysWhyItDidNotGetItsName) {
   OutputFile file(folder.file("a"), ExistingFile::refuse, Durability::leave_to_system);
   file.write("ours");
   {
-    const FewCalls few(EIO, 0);
+    const RefusedCalls refused({.rename_to_new = EIO});
     EXPECT_EQ(error_of([&] { file.commit(); }).message(),
               "cannot rename into place: input/output error; the disk or its connection fails, see "
               "the system's log (4 bytes were written; the unfinished file is removed)");
