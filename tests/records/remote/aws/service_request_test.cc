@@ -110,7 +110,8 @@ TEST(ServiceRequest, GoesByAProxyOnlyWhereItMay) {
   const HttpServer proxy([](const HttpRequestSeen&) { return HttpReply{.body = "by proxy"}; });
   const HttpServer service([](const HttpRequestSeen&) { return HttpReply{.body = "direct"}; });
   const SetVariable names_proxy("http_proxy", proxy.url(""));
-  const SetVariable names_no_other("no_proxy", "");
+  const SetVariable excepts_none("no_proxy", "");
+  const SetVariable excepts_none_either("NO_PROXY", "");
   ServiceRequest request = patient(service.url("/a"));
   EXPECT_EQ(ask_service(request).text, "direct");
   request.way = ServiceRequest::Way::by_proxy;
