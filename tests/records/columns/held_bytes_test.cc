@@ -1,6 +1,7 @@
+#include <cstddef>
 #include <cstdint>
 #include <gtest/gtest.h>
-#include <utility>
+#include <memory>
 #include <vector>
 
 #include <infeed/records/column_batch.h>
@@ -47,8 +48,9 @@ TEST(HeldBytes, OfPartsOfAnotherTensorAreTheirValues) {
 }
 
 TEST(HeldBytes, OfABatchAreThoseOfItsColumnsAndItsOwn) {
-  // Two pointers to the names, three to the columns, two sizes, and two blocks' headers.
-  const std::size_t own = 7 * sizeof(void*) + 48;
+  // The names, the columns, two sizes, and two blocks' headers.
+  const std::size_t own = sizeof(std::shared_ptr<const detail::ColumnNames>) +
+                          sizeof(std::vector<Column>) + 2 * sizeof(std::size_t) + 48;
   const auto names = detail::column_names({"x"});
   const Tensor byte(DType::uint8, {1, 1});
   const ColumnBatch dense(names, {Column::dense(byte)});
