@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <string>
 
 #include "engine/iterator_context.h"
 
@@ -42,11 +43,18 @@ class AssertCardinalityStage final : public PassThroughStage {
   Pull pull_behind_the_last(Chunk& out) {
     const Pull pulled = input().pull(out, 1);
     if (pulled != Pull::values) return pulled;
+    const ErrorPointer failed = out.size() == 0 ? out.take_error() : nullptr;
     out.clear();
-    throw Error(ErrorCode::failed_precondition,
-                fmt::format("assert_cardinality: there are more than the {} elements that were "
-                            "promised; give their true number, or put take({}) before it",
-                            count_, count_));
+    const std::string found = fmt::format(
+        "assert_cardinality: there are more than the {} elements that were promised", count_);
+    if (failed != nullptr) {
+      throw Error(failed->reworded(
+          ErrorCode::failed_precondition,
+          fmt::format("{}; the next one is an error: {}", found, failed->message())));
+    }
+    throw Error(
+        ErrorCode::failed_precondition,
+        fmt::format("{}; give their true number, or put take({}) before it", found, count_));
   }
 
   [[noreturn]] void refuse_short() const {

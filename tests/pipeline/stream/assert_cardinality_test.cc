@@ -2,6 +2,7 @@
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/global_shuffle.h>
+#include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
@@ -76,6 +77,22 @@ TEST(AssertCardinality, RefusesAPassThatGoesOn) {
   }
   EXPECT_EQ(error_behind(odd_ones(1) | assert_cardinality(0), 0).code(),
             ErrorCode::failed_precondition);
+}
+
+/// Reading may have failed, and the number be right.
+TEST(AssertCardinality, NamesAnErrorThatComesBehind) {
+  const auto dataset = odd_ones(10) | map([](std::int64_t x) {
+                         if (x == 15) throw Error(ErrorCode::data_loss, "damaged");
+                         return x;
+                       }) |
+                       assert_cardinality(7);
+  for (const Error& error : {error_behind(dataset, 7), error_behind(dataset | prefetch(2), 7),
+                             error_of([&] { (dataset | skip(8)).iterate().next(); })}) {
+    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+    EXPECT_EQ(error.message(),
+              "assert_cardinality: there are more than the 7 elements that were promised; the next "
+              "one is an error: damaged");
+  }
 }
 
 TEST(AssertCardinality, IsNoPartOfTheCheckpoint) {
