@@ -91,12 +91,10 @@ class Checks {
   std::vector<Finding> findings_;
 };
 
-/// True if what a stage may hold of a limit depends on how far another one is: one that must hold memory,
-/// too, and works in another thread. Such are stages behind and before a prefetch or a parallel map, a stage
-/// whose threads fill batches and any other one, and the stages with threads of several inner datasets that are
-/// open at once. In one thread two stages that grow with the stream share it so, since the first takes several
-/// elements at once, and so do one of them and inner datasets that are read ahead. An optional cache may be
-/// on or off.
+/// True if what a stage may hold of a limit depends on time. Where two must hold memory, one is ahead of the
+/// other. In one thread it is by a chunk, which ends when it has taken too long, or when other threads have no
+/// more ready. Inner datasets that are read ahead hold memory beside a stage that grows with the stream, and
+/// several that are open at once, with threads, beside each other. An optional cache may be on or off.
 bool share_a_limit(const Plan& plan);
 /// True if the rest of an input may be dropped with its batch. Then a limit that was too little for that
 /// batch has ended no run, and yet a run with more may hold more of it than the limit.

@@ -57,56 +57,46 @@ bool has_threads(const Step& step) {
   return step.op == "prefetch" || step.get("parallelism", 1) != 1;
 }
 
-/// The threads whose stages must hold memory. One thread does the work of its stages in the same order
-/// each time; how far another one is beside it depends on time.
-class HoldingThreads {
- public:
-  explicit HoldingThreads(const Plan& plan) { add(plan, 0); }
-
-  bool are_several() const { return holding_.size() > 1 || work_on_several_; }
-
- private:
-  /// Adds the stages of a plan from whose end the thread takes elements.
-  void add(const Plan& plan, int thread) {
-    for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
-      const bool is_parallel = has_threads(*step);
-      if (must_hold(step->op)) holding_.insert(is_parallel ? ++threads_ : thread);
-      for (const Plan& input : step->inputs) add_input(*step, input, thread);
-      if (is_parallel) thread = ++threads_;
+/// True if a stage that must hold memory works in another thread than the one that takes the plan's
+/// elements.
+bool holds_elsewhere(const Plan& plan) {
+  bool is_elsewhere = false;
+  for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
+    is_elsewhere = is_elsewhere || has_threads(*step);
+    if (is_elsewhere && must_hold(step->op)) return true;
+    for (const Plan& input : step->inputs) {
+      const bool holds = is_elsewhere
+                             ? input.any([](const Step& inner) { return must_hold(inner.op); })
+                             : holds_elsewhere(input);
+      if (holds) return true;
     }
   }
+  return false;
+}
 
-  /// Inner datasets of which several are open at once, with threads of their own, share the limit with
-  /// each other. A parallel interleave sees to it that what only its readers hold is refused in one place.
-  void add_input(const Step& step, const Plan& input, int thread) {
-    const bool is_parallel = has_threads(step);
-    const int reader = is_parallel ? ++threads_ : thread;
-    const int last = threads_;
-    add(input, reader);
-    const bool are_several_open = is_parallel || step.get("cycle_length", 1) > 1;
-    const bool have_threads = holding_.upper_bound(last) != holding_.end();
-    work_on_several_ = work_on_several_ || (are_several_open && have_threads);
-  }
-
-  int threads_ = 0;  ///< the last one's number
-  std::set<int> holding_;
-  bool work_on_several_ = false;
-};
+/// True if several inner datasets are open at once whose own threads must hold memory: they share the
+/// limit with each other. A parallel interleave sees to it that what only its readers hold is refused in
+/// one place.
+bool holds_in_several(const Step& step) {
+  const bool are_several_open = has_threads(step) || step.get("cycle_length", 1) > 1;
+  return are_several_open && std::any_of(step.inputs.begin(), step.inputs.end(), holds_elsewhere);
+}
 
 }  // namespace
 
 bool share_a_limit(const Plan& plan) {
-  int growing = 0;
+  int holding = 0;
+  bool grows = false;
   bool reads_inner_ahead = false;
-  bool may_be_off = false;
+  bool depends_on_time = false;
   plan.any([&](const Step& step) {
-    may_be_off = may_be_off || step.op == "optional_cache";
-    growing += step.op == "cache" || step.op == "unique" ? 1 : 0;
+    holding += must_hold(step.op) ? 1 : 0;
+    grows = grows || step.op == "cache" || step.op == "unique";
     reads_inner_ahead = reads_inner_ahead || (has_threads(step) && !step.inputs.empty());
+    depends_on_time = depends_on_time || step.op == "optional_cache" || holds_in_several(step);
     return false;
   });
-  return growing > 1 || (growing == 1 && reads_inner_ahead) || may_be_off ||
-         HoldingThreads(plan).are_several();
+  return holding > 1 || (grows && reads_inner_ahead) || depends_on_time;
 }
 
 bool may_drop_a_refused_batch(const Plan& plan) {
