@@ -19,6 +19,25 @@ constexpr double kWorthAThreadUs = 20;
 
 }  // namespace
 
+bool Job::hand_over(Chunk& to, std::size_t want) {
+  if (out) {
+    const std::size_t count =
+        failures.empty() ? out->size() : failures.front().results_before - handed_over;
+    handed_over += to.append_from(*out, std::min(count, want - to.size()));
+  }
+  // An error takes a place, too.
+  if (to.size() == want) return true;
+  if (!failures.empty() && failures.front().results_before == handed_over) {
+    to.set_error(std::move(failures.front().error));
+    failures.pop_front();
+    return true;
+  }
+  if (to.size() > 0) return true;
+  // The input's error, which came after this job's values.
+  if (in.has_error()) to.set_error(in.take_error());
+  return to.has_error();
+}
+
 void JobList::add_rest_of(Job& job) {
   auto rest = std::make_unique<Job>(job.in.type(), job.in.capacity());
   rest->held.take_from(job.held, job.in.bytes());

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <infeed/pipeline/chunk.h>
@@ -14,13 +15,26 @@ namespace infeed::detail {
 struct Job {
   enum class State { waiting, running, done };
 
+  struct Failure {
+    std::size_t results_before;
+    ErrorPointer error;
+  };
+
   Job(const TypeInfo& in_type, std::size_t capacity) : in(in_type, capacity) {}
 
+  /// Moves results to a chunk that stands for `want` elements at most then; an error ends it.
+  /// Returns false if nothing is left.
+  bool hand_over(Chunk& to, std::size_t want);
+
   Chunk in;
-  std::deque<Chunk> out;  ///< in order; each chunk except the last ends with an error
+  /// The results, without the errors between them: a chunk for each failure would need room for all
+  /// that may follow it.
+  std::optional<Chunk> out;
+  std::deque<Failure> failures;  ///< errors of the function, in order
+  std::size_t handed_over = 0;   ///< results that have left `out`
   std::uint64_t position = 0;
   std::uint64_t elements = 0;
-  std::uint64_t result_bytes = 0;  ///< bytes in `out`
+  std::uint64_t result_bytes = 0;  ///< bytes that came into `out`
   HeldBytes held;                  ///< memory of `in` and `out`
   std::uint64_t ticks = 0;         ///< time of the function
   State state = State::waiting;

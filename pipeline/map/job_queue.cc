@@ -127,7 +127,7 @@ std::unique_ptr<Job> JobQueue::job_of(Chunk& pulled, std::size_t elements) {
   }
   lock.unlock();
   if (job == nullptr) job = std::make_unique<Job>(pulled.type(), job_capacity(pulled.type()));
-  job->out.clear();
+  job->handed_over = 0;
   job->result_bytes = 0;
   job->state = Job::State::waiting;
   job->position = position_;
@@ -307,6 +307,7 @@ Pull JobQueue::pull_here(std::unique_ptr<Job>& result, std::size_t want) {
 }
 
 void JobQueue::recycle(std::unique_ptr<Job> job) {
+  job->out.reset();
   job->held.release();
   auto lock = hand_off_.lock();
   if (recycled_.size() < jobs_max()) recycled_.push_back(std::move(job));

@@ -33,6 +33,7 @@ std::uint64_t times_thread_waited() {
 void JobRunner::run(Job& job, bool may_stop) const {
   const std::uint64_t begin = ticks_now();
   std::uint64_t position = job.position;
+  job.out.emplace(*spec_->out_type, job.in.size());
   const bool has_payload = spec_->out_type->payload_bytes_run != nullptr;
   if (run_.recorder() == nullptr && !has_payload) {
     run_elements(job, position, job.in.size());
@@ -77,11 +78,8 @@ std::size_t JobRunner::block_behind(std::size_t block, std::uint64_t count,
 
 void JobRunner::run_elements(Job& job, std::uint64_t& position, std::size_t count) const {
   const std::uint64_t end = position + count;
+  Chunk& out = *job.out;
   while (position < end && job.in.size() > 0) {
-    if (job.out.empty() || job.out.back().has_error()) {
-      job.out.emplace_back(*spec_->out_type, job.in.size());
-    }
-    Chunk& out = job.out.back();
     ErrorPointer error;
     const KernelResult result =
         spec_->kernel(spec_->function.get(), nullptr, job.in.front(), out.back(),
@@ -91,7 +89,7 @@ void JobRunner::run_elements(Job& job, std::uint64_t& position, std::size_t coun
     position += result.consumed;
     job.result_bytes += spec_->out_type->bytes(out.back(), result.produced);
     out.grow(result.produced);
-    if (error != nullptr) out.set_error(std::move(error));
+    if (error != nullptr) job.failures.push_back({out.size(), std::move(error)});
   }
 }
 

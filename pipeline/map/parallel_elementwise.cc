@@ -56,7 +56,7 @@ class ParallelElementwiseStage final : public Stage, public Bookmarked {
   Pull do_pull(Chunk& out, std::size_t want) override {
     has_begun_ = true;
     while (true) {
-      if (front_ != nullptr && hand_over(out, want)) return Pull::values;
+      if (front_ != nullptr && front_->hand_over(out, want)) return Pull::values;
       if (front_ != nullptr) queue_.recycle(std::move(front_));
       const Pull taken = queue_.take(front_, want);
       if (taken != Pull::values) return taken;
@@ -89,26 +89,6 @@ class ParallelElementwiseStage final : public Stage, public Bookmarked {
   }
 
  private:
-  /// Returns false if the job in front has nothing left.
-  bool hand_over(Chunk& out, std::size_t want) {
-    while (!front_->out.empty()) {
-      Chunk& chunk = front_->out.front();
-      out.append_from(chunk, want - out.size());
-      // An error takes a place, too.
-      if (chunk.size() > 0 || out.size() == want) return true;
-      if (chunk.has_error()) out.set_error(chunk.take_error());
-      front_->out.pop_front();
-      if (out.has_error()) return true;
-      if (out.size() > 0) return true;
-    }
-    // The input's error, which came after this job's values.
-    if (front_->in.has_error()) {
-      out.set_error(front_->in.take_error());
-      return true;
-    }
-    return false;
-  }
-
   const ThreadShare driver_share_;
   const std::shared_ptr<const ElementwiseSpec> spec_;
   const std::unique_ptr<Stage> input_;

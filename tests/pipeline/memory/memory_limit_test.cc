@@ -1,5 +1,6 @@
 #include <array>
 #include <gtest/gtest.h>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/unbatch.h>
 #include <infeed/pipeline/window.h>
 #include <infeed/records/record_writer.h>
@@ -198,6 +200,23 @@ TEST(LimitedMemory, ShuffledTexts) {
   const auto texts = range(30'000) | map(text_of(1000)) | shuffle({.buffer = 10'000, .seed = 1}) |
                      prefetch(100'000);
   expect_limit_kept(texts, {.limit_bytes = 20 * kMiB});
+}
+
+/// Fails for all numbers but each 32nd.
+struct Rare {
+  Rare() = default;
+  explicit Rare(std::int64_t number) {
+    if (number % 32 != 0)
+      throw std::runtime_error(std::to_string(number) + " is no multiple of 32");
+    values.fill(number);
+  }
+  std::array<std::int64_t, 128> values;
+};
+constexpr auto kRare = [](std::int64_t number) { return Rare(number); };
+
+TEST(LimitedMemory, ErrorsOfAParallelMap) {
+  const auto rare = range(40'000) | map(kRare, {.parallelism = 4}) | skip_errors();
+  expect_limit_kept(rare, {.limit_bytes = 8 * kMiB});
 }
 
 TEST(LimitedMemory, CachedTextsAreAllThatADatasetKeeps) {
