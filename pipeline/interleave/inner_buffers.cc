@@ -70,6 +70,7 @@ void InnerBuffers::take(InnerReadAhead& inner, Chunk& out) {
   }
   const std::uint64_t bytes =
       inner.ready.empty() ? inner.ready_bytes : std::min(out.held().bytes(), inner.ready_bytes);
+  if (out.has_error()) out.held().set(run_.memory(), out.bytes());
   inner.ready_bytes -= bytes;
   inner.ready_elements -= out.slots();
   elements_ -= out.slots();

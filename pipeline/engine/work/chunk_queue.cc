@@ -85,7 +85,7 @@ bool ChunkQueue::merge_into_last(Chunk& chunk) {
 }
 
 void ChunkQueue::hold(Chunk& chunk) {
-  const std::uint64_t bytes = chunk.bytes();
+  const std::uint64_t bytes = bytes_when_kept(chunk);
   const auto lock = hand_off_.lock();
   in_hand_.hold(chunk, bytes);
   pulled_.swap(chunk);
@@ -219,6 +219,7 @@ Pull ChunkQueue::pop(Chunk& out) {
   chunks_.pop_front();
   elements_ -= out.slots();
   bytes_ -= out.held().bytes();
+  if (out.has_error()) out.held().set(run_.memory(), out.bytes());
   publish_level();
   depth_.note_level(elements_, bytes_);
   if (chunks_.empty() || depth_.is_half_empty(elements_, bytes_)) {

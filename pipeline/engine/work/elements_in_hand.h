@@ -2,12 +2,25 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
+#include <infeed/error.h>
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/detail/held_bytes.h>
 
 namespace infeed::detail {
+
+/// Returns the bytes of a chunk that is kept ready. Nothing can follow an error in its chunk, so the
+/// error counts with all the room behind it: a queue of errors would have no bounds otherwise.
+inline std::uint64_t bytes_when_kept(const Chunk& chunk) {
+  const std::uint64_t bytes = chunk.bytes();
+  if (!chunk.has_error()) return bytes;
+  const std::uint64_t room_bytes = (chunk.capacity() - chunk.size()) * chunk.type().size;
+  // The text repeats what the error's other members say.
+  const std::uint64_t texts_bytes = 2 * std::string_view(chunk.error()->what()).size();
+  return bytes + room_bytes + sizeof(Error) + texts_bytes;
+}
 
 /// Why: a thread that pulls ahead of its consumer must reserve memory before it knows how large the
 /// elements will be. It expects them to be as large as the largest recent one, and holds their real
@@ -30,7 +43,7 @@ class ElementsInHand {
     return true;
   }
   /// Takes over the chunk's part of the account, and holds `bytes` in all. The caller computes them
-  /// by chunk.bytes() before it takes its lock.
+  /// by bytes_when_kept() or chunk.bytes() before it takes its lock.
   void hold(Chunk& chunk, std::uint64_t bytes) {
     come_held_ = chunk.held().bytes() != 0;
     if (come_held_) std::swap(held_, chunk.held());

@@ -101,17 +101,36 @@ TEST(ChunkQueue, KeepsAChunkInHandThatNeitherBoundAdmits) {
 TEST(ChunkQueue, TakesTheChunkInHandOnceItIsHalfEmpty) {
   constexpr QueueLimits kLimits{.elements_max = 4, .bytes_max = 400, .adaptive = false};
   {
-    VectorQueue alone({10});  // 104 bytes each
-    alone.begin_with(kLimits, {{2, true}, {2}, {1}});
-    alone.wait_until_in_use(4 * 104);
+    VectorQueue alone({5000});  // 40,024 bytes each, too many to join
+    alone.begin_with(kLimits, {{2}, {2}, {1}});
+    alone.wait_until_in_use(5 * 40'024);
     EXPECT_EQ(alone.popped(), 2U);
     EXPECT_EQ(alone.counters.buffered.elements, 3U);
   }
-  VectorQueue alone({10});
-  alone.begin_with(kLimits, {{1, true}, {3}, {1}});
-  alone.wait_until_in_use(4 * 104);
+  VectorQueue alone({5000});
+  alone.begin_with(kLimits, {{1}, {3}, {1}});
+  alone.wait_until_in_use(5 * 40'024);
   EXPECT_EQ(alone.popped(), 1U);
   EXPECT_EQ(alone.counters.buffered.elements, 3U) << "there is room, but hand-overs are dear";
+}
+
+/// Each error ends its chunk, so it keeps the memory of a whole one.
+TEST(ChunkQueue, ErrorsFillItAsMuchAsTheirChunksDo) {
+  NumberQueue alone;
+  alone.input.script.assign(20, {1, true});
+  alone.begin(kFour);
+  alone.queue->start();
+  alone.input.wait_for_asks(5);
+  EXPECT_GE(alone.counters.buffered.bytes, 4 * chunk_capacity(type_info<std::int64_t>()) * 8);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_LE(alone.counters.buffered.elements, 4U);
+    EXPECT_EQ(alone.popped(), 1U);
+    EXPECT_TRUE(alone.chunk.has_error());
+    EXPECT_EQ(alone.chunk.held().bytes(), 0U) << "it isn't the queue's any more";
+  }
+  EXPECT_EQ(alone.queue->pop(alone.chunk), Pull::end);
+  EXPECT_EQ(alone.counters.buffered.bytes, 0U);
+  EXPECT_EQ(alone.run.memory().in_use_bytes(), 0U);
 }
 
 /// Elements that the iterator's consumer won't ask for are pulled only if somebody waits for them.

@@ -219,6 +219,18 @@ TEST(LimitedMemory, ErrorsOfAParallelMap) {
   expect_limit_kept(rare, {.limit_bytes = 8 * kMiB});
 }
 
+TEST(LimitedMemory, ErrorsInAQueue) {
+  const auto rare = range(40'000) | map(kRare) | prefetch(100'000) | skip_errors();
+  expect_limit_kept(rare, {.limit_bytes = 8 * kMiB});
+}
+
+TEST(LimitedMemory, ErrorsOfAParallelInterleave) {
+  const auto read = [](std::int64_t) { return range(10'000) | map(kRare); };
+  const auto rare =
+      range(4) | interleave(read, {.cycle_length = 4, .parallelism = 4}) | skip_errors();
+  expect_limit_kept(rare, {.limit_bytes = 8 * kMiB});
+}
+
 TEST(LimitedMemory, CachedTextsAreAllThatADatasetKeeps) {
   constexpr std::uint64_t kTextBytes = 1000 + 100 + 2 * sizeof(std::string);
   const auto texts = range(10'000) | map(text_of(1000)) | cache() | repeat(2) | prefetch(100'000);
