@@ -85,6 +85,18 @@ TEST(TunerThread, KeepsALogOfWhatWasDecided) {
   EXPECT_EQ(report.profile, "a profile");
 }
 
+/// Expects the last of 300 changes and of more notes.
+void expect_last_of_300(const TuningReport& report, const std::string& first_note,
+                        const std::string& last_note) {
+  ASSERT_EQ(report.changes.size(), 256U);
+  EXPECT_EQ(report.changes.front().why, "44");
+  EXPECT_EQ(report.changes.back().why, "299");
+  EXPECT_EQ(report.changes_dropped, 44U);
+  ASSERT_EQ(report.notes.size(), 64U);
+  EXPECT_EQ(report.notes.front(), first_note);
+  EXPECT_EQ(report.notes.back(), last_note);
+}
+
 TEST(TunerThread, KeepsTheLastOfALongLog) {
   std::vector<TuningDecision> decisions;
   for (int i = 0; i < 300; ++i) {
@@ -93,13 +105,7 @@ TEST(TunerThread, KeepsTheLastOfALongLog) {
                          .verdict = std::to_string(i)});
   }
   const TuningReport report = report_of(std::move(decisions));
-  ASSERT_EQ(report.changes.size(), 256U);
-  EXPECT_EQ(report.changes.front().why, "44");
-  EXPECT_EQ(report.changes.back().why, "299");
-  EXPECT_EQ(report.changes_dropped, 44U);
-  ASSERT_EQ(report.notes.size(), 64U);
-  EXPECT_EQ(report.notes.front(), "236");
-  EXPECT_EQ(report.notes.back(), "299");
+  expect_last_of_300(report, "236", "299");
   EXPECT_EQ(report.verdict, "299");
 }
 
@@ -115,13 +121,7 @@ TEST(TunerThread, KeepsTheLastOfALongLogHoweverMuchADecisionAdds) {
                          .notes = {note + " a", note + " b", note + " c"}});
   }
   const TuningReport report = report_of(std::move(decisions));
-  ASSERT_EQ(report.changes.size(), 256U);
-  EXPECT_EQ(report.changes.front().why, "44");
-  EXPECT_EQ(report.changes.back().why, "299");
-  EXPECT_EQ(report.changes_dropped, 44U);
-  ASSERT_EQ(report.notes.size(), 64U);
-  EXPECT_EQ(report.notes.front(), "128 c");
-  EXPECT_EQ(report.notes.back(), "149 c");
+  expect_last_of_300(report, "128 c", "149 c");
 }
 
 TEST(TunerThread, LooksAtOneInFourTimesWhileNothingIsToBeDone) {

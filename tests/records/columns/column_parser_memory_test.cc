@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
-#include <memory_resource>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -12,6 +11,7 @@
 #include "counting_memory.h"
 #include "infeed/records/column_parser.h"
 #include "infeed/records/example.h"
+#include "records/columns/failing_memory.h"
 #include "sanitizers.h"
 #include "thrown_error.h"
 
@@ -130,32 +130,19 @@ TEST(ColumnParser, a_short_batch_stays_where_it_is_if_there_is_no_smaller_block)
   EXPECT_EQ(memory->held_bytes(), 7168U);
 }
 
-/// Memory of a device that may get lost.
-class DeviceMemory final : public std::pmr::memory_resource {
- public:
-  bool is_lost = false;
-
- private:
-  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-    if (is_lost) throw std::runtime_error("the device is lost");
-    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
-  }
-  void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
-    std::pmr::new_delete_resource()->deallocate(block, bytes, alignment);
-  }
-  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
-};
-
 /// It stayed where it was, whatever the memory said.
 TEST(ColumnParser, a_short_batch_hands_on_what_its_memory_throws) {
-  const auto memory = std::make_shared<DeviceMemory>();
+  bool is_lost = false;
+  const auto memory = std::make_shared<test::FailingMemory>([&is_lost](std::size_t) {
+    if (is_lost) throw std::runtime_error("the device is lost");
+  });
   const ColumnParser parser = ColumnParser(ColumnSchema().column("x", DType::int64, {8}))
                                   .with_pool(TensorPool({.memory = memory}));
   const std::vector<std::int64_t> x(8);
   ColumnRows rows = parser.begin(100);
   parser.parse_row(ExampleBuilder().integers("x", std::span<const std::int64_t>(x)).encode(),
                    nullptr, 0, rows);
-  memory->is_lost = true;
+  is_lost = true;
   try {
     parser.finish(std::move(rows), 1);
     ADD_FAILURE() << "nothing was thrown";

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
-#include <memory_resource>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +12,7 @@
 #include <infeed/records/tensor_pool.h>
 
 #include "counting_memory.h"
+#include "records/columns/failing_memory.h"
 #include "thrown_error.h"
 
 /// Memory behind tensors: who may write it, and when a pool lets go of it.
@@ -83,19 +82,9 @@ TEST(TensorPool, frees_what_comes_back_when_it_is_gone) {
 
 TEST(TensorPool, a_block_whose_memory_fails_in_another_way_is_not_in_use) {
   constexpr std::size_t kHuge = std::size_t{1} << 40;
-  class Failing final : public std::pmr::memory_resource {
-    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-      if (bytes >= kHuge) throw std::runtime_error("no");
-      return ::operator new (bytes, std::align_val_t{alignment});
-    }
-    void do_deallocate(void* block, std::size_t, std::size_t alignment) override {
-      ::operator delete (block, std::align_val_t{alignment});
-    }
-    bool do_is_equal(const memory_resource& other) const noexcept override {
-      return this == &other;
-    }
-  };
-  const TensorPool pool({.memory = std::make_shared<Failing>()});
+  const TensorPool pool({.memory = std::make_shared<FailingMemory>([](std::size_t bytes) {
+                           if (bytes >= kHuge) throw std::runtime_error("no");
+                         })});
   EXPECT_THROW((void)pool.take(kHuge), std::runtime_error);
   { const TensorPool::Block small = pool.take(1 << 16); }
   const TensorPool::Block larger = pool.take(1 << 17);

@@ -5,12 +5,11 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
-#include <memory_resource>
-#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "counting_memory.h"
 #include "infeed/records/tensor.h"
 #include "records/on_core.h"
 #include "thrown_error.h"
@@ -182,19 +181,7 @@ TEST(TensorPool, threads_take_and_drop) {
 
 TEST(TensorPool, a_block_that_could_not_be_made_is_not_in_use) {
   constexpr std::size_t kHuge = std::size_t{1} << 40;
-  class Limited final : public std::pmr::memory_resource {
-    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-      if (bytes >= kHuge) throw std::bad_alloc();
-      return ::operator new (bytes, std::align_val_t{alignment});
-    }
-    void do_deallocate(void* block, std::size_t, std::size_t alignment) override {
-      ::operator delete (block, std::align_val_t{alignment});
-    }
-    bool do_is_equal(const memory_resource& other) const noexcept override {
-      return this == &other;
-    }
-  };
-  const TensorPool pool({.memory = std::make_shared<Limited>()});
+  const TensorPool pool({.memory = std::make_shared<test::CountingMemory>(kHuge - 1)});
   EXPECT_EQ(error_of([&] { (void)pool.take(kHuge); }).code(), ErrorCode::resource_exhausted);
   { const TensorPool::Block small = pool.take(1 << 16); }
   const TensorPool::Block larger = pool.take(1 << 17);
