@@ -116,7 +116,8 @@ void InputStretches::read_block(InputRows& rows, std::uint64_t claim_ticks, bool
 }
 
 void InputStretches::hold(InputRows& rows, std::uint64_t bytes) {
-  bytes_ = bytes;
+  // If sizes vary, the next stretch may be as large as any recent one.
+  bytes_ = std::max(bytes, bytes_ - bytes_ / 16);
   if (rows.held.try_grow_to(run_.memory(), bytes)) return;
   rows.held.set(run_.memory(), bytes);
   is_short_ = true;

@@ -106,7 +106,7 @@ class InputStretches {
   std::uint64_t first_parked_ = 0;                 ///< number of stretches claimed before them
   std::uint64_t slow_read_ticks_ = 0;
   std::size_t rows_max_ = 1;
-  std::uint64_t bytes_ = 0;  ///< memory of the last stretch that was read
+  std::uint64_t bytes_ = 0;  ///< expected for the next stretch
   /// There was no room for another stretch. While rows wait to be written, nobody asks again.
   bool is_short_ = false;
 };

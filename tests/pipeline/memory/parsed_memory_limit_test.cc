@@ -14,6 +14,7 @@
 #include <infeed/pipeline/repeat.h>
 #include <infeed/records/example.h>
 #include <infeed/records/record_writer.h>
+#include <infeed/records/tensor_pool.h>
 
 #include "pipeline/memory/limited_run.h"
 #include "records/temporary_files.h"
@@ -42,10 +43,13 @@ class ParsedImages : public ::testing::Test {
   }
   Dataset<Record> images() const { return records(file_) | repeat(8); }
 
-  /// A batch of 16 images takes 9.2 MiB.
-  static constexpr LimitedRun kRun{.limit_bytes = 32 * kMiB,
-                                   .on_top_bytes = kParsers * sizeof(ParsedImage),
-                                   .next_batch_bytes = 16 * sizeof(ParsedImage)};
+  /// A batch of 16 images takes 9.2 MiB, and a tensor rounds it up to 10. Each parser makes an image,
+  /// while a reader makes a stretch of up to 8 records.
+  static LimitedRun run() {
+    return {.limit_bytes = 32 * kMiB,
+            .on_top_bytes = (kParsers + 8) * sizeof(ParsedImage),
+            .next_batch_bytes = TensorPool::block_bytes(16 * sizeof(ParsedImage))};
+  }
 
  private:
   const TemporaryFolder folder_;
@@ -55,13 +59,13 @@ class ParsedImages : public ::testing::Test {
 TEST_F(ParsedImages, InBatchesOfAStruct) {
   const auto schema = ExampleSchema<ParsedImage>().feature("pixels", &ParsedImage::pixels);
   expect_limit_kept(images() | parse_batch(schema, 16, {.parallelism = kParsers}) | prefetch(4),
-                    kRun);
+                    run());
 }
 
 TEST_F(ParsedImages, InBatchesOfASchemaAtRunTime) {
   const auto schema = ColumnSchema().column("pixels", DType::float32, {224, 224, 3});
   expect_limit_kept(images() | parse_columns(schema, 16, {.parallelism = kParsers}) | prefetch(4),
-                    kRun);
+                    run());
 }
 
 /// Rows whose sizes swing.
