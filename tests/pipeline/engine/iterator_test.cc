@@ -36,6 +36,11 @@ TEST(NextEpoch, FollowsTheLatestThatBegan) {
   EXPECT_EQ(detail::next_epoch(iterations, {}), 8U);
 }
 
+TEST(IteratorsEpoch, IsTheFirstOneIfNobodySays) {
+  EXPECT_EQ(detail::IteratorCore(range(3).node(), {}).checkpoint().epoch, 0U);
+  EXPECT_EQ(detail::IteratorCore(range(3).node(), {.epoch = 7}).checkpoint().epoch, 7U);
+}
+
 /// Takes all, errors included.
 template <class T>
 void take_all(Iterator<T>& iterator) {

@@ -82,6 +82,19 @@ TEST(ResumeControl, AResumeThatReplaysSaysHowFarItIs) {
   EXPECT_GE(told.back().elements_replayed, 5);
 }
 
+TEST(ResumeControl, AResumeThatTakesLongSaysMoreThanOnceHowFarItIs) {
+  Gate gate;
+  const auto dataset = stuck(gate);
+  int told = 0;
+  IterateOptions options{.resume = at(dataset, 10)};
+  options.on_resume_every = std::chrono::milliseconds(1);
+  options.on_resume = [&](const ResumeProgress&) {
+    if (++told == 3) gate.release(20);
+  };
+  EXPECT_EQ(dataset.iterate(std::move(options)).next(), 10);
+  EXPECT_GE(told, 3);
+}
+
 struct OwnError : std::runtime_error {
   using std::runtime_error::runtime_error;
   int number = 7;

@@ -45,6 +45,15 @@ class ScriptedPolicy final : public TuningPolicy {
     }
   }
 
+  /// Returns false if the tuner rests before that.
+  bool is_over_before_it_rests(const detail::TunerThread& tuner) {
+    const std::future<void> over = over_.get_future();
+    while (over.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
+      if (tuner.rests()) return false;
+    }
+    return true;
+  }
+
   std::atomic<std::uint64_t> taken = 0;
 
  private:
@@ -141,6 +150,21 @@ TEST(TunerThread, LooksNoMoreOnceItIsFrozen) {
   const std::uint64_t looks = policy->taken;
   be_busy_for(std::chrono::milliseconds(5));
   EXPECT_EQ(policy->taken, looks);
+}
+
+/// Memory comes back to the system once the queues have shrunk, though the consumer is away.
+TEST(TunerThread, RestsOnlyWhenBuffersHaveShrunkAsDecided) {
+  const std::atomic<std::uint64_t> taken_by_consumer = 0;
+  std::vector<TuningDecision> decisions(15);
+  decisions.front().ready_bytes_max = 1000;
+  const auto policy = std::make_shared<ScriptedPolicy>(std::move(decisions));
+  IteratorContext run(IterateOptions{});
+  run.memory().hold_best_effort(1500);
+  const detail::TunerThread tuner(
+      run, {.look_every = std::chrono::milliseconds(100), .policy = policy}, taken_by_consumer);
+  EXPECT_TRUE(policy->is_over_before_it_rests(tuner));
+  run.memory().release_best_effort(500);
+  while (!tuner.rests()) be_busy_for(std::chrono::milliseconds(10));
 }
 
 TEST(TunerThread, SetsWhatWasDecidedUnlessItOnlyAdvises) {

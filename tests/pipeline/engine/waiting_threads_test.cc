@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <system_error>
 #include <thread>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/recording/recorded_lines.h"
@@ -105,6 +106,32 @@ TEST(WaitingThreads, SayWhatForTheyWait) {
                   changed.notify_one();
                 }),
             "lock");
+  std::atomic<bool> has_slept = false;
+  EXPECT_EQ(answer(
+                [&] {
+                  constexpr timespec kMillisecond{.tv_sec = 0, .tv_nsec = 1'000'000};
+                  while (!has_slept) ::nanosleep(&kMillisecond, nullptr);
+                },
+                [&] { has_slept = true; }),
+            "sleep");
+}
+
+TEST(WaitingThreads, AThreadThatRunsWaitsForNothing) {
+  std::atomic<int> thread = 0;
+  std::atomic<bool> is_over = false;
+  std::jthread running([&] {
+    thread = static_cast<int>(::syscall(SYS_gettid));
+    while (!is_over) {
+    }
+  });
+  while (thread == 0) std::this_thread::yield();
+  std::string where = "nobody has looked";
+  const auto until = std::chrono::steady_clock::now() + kSecondsMax;
+  while (!where.empty() && std::chrono::steady_clock::now() < until) {
+    where = where_thread_waits(thread);
+  }
+  is_over = true;
+  EXPECT_EQ(where, "");
 }
 
 TEST(WaitingThreads, AThreadThatIsGoneWaitsForNothing) {

@@ -1,3 +1,5 @@
+#include "engine/threads/forks.h"
+
 #include <gtest/gtest.h>
 #include <string>
 #include <sys/wait.h>
@@ -34,6 +36,13 @@ std::string in_a_child(Run run) {
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   return text;
+}
+
+TEST(Fork, IsCountedInTheChildrenOnly) {
+  const auto count = [] { return std::to_string(detail::forks_of_this_process()); };
+  EXPECT_EQ(count(), "0");
+  EXPECT_EQ(in_a_child([&] { return count() + ", " + in_a_child(count); }), "1, 2");
+  EXPECT_EQ(count(), "0");
 }
 
 TEST(Fork, AChildMayIterateTheDataset) {
