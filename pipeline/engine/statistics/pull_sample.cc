@@ -1,6 +1,7 @@
 #include "engine/statistics/pull_sample.h"
 
 #include <algorithm>
+#include <chrono>
 #include <time.h>
 
 #include "engine/threads/clock.h"
@@ -16,8 +17,8 @@ constexpr std::uint64_t kReadingNsMax = 1500;
 std::uint64_t read_clock(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
+  const auto time = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  return static_cast<std::uint64_t>(time.count());
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <gmock/gmock.h>
@@ -13,7 +12,6 @@
 #include <infeed/pipeline/assert_cardinality.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/philox.h>
 #include <infeed/pipeline/range.h>
@@ -22,9 +20,6 @@
 
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"
-#include "engine/statistics/pull_sample.h"
-#include "engine/threads/clock.h"
-#include "pipeline/suite/busy.h"
 #include "pipeline/suite/stage_alone.h"
 #include "thrown_error.h"
 
@@ -171,38 +166,6 @@ TEST(StagePulls, AtAPositionNeedRandomAccess) {
   EXPECT_EQ(error.message(), "pull_at was asked of a stage that has no random access");
 }
 
-TEST(HandOver, IsDueOnceTheNewElementsOwn64KiB) {
-  Chunk out(type_info<Ints>(), 10);
-  HandOver one(out);
-  out.append(Ints(16 * 1024));
-  EXPECT_TRUE(one.is_due());
-  HandOver two(out);
-  out.append(Ints(8 * 1024));
-  two.is_due();
-  out.append(Ints(8 * 1024));
-  EXPECT_TRUE(two.is_due());
-}
-
-TEST(HandOver, IsDueAfterItsTime) {
-  Chunk out(type_info<Ints>(), 10);
-  out.append(Ints(100'000));                       // no new one
-  for (bool was_in_time = false; !was_in_time;) {  // a busy machine takes the core away
-    const std::uint64_t begin_ticks = detail::ticks_now();
-    HandOver of_any;
-    HandOver of_chunk(out);
-    const bool is_due = of_any.is_due() || of_chunk.is_due();
-    was_in_time = detail::ticks_now() - begin_ticks < detail::hand_over_ticks();
-    EXPECT_FALSE(is_due && was_in_time);
-  }
-  HandOver of_any;
-  HandOver of_chunk(out);
-  const std::uint64_t begin_ticks = detail::ticks_now();
-  while (detail::ticks_now() - begin_ticks <= detail::hand_over_ticks()) {
-  }
-  EXPECT_TRUE(of_any.is_due());
-  EXPECT_TRUE(of_chunk.is_due());
-}
-
 TEST(StageNode, ResumesItsInputsWhereABookmarkSays) {
   const auto dataset = range(3) | filter([](std::int64_t) { return true; });
   const Bookmark bookmark{.pass = 2, .given = 5, .inputs = {77}};
@@ -322,54 +285,6 @@ TEST(InnerDraws, DifferFromPlaceToPlaceOnly) {
   for (std::size_t i = 0; i < 40; ++i) {
     EXPECT_EQ(std::get<0>(*again.next()), orders[i / 20 * 2][i % 20]);
   }
-}
-
-TEST(PullSample, CountsForUpTo16PullsAndForAllWithinIt) {
-  Chunk chunk(type_info<std::int64_t>(), 8);
-  for (const std::int64_t i : {1, 2, 3}) chunk.append(std::int64_t{i});
-  detail::StageCounters outer;
-  detail::StageCounters inner;
-  detail::SampleStride outer_stride{.length = 100, .left = 2};
-  detail::SampleStride inner_stride{.length = 1, .left = 1};
-  EXPECT_FALSE(detail::PullSample(outer, outer_stride).is_taken());
-  EXPECT_EQ(outer_stride.left, 1U);
-  {
-    const detail::PullSample sample(outer, outer_stride);
-    ASSERT_TRUE(sample.is_taken());
-    detail::PullSample within(inner, inner_stride);
-    EXPECT_TRUE(within.is_taken());
-    compute_for(std::chrono::milliseconds(1));
-    within.note_elements(chunk);
-  }
-  EXPECT_EQ(inner.sampled.elements, 16U * 3);
-  EXPECT_EQ(inner.sampled.bytes, 16U * 3 * sizeof(std::int64_t));
-  EXPECT_EQ(inner_stride.left, 1U) << "no pull of the thread began with it";
-  EXPECT_EQ(outer.sampled.elements, 0U);
-  EXPECT_NE(outer_stride.left, 0U);
-  EXPECT_EQ(outer_stride.left, outer_stride.length);
-  for (const detail::StageCounters* const counters : {&outer, &inner}) {
-    const std::uint64_t sampled_ticks = counters->pull_time.sampled_ticks;
-    EXPECT_EQ(sampled_ticks % 16, 0U);
-    EXPECT_GE(sampled_ticks, 16 * detail::ticks_of_us(900));
-    EXPECT_GE(counters->pull_time.sampled_cpu_ns, 16U * 900'000);
-  }
-  EXPECT_GE(outer.pull_time.sampled_ticks, inner.pull_time.sampled_ticks);
-  EXPECT_FALSE(detail::PullSample(outer, outer_stride).is_taken()) << "it was the only one";
-}
-
-/// Samples take a 400th of the time, so each long pull is one, and few short ones are.
-TEST(PullSample, IsTakenAgainWhenItsPriceIsPaid) {
-  detail::StageCounters counters;
-  counters.pulls = 10;
-  counters.pull_time.ticks = detail::ticks_of_us(1e12);
-  detail::SampleStride stride;
-  EXPECT_TRUE(detail::PullSample(counters, stride).is_taken());
-  EXPECT_EQ(stride.length, 1U);
-  EXPECT_TRUE(detail::PullSample(counters, stride).is_taken());
-  counters.pull_time.ticks = 10;
-  EXPECT_TRUE(detail::PullSample(counters, stride).is_taken());
-  EXPECT_GT(stride.length, 400U);
-  EXPECT_LT(stride.length, 2U << 20);
 }
 
 }  // namespace
