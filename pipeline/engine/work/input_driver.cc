@@ -50,6 +50,7 @@ void InputDriver::start() {
 void InputDriver::set_serial(bool serial) {
   const auto lock = hand_off_.lock();
   is_serial_.store(serial, std::memory_order_relaxed);
+  if (serial) note_full_time();  // the thread waits for its turn from now on, and not for room
   consumer_.wake_all();
   thread_.wake_one();
 }
@@ -110,19 +111,20 @@ std::size_t InputDriver::may_read() const {
 }
 
 InputDriver* InputDriver::claim() {
-  if (!may_pull()) {
-    full_since_ticks_ = 0;
-    return nullptr;
-  }
+  if (!may_pull()) return nullptr;
   room_ = owner_.room(may_read());
   if (room_ == 0) {
     if (full_since_ticks_ == 0) full_since_ticks_ = ticks_now();
     return nullptr;
   }
-  if (full_since_ticks_ != 0) {
-    StageCounters::add(counters_.full_ticks, ticks_now() - std::exchange(full_since_ticks_, 0));
-  }
+  note_full_time();
   return this;
+}
+
+/// Counts the time since the room ran out, if it has.
+void InputDriver::note_full_time() {
+  if (full_since_ticks_ == 0) return;
+  StageCounters::add(counters_.full_ticks, ticks_now() - std::exchange(full_since_ticks_, 0));
 }
 
 void InputDriver::pull(Lock& lock) {

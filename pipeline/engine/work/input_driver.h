@@ -88,6 +88,7 @@ class InputDriver {
   bool may_pull() const { return !is_serial() && !is_taken_ && !hand_off_.over(); }
   std::size_t may_read() const;
   InputDriver* claim();
+  void note_full_time();
   void pull(Lock& lock);
 
   const IteratorContext& run_;
