@@ -194,24 +194,11 @@ bool Recorder::look() {
   return true;
 }
 
-/// The kernel accounts for a core's throttling when it ends, so what is new ended since the last
-/// look.
 void Recorder::look_for_quota() {
-  const std::uint64_t now = ticks_now();
-  const std::uint64_t before = std::exchange(looked_at_ticks_, now);
-  const Throttling all = accounts_.read();
-  const Throttling known = std::exchange(throttling_, all);
-  if (before == 0 || all.held_back_ns <= known.held_back_ns) return;
-  const std::uint64_t held_ns = all.held_back_ns - known.held_back_ns;
-  throttled_since_window_ns_ += held_ns;
-  // Each core counts its own time. The process wasn't held back for longer than their sum, nor for
-  // longer than this thread has slept, if it was held back with them.
-  const std::uint64_t times = std::max<std::uint64_t>(all.times - known.times, 1);
-  const std::uint64_t end_ns = clock_.ns_at(now);
-  const std::uint64_t slept_ns = end_ns - clock_.ns_at(before);
-  const std::uint64_t length_ns = std::max(std::min(held_ns, slept_ns), held_ns / times);
-  append(fmt::format("{{\"held_back\": {{\"begin_ns\": {}, \"end_ns\": {}}}}}\n",
-                     end_ns - std::min(end_ns, length_ns), end_ns));
+  const std::optional<HeldBack::Span> held = held_back_.look(accounts_.read(), clock_.ns_now());
+  if (!held) return;
+  append(fmt::format("{{\"held_back\": {{\"begin_ns\": {}, \"end_ns\": {}}}}}\n", held->begin_ns,
+                     held->end_ns));
 }
 
 void Recorder::append(const std::string& line) {
@@ -275,6 +262,7 @@ void Recorder::write_down(bool is_last) {
   if (looks_ % kLooksPerHistogram == 0 || is_last) {
     write_histograms();
     accounts_.find_groups();
+    held_back_.begin(accounts_.read());
   }
   flush();
   if (looks_ % kLooksPerPage == 0) show_page();
@@ -284,7 +272,7 @@ void Recorder::write_down(bool is_last) {
 void Recorder::write_window() {
   const Window window = windows_.look(clock_.ns_now());
   write_new_stages();
-  append(line_of_window(window, std::exchange(throttled_since_window_ns_, 0), ids_));
+  append(line_of_window(window, held_back_.take_sum_ns(), ids_));
 }
 
 /// Writes the whole list of stages when there are new ones.

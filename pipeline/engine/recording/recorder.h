@@ -11,6 +11,7 @@
 #include <infeed/pipeline/recording.h>
 #include <infeed/pipeline/stage.h>
 
+#include "engine/recording/held_back.h"
 #include "engine/recording/recorded_lines.h"
 #include "engine/recording/recorded_steps.h"
 #include "engine/recording/recording_clock.h"
@@ -97,10 +98,8 @@ class Recorder {
   WindowMaker windows_;
   StageIds ids_;
   ThrottlingAccounts accounts_;
-  Throttling throttling_ = accounts_.read();
-  std::uint64_t throttled_since_window_ns_ = 0;
+  HeldBack held_back_;
   std::uint64_t looks_ = 0;
-  std::uint64_t looked_at_ticks_ = 0;
   bool has_ended_ = false;
   std::unique_ptr<PeriodicThread> thread_;  // last: it uses the others
 };
