@@ -133,6 +133,7 @@ void ChoiceLog::begin_behind(std::uint64_t elements, std::vector<std::uint64_t> 
 
 std::optional<ChoiceLog::Origin> ChoiceLog::find(std::uint64_t position) const {
   const std::lock_guard lock(mutex_);
+  if (ring_.empty()) return std::nullopt;  // all of them came before begin_behind()
   if (position >= count_ || count_ - position > kChoicesMax) return std::nullopt;
   const std::uint16_t input = ring_[position % kChoicesMax];
   if (input == kNone) return std::nullopt;

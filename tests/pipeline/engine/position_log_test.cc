@@ -127,6 +127,7 @@ TEST(ChoiceLog, FindsTheInputAndThePlaceThereOfEachElement) {
   ChoiceLog log;
   EXPECT_EQ(origin_at(log, 0), std::nullopt);
   log.begin_behind(10, {6, 4});
+  EXPECT_EQ(origin_at(log, 9), std::nullopt) << "it came before";
   log.add(std::vector<std::uint16_t>{1, 0, ChoiceLog::kNone, 2});
   log.add(std::vector<std::uint16_t>{0, 1});
   EXPECT_EQ(origin_at(log, 9), std::nullopt) << "it came before";

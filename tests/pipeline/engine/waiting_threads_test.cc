@@ -225,8 +225,10 @@ TEST(WatchedThreads, SayWhereASlowCallWaits) {
   detail::StageCounters other_stage;
   EmptyPipe pipe;
   std::atomic<int> thread = 0;
+  std::atomic<detail::WatchedThread*> slot = nullptr;
   std::jthread waiting([&] {
-    threads.this_thread()->enter(stage, detail::ticks_now());
+    slot = threads.this_thread();
+    slot.load()->enter(stage, detail::ticks_now());
     thread = static_cast<int>(::syscall(SYS_gettid));
     char byte = 0;
     EXPECT_EQ(::read(pipe.out(), &byte, 1), 0);
@@ -261,6 +263,14 @@ TEST(WatchedThreads, SayWhereASlowCallWaits) {
   EXPECT_EQ(seen(), "file");
   threads.forget_waits_before(detail::ticks_now());
   EXPECT_EQ(seen(), "");
+  threads.look(detail::ticks_now() / 2);
+  EXPECT_EQ(seen(), "") << "it hasn't been in the call for long";
+  threads.look(0);
+  EXPECT_EQ(seen(), "file") << "once is enough";
+  threads.forget_waits_before(detail::ticks_now());
+  slot.load()->since_ticks = 0;
+  threads.look(0);
+  EXPECT_EQ(seen(), "") << "it waits for another thread now";
   pipe.end();
 }
 
