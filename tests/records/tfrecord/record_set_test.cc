@@ -338,8 +338,11 @@ TEST_F(RecordSetTest, an_index_that_was_made_anew_meanwhile) {
   const RecordSet set(files_);
   folder_.write("train-00001-of-00003.tfrecord", frame(numbers(4, 5)));
   write_index(index_records(files_[1]), files_[1] + ".index");
-  EXPECT_EQ(error_of([&] { set.at(4); }).message(),
-            "the index has 5 records, but had 4 when the set of files was made; make the set anew");
+  const std::string message =
+      "the index has 5 records, but had 4 when the set of files was made; make the set anew";
+  EXPECT_EQ(error_of([&] { set.at(4); }).message(), message);
+  std::filesystem::remove(files_[1] + ".index");
+  EXPECT_EQ(error_of([&] { set.at(5); }).message(), message) << "it isn't read for each record";
 }
 
 TEST_F(RecordSetTest, an_index_of_dalis_kind_serves_too) {

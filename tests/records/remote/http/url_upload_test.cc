@@ -226,6 +226,7 @@ TEST_F(UrlUpload, AFailedUploadLeavesNothing) {
   };
   const Error over = error_of([&] { upload_file(file_, "s3://bucket/data", options()); });
   EXPECT_EQ(over.code(), ErrorCode::unavailable);
+  EXPECT_EQ(over.message().find("s3:PutObject"), std::string::npos) << "it isn't about rights";
   EXPECT_TRUE(store_.objects.empty());
   EXPECT_TRUE(store_.uploads.empty()) << "parts cost money until they are given up";
 }
