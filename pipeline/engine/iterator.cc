@@ -65,6 +65,7 @@ std::unique_ptr<ReadyElements> begin_reading_ahead(IteratorContext& run, const T
   try {
     return std::make_unique<ReadyElements>(run, type, root, std::move(thread));
   } catch (const Error& error) {
+    run.counters().end_ready_queue();
     if (error.code() != ErrorCode::resource_exhausted) throw;
     return nullptr;
   }

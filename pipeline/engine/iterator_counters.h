@@ -71,6 +71,8 @@ class IteratorCounters {
   /// Says that from now on a thread pulls the root, for a consumer that asks without waiting.
   /// Returns the counters of the queue between them, which is no stage.
   StageCounters& begin_ready_queue();
+  /// Says that no thread does that after all: the consumer goes on to pull the root.
+  void end_ready_queue() { has_ready_queue_.store(false, std::memory_order_release); }
   /// Adds time that the consumer waited in a resume.
   void add_resume_ticks(std::uint64_t ticks) { StageCounters::add(resume_ticks_, ticks); }
 

@@ -180,6 +180,8 @@ TEST_F(CountersOfThree, KnowHowLongTheConsumerHasWaited) {
   queue.wait_ticks = 70;
   batch_.pull_time.ticks = 9000;  // by the thread that keeps elements ready
   EXPECT_EQ(counters_.consumer_wait_ticks(), 570U);
+  counters_.end_ready_queue();
+  EXPECT_EQ(counters_.consumer_wait_ticks(), 9000U) << "the consumer pulls the root itself";
 }
 
 TEST_F(CountersOfThree, CountAResumeAsWaitingOnce) {

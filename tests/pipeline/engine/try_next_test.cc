@@ -145,6 +145,17 @@ TEST(TryNext, WhereTheSystemGivesNoThreadItIsNext) {
   EXPECT_EQ(next, 2000);
 }
 
+TEST(TryNext, CountsTheWaitWhereTheSystemGivesNoThread) {
+  const auto slow = map([](std::int64_t x) {
+    be_busy_for(milliseconds(2));
+    return x;
+  });
+  auto iterator = (range(3) | slow).iterate({.executor = Executor::threads(1)});
+  const NoThreads none;
+  EXPECT_EQ(*iterator.try_next(), 0);
+  EXPECT_GE(iterator.statistics().consumer_wait_ns, 1'900'000U);
+}
+
 TEST(NextFor, WaitsNoLonger) {
   Gate gate;
   auto iterator = gated_numbers(gate).iterate();
