@@ -1,6 +1,7 @@
 #include "engine/work/input_driver.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,6 +26,7 @@
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"
 #include "engine/threads/clock.h"
+#include "pipeline/suite/busy.h"
 #include "pipeline/suite/stage_alone.h"
 
 // The thread that pulls a stage's input. The tests are the stage and its consumer.
@@ -197,6 +199,7 @@ TEST_F(DrivenInput, CountsTheTimeForWhichThereWasNoRoom) {
   start();
   wait_until([this] { return rooms_asked_ >= 1; });
   const std::uint64_t full_ticks = ticks_now();
+  be_busy_for(std::chrono::milliseconds(2));  // longer than a thread takes to come
   make_room(0);
   wait_until([this] { return rooms_asked_ >= 2; });
   EXPECT_EQ(counters_.full_ticks, 0U);
@@ -309,12 +312,12 @@ TEST_F(DrivenInput, BeginsInTheSerialFormAfterABriefPass) {
     EXPECT_EQ(driver_->is_serial(), is_brief) << last_ticks;
     EXPECT_FALSE(driver_->was_set_serial());
   }
-  counters_.last_pass_ticks = 1;
+  counters_.last_pass_ticks = 5;
   begin();
   start();
   EXPECT_THAT(join(), IsEmpty());
   driver_.reset();
-  EXPECT_EQ(counters_.last_pass_ticks, 1U) << "a pass that wasn't pulled says nothing";
+  EXPECT_EQ(counters_.last_pass_ticks, 5U) << "a pass that wasn't pulled says nothing";
 }
 
 /// The pass is long once it has taken 200 us, with the stage's own work.
