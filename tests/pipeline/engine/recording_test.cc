@@ -89,17 +89,18 @@ TEST_F(Recording, StepsAddUp) {
   }
   const auto all = timer.infeed_wait() + timer.compute() + timer.idle();
   EXPECT_LE(all, std::chrono::steady_clock::now() - begin + 1ms);
-  std::uint64_t last_end = 0;
+  std::vector<Json> steps;
   for (const char* kind : {"steps", "late_steps"}) {
     for (const Json& rows : all_of(lines_of(file_), kind)) {
-      for (const Json& row : rows) {
-        EXPECT_GE(row[1].get<std::uint64_t>() + 1000, last_end);
-        last_end = row[1].get<std::uint64_t>();
-        for (int part = 2; part < 7; ++part) {
-          last_end += row[static_cast<std::size_t>(part)].get<std::uint64_t>();
-        }
-      }
+      steps.insert(steps.end(), rows.begin(), rows.end());
     }
+  }
+  std::sort(steps.begin(), steps.end());  // by their numbers: any of them may be late
+  std::uint64_t last_end = 0;
+  for (const Json& step : steps) {
+    EXPECT_GE(step[1].get<std::uint64_t>() + 1000, last_end);
+    last_end = step[1].get<std::uint64_t>();
+    for (std::size_t part = 2; part < 7; ++part) last_end += step[part].get<std::uint64_t>();
   }
   EXPECT_GT(last_end, 0U);
 }
@@ -238,11 +239,10 @@ TEST_F(Recording, ASlowCallIsTracedToItsElement) {
   const auto found = std::find_if(slow_calls.begin(), slow_calls.end(), [](const Json& call) {
     const int begin = call.at("position").get<int>();
     return begin <= 77 && begin + call.at("count").get<int>() > 77 &&
-           call.at("took_ns") >= 5'000'000;
+           call.at("took_ns") >= 5'000'000 && call.at("cpu_ns") <= 2'500'000;
   });
-  ASSERT_NE(found, slow_calls.end());
+  ASSERT_NE(found, slow_calls.end()) << Json(slow_calls);
   const Json& call = *found;
-  EXPECT_LE(call.at("cpu_ns"), 2'500'000);
   EXPECT_NE(call.at("untraceable").get<std::string>().find("range"), std::string::npos);
 }
 
