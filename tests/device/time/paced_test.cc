@@ -186,7 +186,6 @@ TEST(Paced, AStoppedPacingThreadIsNoInfeedWait) {
   PacedResult result;
   EXPECT_TRUE(holds_in_a_quiet_run([&] {
     result = run_paced(Slice::parse("v3-8"), endless(), options);
-    EXPECT_GE(result.lateness.max_ns, 48'000'000);
     EXPECT_EQ(result.lateness.wakes, 60);
     EXPECT_GE(result.wall_ns, 150'000'000);
     expect_adds_up(result.summary);
@@ -194,7 +193,7 @@ TEST(Paced, AStoppedPacingThreadIsNoInfeedWait) {
     const auto lost_ns =
         static_cast<double>(result.wall_ns) - static_cast<double>(result.summary.span_ps) / 1e3;
     // The host's thread may itself wait for a core, which counts as the input's time.
-    return result.summary.infeed_wait_ps < 5 * kPsPerMs &&
+    return result.lateness.max_ns >= 48'000'000 && result.summary.infeed_wait_ps < 5 * kPsPerMs &&
            result.summary.idle_ps >= 25 * kPsPerMs &&
            result.summary.verdict == InputVerdict::not_bound &&
            std::abs(lost_ns) < 0.1 * static_cast<double>(result.wall_ns);
