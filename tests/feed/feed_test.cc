@@ -248,6 +248,7 @@ TEST(Feed, NamesAWorkerThatIsReplacedAndCountsLateAnswers) {
               Each(IsEmpty()));
 
   FedJob twice = job;
+  twice.options.silent_after = FeedOptions().silent_after;
   twice.on_send = [&](int) { return go_wrong(Fault::answers_twice, 0, released); };
   EXPECT_THAT(twice.run([&](Feeder& feeder) {
     EXPECT_EQ(take_rest(feeder), alone(pipeline(0)));
