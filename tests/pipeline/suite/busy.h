@@ -6,6 +6,8 @@
 #include <time.h>
 #include <vector>
 
+#include <infeed/pipeline/executor.h>
+
 namespace infeed::test {
 
 /// Spins, since a sleep may take a thousand times as long.
@@ -26,11 +28,12 @@ inline void compute_for(std::chrono::microseconds time) {
   }
 }
 
-/// Threads that compute without end, several a core.
+/// Threads that compute without end, several a core that the process may use: in a container that
+/// may use two of a large machine's, several of each kept the tests' threads waiting for seconds.
 class BusyCores {
  public:
   BusyCores() {
-    for (unsigned i = 0; i < 6 * std::thread::hardware_concurrency(); ++i) {
+    for (int i = 0; i < 6 * usable_cores(); ++i) {
       threads_.emplace_back([](const std::stop_token& stop) {
         while (!stop.stop_requested()) {
         }

@@ -97,7 +97,7 @@ void expect_all_come(const Describe& describe, std::vector<std::uint64_t> limits
                    .iterate({.memory_bytes_max = limit_bytes,
                  .executor = Executor::threads(4),
                  .tuner = {.look_every = std::chrono::milliseconds(1), .policy = policy},
-                 .watchdog = std::chrono::seconds(10)})) {
+                 .watchdog = std::chrono::minutes(1)})) {
             got.push_back(x);
           }
         } catch (const Error& error) {

@@ -28,7 +28,6 @@
 #include "pipeline/suite/busy.h"
 #include "pipeline/suite/random_knobs.h"
 #include "records/temporary_files.h"
-#include "sanitizers.h"
 #include "seeded_random.h"
 
 // Workers come and go while others hold the cores, in every stage whose workers the tuner changes.
@@ -41,8 +40,6 @@ namespace infeed::test {
 namespace {
 
 using std::chrono::microseconds;
-
-constexpr bool kIsSanitized = test::kAddressSanitizer || test::kThreadSanitizer;
 
 /// How often each test repeats its work: once by default.
 int rounds() {
@@ -201,7 +198,7 @@ class ChangedWorkers : public ::testing::Test {
     auto iterator =
         dataset.iterate({.executor = Executor::threads(8),
                          .tuner = {.look_every = std::chrono::milliseconds(1), .policy = policy},
-                         .watchdog = std::chrono::seconds(kIsSanitized ? 60 : 10)});
+                         .watchdog = std::chrono::minutes(1)});
     try {
       while (!policy->is_over()) got.push_back(iterator.next().value());
     } catch (const Error& error) {
