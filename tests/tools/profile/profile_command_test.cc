@@ -296,6 +296,7 @@ TEST_F(ProfileCommand, LooksAtARunningProcess) {
         (void)!::write(begun[1], "x", 1);
         char byte = 0;
         (void)!::read(end[0], &byte, 1);
+        iterator = {};  // takes its page away
         ::_exit(0);
       }
     }
@@ -313,6 +314,23 @@ TEST_F(ProfileCommand, LooksAtARunningProcess) {
                  "shows nothing: start it with INFEED_TOP=1");
   expect_refused([&] { (void)(live_runs((std::int64_t{1} << 32) + 1)); },
                  "there is no process 4294967297");
+}
+
+/// It was shown as this process's own.
+TEST_F(ProfileCommand, APageThatAKilledProcessOfTheSameNumberHasLeftIsNoRun) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  const std::string page = fmt::format("/dev/shm/infeed-{}.987654321", ::getpid());
+  write_whole(page, fmt::format(R"({{"infeed_recording": 1, "process": {}, "process_start": 1, )"
+                                R"("program": "train", "host": "host", "started_unix_s": 1.5, )"
+                                R"("slow_after_ns": 1000000}})"
+                                "\n"
+                                R"({{"stages": [{{"id": 0, "name": "range", "label": "range", )"
+                                R"("path": "range", "consumer": -1, "inside": -1, )"
+                                R"("runs_ahead": false, "is_random": false}}]}})"
+                                "\n",
+                                ::getpid()));
+  expect_refused([&] { (void)(live_runs(::getpid())); }, "shows nothing");
+  fs::remove(page);
 }
 
 /// Things that anybody may put into /dev/shm: links, folders at the names of pages, other users' files.
