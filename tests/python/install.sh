@@ -119,7 +119,7 @@ mkdir "$work/served"
 seq 1000 >"$work/served/lines.txt"
 "$last/bin/python" -m http.server --bind 127.0.0.1 --directory "$work/served" 0 >"$work/port" 2>&1 &
 server=$!
-for _ in {1..100}; do
+for _ in {1..600}; do # a busy machine starts it late
   port="$(grep -oE 'port [0-9]+' "$work/port" | cut -d ' ' -f 2)" || true
   [[ -n $port ]] && break
   read -rt 0.1 <> <(:) || true
