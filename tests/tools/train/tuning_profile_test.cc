@@ -1,9 +1,12 @@
 #include "train/tuning_profile.h"
 
 #include <filesystem>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+
+#include <infeed/pipeline/executor.h>
 
 #include "temporary_folder.h"
 #include "tools/run_program.h"
@@ -55,11 +58,14 @@ TEST(TuningProfile, IsUsedByTheNextTrainingAndDroppedWhereItIsOfAnotherMachine) 
   };
   const std::string profile = tools::tuning_profile_file(work + "/checkpoints/mlp-float32");
   fs::create_directory(work + "/checkpoints");
-  write_whole(profile, "infeed tuning 1\ncores 96\nworkers 96 map\n");
+  const int others_cores = usable_cores() + 1;
+  write_whole(profile, fmt::format("infeed tuning 1\ncores {}\nworkers {} map\n", others_cores,
+                                   others_cores));
   const ProgramResult other = train();
   ASSERT_EQ(other.status, 0) << other.err;
   EXPECT_THAT(other.out,
-              HasSubstr("autotune: the profile is of a machine with 96 cores, and there are"));
+              HasSubstr(fmt::format("the profile is of a machine with {} cores, and there are",
+                                    others_cores)));
   write_whole(profile, "infeed tuning 1\n");
   EXPECT_THAT(train().out, Not(HasSubstr("autotune: the profile")));
 }
