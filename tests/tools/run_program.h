@@ -27,7 +27,7 @@ struct ProgramOptions {
   std::function<bool()> send_signal_when = {};
   int signal = 0;
   std::string program = INFEED_COMMAND;
-  std::chrono::seconds time_limit{kAddressSanitizer || kThreadSanitizer ? 600 : 60};
+  std::chrono::seconds time_limit{kAddressSanitizer || kThreadSanitizer ? 600 : 240};
 };
 
 /// Far more than a command that was interrupted needs to end, on a busy machine, too, and far less than the work from
