@@ -48,6 +48,7 @@ TEST(Executor, RunsEachTaskOnce) {
 
 TEST(Executor, SaysHowManyTasksRunAtATime) {
   EXPECT_EQ(Executor::inline_()->concurrency(), 0);
+  EXPECT_EQ(Executor::threads(1)->concurrency(), 1);
   EXPECT_EQ(Executor::threads(3)->concurrency(), 3);
   EXPECT_EQ(Executor::threads()->concurrency(), usable_cores());
   if (!kTbbIsTested) return;
