@@ -9,6 +9,7 @@
 #include <infeed/pipeline/reservation.h>
 
 #include "engine/iterator_context.h"
+#include "engine/work/error_bytes.h"
 
 namespace infeed::detail {
 namespace {
@@ -43,13 +44,16 @@ class Buffer {
     if (values_.room() < in.size()) make_room(in.size());
     memory_.grow(payload_bytes(in.front(), in.size()));
     values_.append_from(in, in.size());
-    if (in.has_error()) errors_.push_back({start_ + size(), in.take_error()});
+    if (!in.has_error()) return;
+    memory_.grow(error_bytes(*in.error()));
+    errors_.push_back({start_ + size(), in.take_error()});
   }
 
   void drop_front(std::uint64_t count) {
     const std::uint64_t end = start_ + count;
     std::size_t values = static_cast<std::size_t>(count);
     while (!errors_.empty() && errors_.front().position < end) {
+      memory_.shrink(error_bytes(*errors_.front().error));
       errors_.pop_front();
       --values;
     }
@@ -107,6 +111,9 @@ class Buffer {
 
   std::uint64_t payload_bytes(const void* at, std::size_t count) const {
     return type_.payload_bytes_run == nullptr ? 0 : type_.payload_bytes_run(at, count);
+  }
+  static std::uint64_t error_bytes(const Error& error) {
+    return sizeof(Failed) + bytes_when_kept(error);
   }
 
   const TypeInfo& type_;
@@ -202,10 +209,10 @@ class WindowStage final : public Stage {
     }
     while (buffer_.size() < count && !ended_ && !has_failed()) {
       if (!may_wait) return Filled::would_wait;
-      // If a limit may refuse the elements' bytes, no more is pulled than needed: which window is
-      // refused must not depend on how many elements come at once.
-      const bool is_sparing =
-          in_.type().payload_bytes_run != nullptr && memory().limit_bytes() != 0;
+      // If a limit may refuse the elements' bytes, or more errors, no more is pulled than needed:
+      // which window is refused must not depend on how many elements come at once.
+      const bool owns_more = in_.type().payload_bytes_run != nullptr || buffer_.has_errors();
+      const bool is_sparing = owns_more && memory().limit_bytes() != 0;
       const std::uint64_t wanted = is_sparing ? count - buffer_.size() : in_.capacity();
       const Pull pulled = input_->pull(in_, std::min<std::size_t>(in_.capacity(), wanted));
       if (pulled == Pull::cancelled) return Filled::cancelled;

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "engine/copy_values.h"
+#include "engine/work/error_bytes.h"
 
 namespace infeed::detail {
 namespace {
@@ -96,8 +97,7 @@ void CachedElements::append(const Chunk& chunk, Reservation& memory) {
     left -= run;
   }
   if (chunk.has_error()) {
-    count(memory, sizeof(ErrorSlot) + sizeof(Error) +
-                      2 * std::char_traits<char>::length(chunk.error()->what()));
+    count(memory, sizeof(ErrorSlot) + bytes_when_kept(*chunk.error()));
     errors_.push_back({slots(), chunk.error()});
   }
 }

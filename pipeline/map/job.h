@@ -34,8 +34,8 @@ struct Job {
   std::size_t handed_over = 0;   ///< results that have left `out`
   std::uint64_t position = 0;
   std::uint64_t elements = 0;
-  std::uint64_t result_bytes = 0;  ///< bytes that came into `out`
-  HeldBytes held;                  ///< memory of `in` and `out`
+  std::uint64_t result_bytes = 0;  ///< bytes that came into `out` and `failures`
+  HeldBytes held;                  ///< memory of `in` and the results
   std::uint64_t ticks = 0;         ///< time of the function
   State state = State::waiting;
 };

@@ -7,6 +7,7 @@
 #include "engine/recording/note_calls.h"
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
+#include "engine/work/error_bytes.h"
 
 namespace infeed::detail {
 namespace {
@@ -89,7 +90,9 @@ void JobRunner::run_elements(Job& job, std::uint64_t& position, std::size_t coun
     position += result.consumed;
     job.result_bytes += spec_->out_type->bytes(out.back(), result.produced);
     out.grow(result.produced);
-    if (error != nullptr) job.failures.push_back({out.size(), std::move(error)});
+    if (error == nullptr) continue;
+    job.result_bytes += bytes_when_kept(*error);
+    job.failures.push_back({out.size(), std::move(error)});
   }
 }
 

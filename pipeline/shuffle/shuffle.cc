@@ -124,7 +124,10 @@ class ShuffleStage final : public Stage {
       in_.drop_front(count);
       end_ += count;
     }
-    if (count < room) slots_.put_error(end_++, in_.take_error());
+    if (count < room) {
+      slots_.put_error(end_, in_);
+      ++end_;
+    }
     publish_level();
   }
 
@@ -217,7 +220,7 @@ class ShuffleStage final : public Stage {
         type().relocate(slots_.at(slot), in_.front(), 1);
         in_.drop_front(1);
       } else {
-        slots_.put_error(slot, in_.take_error());
+        slots_.put_error(slot, in_);
       }
       ++end_;
     }
@@ -284,7 +287,7 @@ class ShuffleStage final : public Stage {
     if (!in_.has_error()) return true;
     const std::uint64_t slot = content.front().slot;
     content.pop();
-    slots_.put_error(slot, in_.take_error());
+    slots_.put_error(slot, in_);
     loaded[slot] = true;
     return true;
   }

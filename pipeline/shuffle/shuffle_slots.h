@@ -14,6 +14,7 @@
 #include <infeed/pipeline/type_info.h>
 
 #include "engine/move_values.h"
+#include "engine/work/error_bytes.h"
 
 namespace infeed::detail {
 
@@ -68,11 +69,18 @@ class ShuffleSlots {
     capacity_ = wanted;
   }
 
-  void put_error(std::uint64_t slot, ErrorPointer error) { errors_[slot] = std::move(error); }
+  /// Moves the chunk's error to a slot that holds nothing. Throws Error(resource_exhausted) before
+  /// it has moved anything.
+  void put_error(std::uint64_t slot, Chunk& in) {
+    memory_.grow(error_bytes(*in.error()));
+    errors_[slot] = in.take_error();
+  }
   /// Appends what the slot holds.
   void hand_out(std::uint64_t slot, Chunk& out) {
     if (!holds_value(slot)) {
-      out.set_error(errors_.extract(slot).mapped());
+      auto error = errors_.extract(slot);
+      memory_.shrink(error_bytes(*error.mapped()));
+      out.set_error(std::move(error.mapped()));
       return;
     }
     let_go(at(slot), 1);
@@ -93,7 +101,10 @@ class ShuffleSlots {
   void destroy(std::uint64_t slot) {
     if (!type_.trivially_destructible && holds_value(slot)) type_.destroy(at(slot), 1);
   }
-  void drop_errors() { errors_.clear(); }
+  void drop_errors() {
+    for (const auto& [slot, error] : errors_) memory_.shrink(error_bytes(*error));
+    errors_.clear();
+  }
 
   /// Frees the memory. No values may be left.
   void release() {
@@ -113,7 +124,7 @@ class ShuffleSlots {
   void let_go(const void* values, std::size_t count) {
     memory_.shrink(payload_bytes(values, count));
   }
-  /// Returns the bytes of the slots and of what the values own.
+  /// Returns the bytes of the slots, of what the values own, and of the errors.
   std::uint64_t bytes() const { return memory_.bytes(); }
 
  private:
@@ -133,6 +144,11 @@ class ShuffleSlots {
     constexpr std::size_t kOwnMemoryBytes = 80;  // a block's header, and the allocator's
     const std::size_t headers = type_.detach_run == nullptr ? 0 : count * kOwnMemoryBytes;
     return type_.payload_bytes_run(at, count) + headers;
+  }
+
+  static std::uint64_t error_bytes(const Error& error) {
+    constexpr std::uint64_t kSlotBytes = 64;  // the map's node and its bucket
+    return kSlotBytes + bytes_when_kept(error);
   }
 
   static constexpr std::uint64_t kFirst = 1024;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
-#include <infeed/error.h>
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/detail/held_bytes.h>
+
+#include "engine/work/error_bytes.h"
 
 namespace infeed::detail {
 
@@ -17,9 +17,7 @@ inline std::uint64_t bytes_when_kept(const Chunk& chunk) {
   const std::uint64_t bytes = chunk.bytes();
   if (!chunk.has_error()) return bytes;
   const std::uint64_t room_bytes = (chunk.capacity() - chunk.size()) * chunk.type().size;
-  // The text repeats what the error's other members say.
-  const std::uint64_t texts_bytes = 2 * std::string_view(chunk.error()->what()).size();
-  return bytes + room_bytes + sizeof(Error) + texts_bytes;
+  return bytes + room_bytes + bytes_when_kept(*chunk.error());
 }
 
 /// Why: a thread that pulls ahead of its consumer must reserve memory before it knows how large the

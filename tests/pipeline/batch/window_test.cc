@@ -189,6 +189,36 @@ TEST(Window, CountsItsBuffer) {
   EXPECT_GE(iterator.memory().in_use_bytes(), 100 * 1000);
 }
 
+TEST(Window, CountsTheErrorsInItsBuffer) {
+  const Slots slots = failing_slots(2000, [](std::size_t i) { return i % 2 == 1; });
+  const auto dataset = listed<std::int64_t>(slots) | window({.size = 500, .stride = 2});
+  auto iterator = dataset.iterate();
+  const std::uint64_t before_bytes = iterator.memory().in_use_bytes();
+  EXPECT_EQ(take_stream(iterator, 1).size(), 1U);
+  EXPECT_GE(iterator.memory().in_use_bytes(), before_bytes + 249 * sizeof(Error));
+  EXPECT_EQ(take_stream(iterator).size(), 3U);
+  EXPECT_LE(iterator.memory().in_use_bytes(), before_bytes);
+  auto limited = dataset.iterate({.memory_bytes_max = 100 << 10});
+  const Error error = error_of([&] { limited.next(); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_TRUE(error.is_terminal());
+  EXPECT_TRUE(error.message().starts_with("window needs")) << error.message();
+}
+
+/// Otherwise the error at 300 would count while those before it are held, or not.
+TEST(Window, UnderALimitPullsNoMoreThanNeededWhileItHoldsErrors) {
+  const Slots slots =
+      failing_slots(400, [](std::size_t i) { return i < 6 ? i % 2 == 1 : i == 300; });
+  std::vector<std::uint64_t> bytes;
+  for (const Cut::Kind kind : {Cut::Kind::as_asked, Cut::Kind::single}) {
+    const auto dataset = listed<std::int64_t>(slots, {kind}) | window({.size = 4, .stride = 2});
+    auto iterator = dataset.iterate({.memory_bytes_max = 1 << 20});
+    EXPECT_EQ(take_stream(iterator, 1), Stream{"{0 2 4 6}"});
+    bytes.push_back(iterator.memory().in_use_bytes());
+  }
+  EXPECT_EQ(bytes[0], bytes[1]);
+}
+
 TEST(Window, RefusesWhatCannotBe) {
   const auto with = [](WindowOptions options) {
     return error_of([&] { range(3) | window(options); }).message();

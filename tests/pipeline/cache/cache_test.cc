@@ -259,6 +259,19 @@ TEST(Cache, CountsItsMemory) {
   EXPECT_GT(again.memory().in_use_bytes(), 800'000);
 }
 
+TEST(Cache, CountsItsErrors) {
+  const auto make = [] {
+    return listed<std::int64_t>(failing_slots(1000, [](std::size_t) { return true; })) | cache();
+  };
+  auto iterator = make().iterate();
+  take_stream(iterator, 900);
+  EXPECT_GT(iterator.memory().in_use_bytes(), 900 * sizeof(Error));
+  take_stream(iterator);
+  EXPECT_EQ(iterator.memory().in_use_bytes(), 0);
+  EXPECT_THAT(stream_of(make(), {.memory_bytes_max = 64 << 10}).back(),
+              StartsWith("!! the elements can't be kept in memory: cache needs"));
+}
+
 TEST(Cache, RefusesBeforeTheStartWhatCannotFit) {
   const auto dataset = range(100'000) | cache();
   const Error error = error_of([&] { dataset.iterate({.memory_bytes_max = 1000}); });

@@ -231,6 +231,42 @@ TEST(LimitedMemory, ErrorsOfAParallelInterleave) {
   expect_limit_kept(rare, {.limit_bytes = 8 * kMiB});
 }
 
+/// Gives each 32nd number, and fails for the others.
+constexpr auto kRareNumber = [](std::int64_t number) {
+  if (number % 32 != 0) throw std::runtime_error(std::to_string(number) + " is no multiple of 32");
+  return number;
+};
+
+TEST(LimitedMemory, ErrorsCountForWhatTheyTake) {
+  if (!kMemoryIsCounted) return;
+  const auto rare = range(50'000) | map(kRareNumber) | shuffle({.buffer = whole_input, .seed = 1});
+  const CountedMemory memory;
+  auto iterator = rare.iterate();
+  try {
+    iterator.next();
+  } catch (const Error&) {  // that of the first element
+  }
+  const auto held = static_cast<double>(memory.held_bytes());
+  EXPECT_NEAR(static_cast<double>(iterator.memory().in_use_bytes()), held, held / 4);
+}
+
+TEST(LimitedMemory, ErrorsInAShuffle) {
+  const auto rare = range(100'000) | map(kRareNumber) |
+                    shuffle({.buffer = whole_input, .seed = 1}) | skip_errors();
+  expect_limit_kept(rare, {.limit_bytes = 8 * kMiB, .may_refuse = true});
+}
+
+TEST(LimitedMemory, ErrorsInACache) {
+  const auto rare = range(100'000) | map(kRareNumber) | cache() | skip_errors();
+  expect_limit_kept(rare, {.limit_bytes = 8 * kMiB, .may_refuse = true});
+}
+
+TEST(LimitedMemory, ErrorsInAWindow) {
+  const auto rare = range(200'000) | map(kRareNumber) |
+                    window({.size = 100'000, .drop_remainder = true}) | skip_errors();
+  expect_limit_kept(rare, {.limit_bytes = 8 * kMiB, .may_refuse = true});
+}
+
 TEST(LimitedMemory, CachedTextsAreAllThatADatasetKeeps) {
   constexpr std::uint64_t kTextBytes = 1000 + 100 + 2 * sizeof(std::string);
   const auto texts = range(10'000) | map(text_of(1000)) | cache() | repeat(2) | prefetch(100'000);

@@ -360,6 +360,46 @@ TEST(Shuffle, AResumeCountsItsMemory) {
   EXPECT_EQ(take_stream(limited), rest);
 }
 
+TEST(Shuffle, CountsTheErrorsInItsBuffer) {
+  const Slots slots = failing_slots(2000, [](std::size_t i) { return i % 10 != 0; });
+  const auto dataset = listed<std::int64_t>(slots) | shuffle({.buffer = 500, .seed = 1});
+  auto iterator = dataset.iterate({.epoch = 0});
+  // Behind an error nothing is left in a chunk, so the consumer is where the stage is.
+  bool is_error = false;
+  for (std::size_t taken = 0; taken < 600 || !is_error; ++taken)
+    is_error = take_stream(iterator, 1).at(0).starts_with("! ");
+  EXPECT_GE(iterator.memory().in_use_bytes(), 400 * sizeof(Error));
+  auto resumed = dataset.iterate({.resume = iterator.checkpoint()});
+  EXPECT_EQ(resumed.memory().in_use_bytes(), iterator.memory().in_use_bytes());
+  EXPECT_EQ(take_stream(resumed), take_stream(iterator));
+  EXPECT_EQ(resumed.memory().in_use_bytes(), 0U);
+  EXPECT_EQ(iterator.memory().in_use_bytes(), 0U);
+}
+
+/// At any place: while the buffer is filled, and behind its first hand-outs.
+TEST(Shuffle, MoreErrorsThanMemoryHoldsAreRefused) {
+  constexpr std::uint64_t kLimit = 64 << 10;
+  for (const std::size_t first : {0, 1500}) {
+    const Slots slots = failing_slots(3000, [&](std::size_t i) { return i >= first; });
+    for (const Cut::Kind kind : {Cut::Kind::as_asked, Cut::Kind::single}) {
+      const auto dataset =
+          listed<std::int64_t>(slots, {kind}) | shuffle({.buffer = 1000, .seed = 1});
+      const Stream whole = stream_of(dataset, {.epoch = 0});
+      auto iterator = dataset.iterate({.memory_bytes_max = kLimit, .epoch = 0});
+      const Stream got = take_stream(iterator);
+      const std::size_t elements = elements_of(got);
+      ASSERT_EQ(got.size(), elements + 1);
+      EXPECT_EQ(elements >= 500, first == 1500) << elements;
+      EXPECT_TRUE(got.back().starts_with("!! shuffle needs")) << got.back();
+      EXPECT_LE(iterator.memory().peak_bytes(), kLimit);
+      const auto refused = whole.begin() + static_cast<std::ptrdiff_t>(elements);
+      EXPECT_EQ(Stream(got.begin(), got.end() - 1), Stream(whole.begin(), refused));
+      EXPECT_EQ(stream_of(dataset, {.resume = iterator.checkpoint()}),
+                Stream(refused, whole.end()));
+    }
+  }
+}
+
 TEST(Shuffle, AGenerousBufferResumesBehindAFilter) {
   const auto dataset = range(1000) | filter([](std::int64_t x) { return x % 2 == 1; }) |
                        shuffle({.buffer = 1ULL << 60, .seed = 1});
