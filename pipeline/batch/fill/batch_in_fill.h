@@ -31,20 +31,27 @@ struct BatchInFill {
     std::uint64_t number;  ///< RowOrigins' of the first one
   };
 
+  /// An error of the input, and its part of the account.
+  struct HeldError {
+    ErrorPointer error;
+    HeldBytes held;
+  };
+
   const bool has_places;  ///< RowFillSpec::rows_have_places
   std::uint64_t number = 0;
   void* filling = nullptr;  ///< null before the first row, and once the batch is made
   std::size_t placed = 0;   ///< rows that have elements
   std::size_t done = 0;     ///< rows that were written, or failed
-  std::vector<std::pair<std::size_t, ErrorPointer>> failed;  ///< rows
+  /// Rows that failed. Only the first row's error is kept, in front: it stands for all of them.
+  std::vector<std::pair<std::size_t, ErrorPointer>> failed;
   std::size_t appended = 0;  ///< rows that were written, if rows are appended
   bool is_busy = false;      ///< a piece is being written
 
   std::vector<Rows> origins = {};  ///< those of the placed rows, if the iterator keeps places
 
-  std::deque<ErrorPointer> errors;  ///< the input's errors; handed over before the batch
-  ErrorPointer refusal;             ///< there was no memory for the batch; ends the stream next
-  ErrorPointer rows_error;          ///< the error of the batch's own rows; handed over next
+  std::deque<HeldError> errors;  ///< the input's errors; handed over before the batch
+  ErrorPointer refusal;          ///< there was no memory for the batch; ends the stream next
+  ErrorPointer rows_error;       ///< the error of the batch's own rows; handed over next
   Chunk made;
   bool is_made = false;
   bool is_required = false;      ///< it uses the memory that the stage can't do without
@@ -65,7 +72,7 @@ struct Piece {
 
 /// The result of writing a piece.
 struct PieceOutcome {
-  std::vector<std::pair<std::size_t, ErrorPointer>> failed;
+  std::vector<std::pair<std::size_t, ErrorPointer>> failed;  ///< as BatchInFill::failed; in order
   std::size_t appended = 0;
   std::optional<std::size_t> damaged;  ///< row of the piece; it and those after it weren't written
   std::uint64_t ticks = 0;

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/work/error_bytes.h"
+
 namespace infeed::detail {
 
 BatchesInFill::BatchesInFill(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec,
@@ -22,7 +24,7 @@ BatchesInFill::~BatchesInFill() {
 bool BatchesInFill::want_rows(std::uint64_t rows_ahead_max) const {
   const bool front_is_full = !batches_.empty() && batches_.front()->placed == spec_.size;
   if (memory_.is_over() && front_is_full) return false;
-  return placed_.rows < first_batch_ * spec_.size + rows_ahead_max;
+  return placed_.elements() - placed_.errors_given < first_batch_ * spec_.size + rows_ahead_max;
 }
 
 bool BatchesInFill::place(const std::shared_ptr<InputRows>& rows, bool consumer_is_away) {
@@ -44,8 +46,10 @@ bool BatchesInFill::place(const std::shared_ptr<InputRows>& rows, bool consumer_
   return true;
 }
 
-void BatchesInFill::add_error(ErrorPointer error) {
-  batch_of_next_row().errors.push_back(std::move(error));
+void BatchesInFill::add_error(ErrorPointer error, HeldBytes& held) {
+  BatchInFill::HeldError& added = batch_of_next_row().errors.emplace_back();
+  added.held.take_from(held, bytes_when_kept(*error));
+  added.error = std::move(error);
   ++placed_.errors;
 }
 
@@ -100,6 +104,11 @@ void BatchesInFill::note_written(const Piece& piece, PieceOutcome outcome) {
   batch.is_busy = false;
   batch.done += piece.count;
   batch.appended += outcome.appended;
+  if (!batch.failed.empty() && !outcome.failed.empty()) {
+    auto& front = outcome.failed.front();
+    if (front.first < batch.failed.front().first) std::swap(front, batch.failed.front());
+    front.second = nullptr;
+  }
   std::move(outcome.failed.begin(), outcome.failed.end(), std::back_inserter(batch.failed));
   if (spec_.filling_bytes == nullptr) return;
   if (batch.refusal == nullptr) memory_.hold(batch, spec_.filling_bytes(batch.filling));
@@ -152,11 +161,14 @@ std::size_t BatchesInFill::ready() const {
 bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t position,
                                     std::uint64_t rows_ahead_max) {
   BatchInFill& front = *batches_.front();
+  // Somebody is woken at half of what may be ahead, not for each batch or error.
+  const auto half_ahead = [&] { return first_batch_ * spec_.size + rows_ahead_max / 2; };
   if (!front.errors.empty()) {
-    out.set_error(std::move(front.errors.front()));
+    out.set_error(std::move(front.errors.front().error));
     front.errors.pop_front();
-    ++errors_given_;
-    return false;
+    ++placed_.errors_given;
+    return placed_.errors == placed_.errors_given ||
+           placed_.elements() - placed_.errors_given == half_ahead();
   }
   if (front.refusal != nullptr) throw Error(*front.refusal);
   if (front.rows_error != nullptr) {
@@ -173,8 +185,7 @@ bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t position,
   spare_.push_back(std::move(batches_.front()));
   batches_.pop_front();
   ++first_batch_;
-  // Wakes at half of the rows that may be ahead, not for each batch.
-  return was_short || placed_.rows <= first_batch_ * spec_.size + rows_ahead_max / 2;
+  return was_short || placed_.elements() - placed_.errors_given <= half_ahead();
 }
 
 void BatchesInFill::forget_rows_from(std::uint64_t row) {

@@ -42,16 +42,18 @@ class BatchesInFill {
   struct Placed {
     std::uint64_t rows = 0;
     std::uint64_t errors = 0;
+    std::uint64_t errors_given = 0;  ///< those of the errors that were handed over
     std::uint64_t elements() const { return rows + errors; }
   };
   const Placed& placed() const { return placed_; }
-  /// Returns true if rows should be read. At most `rows_ahead_max` rows may have places without
-  /// being taken.
+  /// Returns true if rows should be read. At most `rows_ahead_max` elements, errors included, may
+  /// have places without being taken.
   bool want_rows(std::uint64_t rows_ahead_max) const;
   /// Gives the rows of a stretch their places. Returns false if there isn't memory for all of them.
   bool place(const std::shared_ptr<InputRows>& rows, bool consumer_is_away);
-  /// Adds an error of the input, after the rows that have places.
-  void add_error(ErrorPointer error);
+  /// Adds an error of the input, after the rows that have places. Takes over the error's part of
+  /// what its stretch holds.
+  void add_error(ErrorPointer error, HeldBytes& held);
   FillMemory& memory() { return memory_; }
   const FillMemory& memory() const { return memory_; }
 
@@ -77,16 +79,16 @@ class BatchesInFill {
   std::size_t ready() const;
   bool front_is_ready() const;
   bool front_has_error() const { return !batches_.front()->errors.empty(); }
-  /// Hands over one batch or error, the stage's element at `position`. Returns true if that was the
-  /// last item of its batch, and somebody may have waited for the batch's memory or for room in
-  /// `rows_ahead_max`. Throws the refusal of the batch's memory.
+  /// Hands over one batch or error, the stage's element at `position`. Returns true if somebody may
+  /// have waited for its memory, or for room in `rows_ahead_max`. Throws the refusal of the batch's
+  /// memory.
   bool hand_over_front(Chunk& out, std::uint64_t position, std::uint64_t rows_ahead_max);
   /// Returns how many elements of the input, errors included, the batches had that were handed
   /// over, and so many in front. Not between a batch and its errors.
   std::uint64_t elements_given(std::size_t in_front = 0) const {
     const std::uint64_t rows =
         std::min((first_batch_ + in_front) * spec_.size, placed_.rows);  // one may be short
-    return rows + errors_given_;
+    return rows + placed_.errors_given;
   }
   /// Forgets the rows from this one on.
   void forget_rows_from(std::uint64_t row);
@@ -104,8 +106,7 @@ class BatchesInFill {
   std::vector<std::unique_ptr<BatchInFill>> spare_;  ///< for reuse; making one costs 0.7 us
   std::uint64_t first_batch_ = 0;                    ///< the number of batches_.front()
   Placed placed_;
-  std::uint64_t errors_given_ = 0;  ///< errors of the input that were handed over
-  std::deque<Piece> pieces_;        ///< to be written
+  std::deque<Piece> pieces_;  ///< to be written
 };
 
 }  // namespace infeed::detail

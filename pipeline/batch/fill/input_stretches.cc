@@ -9,6 +9,7 @@
 #include "engine/recording/call_watch.h"
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
+#include "engine/work/error_bytes.h"
 
 namespace infeed::detail {
 namespace {
@@ -51,7 +52,8 @@ std::optional<InputStretches::Claimed> InputStretches::claim(Lock& lock, OwnStre
   }
   pull(*rows, pulled_max);
   HandOff::lock_again(lock);
-  hold(*rows, rows->chunk->bytes());
+  const Chunk& chunk = *rows->chunk;
+  hold(*rows, chunk.bytes() + (chunk.has_error() ? bytes_when_kept(*chunk.error()) : 0));
   is_claiming_ = false;
   if (hand_off_.stopped()) return std::nullopt;
   has_input_left_ = !rows->is_end;

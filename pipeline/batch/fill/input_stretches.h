@@ -34,7 +34,7 @@ class InputStretches {
       : run_(run), counters_(counters), hand_off_(hand_off), input_(input), in_type_(in_type) {}
 
   /// Returns true if one of `threads` threads may claim another stretch. `is_written` says that no
-  /// rows wait to be written.
+  /// rows wait to be written, and no errors to be taken.
   bool can_claim(std::size_t threads, bool is_written) const;
   void begin_claim() { is_claiming_ = true; }
   struct Claimed {

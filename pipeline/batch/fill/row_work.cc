@@ -15,6 +15,12 @@ constexpr std::uint64_t kLargeBatchBytes = std::uint64_t{4} << 20;
 // Pieces from one CPU clock measurement to the next.
 constexpr std::uint64_t kSampledPieces = 8;
 
+/// Returns true if no rows wait to be written, and no errors to be taken: then a stretch is read even
+/// if there is no room.
+bool are_written(const BatchesInFill& batches) {
+  return batches.pieces() == 0 && batches.placed().errors == batches.placed().errors_given;
+}
+
 }  // namespace
 
 RowWork::RowWork(IteratorContext& run, StageCounters& counters, HandOff& hand_off,
@@ -40,7 +46,7 @@ bool RowWork::hand_over_front(Chunk& out, std::uint64_t position) {
 }
 
 bool RowWork::can_read() const {
-  return stretches_.can_claim(workers_.count, batches_.pieces() == 0) &&
+  return stretches_.can_claim(workers_.count, are_written(batches_)) &&
          batches_.want_rows(rows_ahead_max());
 }
 
@@ -98,7 +104,7 @@ void RowWork::read_stretch(Lock& lock, OwnStretches& own) {
   } else if (element_ticks_ != 0) {
     pulled_max = std::max<std::uint64_t>(1, ticks_of_us(kStretchUs) / element_ticks_);
   }
-  const auto claimed = stretches_.claim(lock, own, pulled_max, batches_.pieces() == 0);
+  const auto claimed = stretches_.claim(lock, own, pulled_max, are_written(batches_));
   if (!claimed) return;
   if (!claimed->is_read) {
     workers_.wake_one();
@@ -132,7 +138,7 @@ bool RowWork::place(Lock& lock, const std::shared_ptr<InputRows>& rows) {
   if (damage_) batches_.drop_pieces_behind(damage_->row);
   if (!is_placed) return false;
   if (rows->chunk && rows->chunk->has_error()) {
-    batches_.add_error(rows->chunk->take_error());
+    batches_.add_error(rows->chunk->take_error(), rows->held);
     workers_.tell_ready();
   }
   if (!rows->is_end) return true;

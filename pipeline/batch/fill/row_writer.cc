@@ -93,7 +93,7 @@ void note_row(PieceOutcome& outcome, std::size_t row, ErrorPointer error) {
   if (error == nullptr) {
     ++outcome.appended;
   } else {
-    outcome.failed.emplace_back(row, std::move(error));
+    outcome.failed.emplace_back(row, outcome.failed.empty() ? std::move(error) : nullptr);
   }
 }
 

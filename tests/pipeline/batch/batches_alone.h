@@ -120,6 +120,11 @@ class BatchesAlone {
   static ErrorPointer error(const std::string& text) {
     return std::make_shared<const Error>(ErrorCode::data_loss, text);
   }
+  /// Adds an error of the input for which nothing was held.
+  void add_error(const std::string& text) {
+    detail::HeldBytes nothing;
+    batches->add_error(error(text), nothing);
+  }
   /// Hands one thing over, and shows it.
   std::string handed_over(std::uint64_t rows_ahead_max = 8) {
     Chunk out(type_info<MadeRows>());

@@ -19,7 +19,7 @@ TEST(BatchesInFill, RowsGetTheNextPlaces) {
   EXPECT_TRUE(alone.batches->are_empty());
   alone.place(6);
   EXPECT_EQ(alone.batches->placed().rows, 6U);
-  alone.batches->add_error(BatchesAlone::error("between"));
+  alone.add_error("between");
   alone.place(3);
   EXPECT_EQ(alone.batches->placed().rows, 9U);
   EXPECT_EQ(alone.batches->pieces(), 4U);
@@ -133,7 +133,7 @@ TEST(BatchesInFill, KeepsTheErrorsBeforeDamage) {
   BatchesAlone alone;
   alone.place(4);
   alone.write_piece();
-  alone.batches->add_error(BatchesAlone::error("before"));
+  alone.add_error("before");
   alone.place(2);
   alone.batches->drop_pieces_behind(3);
   alone.batches->forget_rows_from(4);

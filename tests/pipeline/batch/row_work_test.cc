@@ -138,6 +138,41 @@ TEST(RowWork, AnErrorOfTheInputTakesAPositionAndNoRow) {
                           ::testing::Pair(2U, 103U), ::testing::Pair(3U, 104U)));
 }
 
+TEST(RowWork, ReadsNothingBeyondTheRoomWhileAnErrorWaits) {
+  RowWorkAlone alone(true, {.memory_bytes_max = 400});
+  alone.input.error_at_pull = 0;
+  RowWork& work = alone.begin(1);
+  {
+    auto lock = alone.hand_off.lock();
+    ASSERT_TRUE(work.claim(alone.task));
+    work.run(lock, alone.task);
+    EXPECT_TRUE(work.batches().front_has_error());
+    EXPECT_GE(alone.alone.run.memory().in_use_bytes(), sizeof(Error));
+    EXPECT_FALSE(work.can_read());
+  }
+  EXPECT_EQ(alone.next(), "an element is broken");
+  EXPECT_LT(alone.alone.run.memory().in_use_bytes(), sizeof(Error));
+  EXPECT_TRUE(work.can_read()) << "one stretch is read even if there is no room";
+}
+
+/// Rows come as three and one.
+TEST(RowWork, KeepsOneErrorOfABatchWhoseRowsFail) {
+  static const ErrorPointer kError = BatchesAlone::error("it fails");
+  RowWorkAlone alone;
+  alone.alone.spec.write = [](const void*, const void*, void*, std::size_t, const detail::Place&,
+                              std::size_t) { return kError; };
+  RowWork& work = alone.begin();
+  {
+    auto lock = alone.hand_off.lock();
+    while (!work.batches().front_is_ready()) {
+      ASSERT_TRUE(work.claim(alone.task));
+      work.run(lock, alone.task);
+    }
+    EXPECT_EQ(kError.use_count(), 2);
+  }
+  EXPECT_EQ(alone.next(), "4 of 4 rows of a batch failed, the first with: it fails");
+}
+
 TEST(RowWork, AFailedRowKeepsItsPlaceOrIsFollowedByTheNext) {
   for (const bool rows_have_places : {true, false}) {
     RowWorkAlone alone(rows_have_places);

@@ -89,8 +89,8 @@ TEST(WrittenBatches, ABatchWithoutARowIsItsErrorAlone) {
 TEST(WrittenBatches, ErrorsOfTheInputComeBeforeTheirBatch) {
   BatchesAlone alone;
   alone.place(4);
-  alone.batches->add_error(BatchesAlone::error("first"));
-  alone.batches->add_error(BatchesAlone::error("second"));
+  alone.add_error("first");
+  alone.add_error("second");
   EXPECT_FALSE(alone.batches->front_has_error());
   alone.write_piece();
   EXPECT_EQ(alone.handed_over(), "4 rows, 0 gaps");
@@ -121,6 +121,35 @@ TEST(WrittenBatches, WakesAtHalfOfTheRowsThatMayBeAhead) {
   EXPECT_TRUE(alone.batches->want_rows(9));
   EXPECT_EQ(alone.handed_over(8), "4 rows, 0 gaps");
   EXPECT_TRUE(alone.says_wake) << "4 of 8 are";
+}
+
+TEST(WrittenBatches, ErrorsOfTheInputAreAheadAsRowsAre) {
+  BatchesAlone alone;
+  alone.place(2);
+  alone.add_error("first");
+  alone.add_error("second");
+  EXPECT_FALSE(alone.batches->want_rows(4));
+  EXPECT_TRUE(alone.batches->want_rows(5));
+  EXPECT_EQ(alone.handed_over(6), "first");
+  EXPECT_TRUE(alone.says_wake) << "3 of 6 are ahead";
+  EXPECT_FALSE(alone.batches->want_rows(3));
+  EXPECT_TRUE(alone.batches->want_rows(4));
+  EXPECT_EQ(alone.handed_over(100), "second");
+  EXPECT_TRUE(alone.says_wake) << "there may have been no room beside the errors";
+  EXPECT_EQ(alone.batches->placed().errors_given, 2U);
+}
+
+TEST(WrittenBatches, ErrorsOfTheInputCountUntilTheyAreTaken) {
+  BatchesAlone alone;
+  const MemoryAccount& memory = alone.run.memory();
+  detail::HeldBytes held;
+  held.set(alone.run.memory(), 10'000);
+  alone.batches->add_error(BatchesAlone::error("first"), held);
+  EXPECT_EQ(memory.in_use_bytes(), 10'000U);
+  held.release();
+  EXPECT_GE(memory.in_use_bytes(), sizeof(Error));
+  EXPECT_EQ(alone.handed_over(), "first");
+  EXPECT_EQ(memory.in_use_bytes(), 0U);
 }
 
 TEST(WrittenBatches, StopsWhereThereIsNoMemory) {

@@ -267,6 +267,32 @@ TEST(LimitedMemory, ErrorsInAWindow) {
   expect_limit_kept(rare, {.limit_bytes = 8 * kMiB, .may_refuse = true});
 }
 
+struct RareNumber {
+  std::int64_t number;
+};
+
+/// The batch has room for all that doesn't fail, so its threads read on until there is no memory.
+TEST(LimitedMemory, ErrorsBeforeABatch) {
+  constexpr std::uint64_t kLimitBytes = 8 * kMiB;
+  const auto fill = [](std::int64_t number, const Row<RareNumber>& row) {
+    row.column(&RareNumber::number) = number;
+  };
+  const auto batches =
+      range(96'000) | map(kRareNumber) | batch_into<RareNumber>(100'000, fill, {.parallelism = 2});
+  const CountedMemory memory;
+  {
+    auto iterator = batches.iterate({.memory_bytes_max = kLimitBytes});
+    EXPECT_THROW(iterator.next(), Error);
+    wait_until_still(iterator);
+    EXPECT_LE(iterator.memory().peak_bytes(), kLimitBytes);
+    EXPECT_LE(memory.peak_bytes(), kLimitBytes + kSlackBytes);
+    for (int error = 1; error < 93'000; ++error) ASSERT_THROW(iterator.next(), Error) << error;
+    EXPECT_EQ(iterator.next()->size(), 3000U);
+    EXPECT_FALSE(iterator.next());
+  }
+  EXPECT_LE(memory.held_bytes(), kLeftoverBytes);
+}
+
 TEST(LimitedMemory, CachedTextsAreAllThatADatasetKeeps) {
   constexpr std::uint64_t kTextBytes = 1000 + 100 + 2 * sizeof(std::string);
   const auto texts = range(10'000) | map(text_of(1000)) | cache() | repeat(2) | prefetch(100'000);
