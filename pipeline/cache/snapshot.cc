@@ -26,7 +26,8 @@ struct Snapshot {
 class ReadSnapshotStage final : public Stage {
  public:
   ReadSnapshotStage(const StageContext& context, const Snapshot& snapshot)
-      : Stage(context), reader_(snapshot.folder, snapshot.content, snapshot.codec) {}
+      : Stage(context),
+        reader_(snapshot.folder, snapshot.content, snapshot.codec, memory(), "read_snapshot") {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     try {

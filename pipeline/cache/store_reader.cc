@@ -7,6 +7,8 @@
 
 #include <infeed/records/file.h>
 
+#include "engine/work/error_bytes.h"
+
 namespace infeed::detail {
 namespace {
 
@@ -14,11 +16,16 @@ constexpr std::size_t kRecordsAtOnce = 64;
 
 }  // namespace
 
-StoreReader::StoreReader(std::string folder, StoreContent content, ErasedCodec codec)
+StoreReader::StoreReader(std::string folder, StoreContent content, ErasedCodec codec,
+                         MemoryAccount& memory, std::string stage)
     : folder_(std::move(folder)),
       content_(std::move(content)),
       codec_(std::move(codec)),
-      records_(kRecordsAtOnce) {}
+      memory_(memory, std::move(stage)),
+      records_(kRecordsAtOnce) {
+  for (const StoredError& stored : content_.errors)
+    memory_.grow(sizeof(stored) + bytes_when_kept(*stored.error));
+}
 
 std::uint64_t StoreReader::values_until_error() const {
   return next_error_ == content_.errors.size() ? std::numeric_limits<std::uint64_t>::max()

@@ -7,6 +7,7 @@
 
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/detail/erased_codec.h>
+#include <infeed/pipeline/reservation.h>
 #include <infeed/records/record_reader.h>
 
 #include "cache/store_journal.h"
@@ -16,7 +17,9 @@ namespace infeed::detail {
 /// Reads stored elements in order.
 class StoreReader {
  public:
-  StoreReader(std::string folder, StoreContent content, ErasedCodec codec);
+  /// Counts the content's errors in `memory`, for `stage`. Throws Error(resource_exhausted).
+  StoreReader(std::string folder, StoreContent content, ErasedCodec codec, MemoryAccount& memory,
+              std::string stage);
 
   /// Appends 1..want elements to `out`, which is empty, errors included. Returns how many; 0: the
   /// end. Throws Error(data_loss, not_found, ...) if they can't be read; position() is then the
@@ -38,6 +41,7 @@ class StoreReader {
   const std::string folder_;
   const StoreContent content_;
   const ErasedCodec codec_;
+  Reservation memory_;
   std::uint64_t position_ = 0;
   std::size_t next_error_ = 0;
   std::size_t shard_ = 0;

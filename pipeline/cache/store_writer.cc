@@ -13,6 +13,9 @@
 namespace infeed::detail {
 namespace {
 
+// The errors of an input of which hardly anything succeeds would fill the memory before a shard ends.
+constexpr std::size_t kPendingLinesMax = 1024;
+
 bool is_shard_name(std::string_view name) {
   if (name.starts_with('.')) name.remove_prefix(1);
   if (name.ends_with(".partial")) name.remove_suffix(std::string_view(".partial").size());
@@ -68,6 +71,9 @@ void StoreWriter::append(const Chunk& chunk) {
   if (chunk.has_error()) {
     pending_lines_.push_back(journal_error(slots_++, *chunk.error()));
     ++errors_;
+    // They don't count in the journal until a shard or the end follows them.
+    if (pending_lines_.size() == kPendingLinesMax)
+      journal_.append(std::exchange(pending_lines_, {}));
   }
 }
 

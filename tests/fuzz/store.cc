@@ -41,8 +41,9 @@ std::string journal_of(Input& input) {
 }
 
 void read_all(const Store& store, const detail::StoreContent& content, std::uint64_t skipped) {
+  MemoryAccount account(0);
   detail::StoreReader reader(store.folder.path().string(), content,
-                             detail::erased_codec<std::string>());
+                             detail::erased_codec<std::string>(), account, "store");
   require(reader.skip(skipped) == std::min(skipped, content.slots()), "skips what there is");
   for (std::uint64_t i = 0; i < kReadsMax; ++i) {
     Chunk chunk(type_info<std::string>(), 16);

@@ -112,6 +112,36 @@ TEST_F(FileCache, ErrorsCountOnceWhereWritingGoesOn) {
   }
 }
 
+/// All but the first of 3,000 fail.
+Dataset<std::int64_t> hardly_any() {
+  return range(3000) | map([](std::int64_t x) {
+           if (x > 0) throw std::runtime_error("no " + std::to_string(x));
+           return x;
+         });
+}
+
+TEST_F(FileCache, ErrorsGoToTheJournalBeforeTheirShardIsThere) {
+  const FileCacheOptions options = noting(fresh());
+  const Stream expected = stream_of(hardly_any());
+  EXPECT_EQ(stream_of(hardly_any() | cache(options) | take(2500)).size(), 2500U);
+  EXPECT_GT(std::filesystem::file_size(options.path + "/elements.journal"), 50'000U);
+  // They don't count, since no shard is there.
+  EXPECT_EQ(stream_of(hardly_any() | cache(options)), expected);
+  EXPECT_EQ(stream_of(hardly_any() | cache(options)), expected);
+  EXPECT_THAT(kinds(), ElementsAre(Kind::writing, Kind::resuming, Kind::finished, Kind::reading));
+}
+
+TEST_F(FileCache, CountsTheErrorsThatItReads) {
+  const auto dataset = hardly_any() | cache({.path = fresh()});
+  stream_of(dataset);
+  auto iterator = dataset.iterate();
+  EXPECT_EQ(take_stream(iterator, 1), Stream{"0"});
+  EXPECT_GE(iterator.memory().in_use_bytes(), 2999 * sizeof(Error));
+  const Stream refused = stream_of(dataset, {.memory_bytes_max = 64 << 10});
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_THAT(refused[0], StartsWith("!! cache needs"));
+}
+
 TEST_F(FileCache, ErrorsKeepEverythingTheySay) {
   const FileCacheOptions options = noting(fresh());
   const auto make = [&] {
