@@ -49,8 +49,8 @@ class InputStretches {
   std::optional<Claimed> claim(Lock& lock, OwnStretches& own, std::size_t pulled_max,
                                bool is_written);
   void read(Lock& lock, const Claimed& claimed);
-  /// Says that rows were written, which makes room for another stretch.
-  void note_written() { is_short_ = false; }
+  /// Says that there may be room for another stretch: rows were written, or a batch or errors taken.
+  void look_again() { is_short_ = false; }
 
   /// Returns the next stretch in order; null if it isn't read yet.
   std::shared_ptr<InputRows> front() const { return parked_.empty() ? nullptr : parked_.front(); }
@@ -107,7 +107,8 @@ class InputStretches {
   std::uint64_t slow_read_ticks_ = 0;
   std::size_t rows_max_ = 1;
   std::uint64_t bytes_ = 0;  ///< expected for the next stretch
-  /// There was no room for another stretch. While rows wait to be written, nobody asks again.
+  /// There was no room for another stretch since look_again(). While rows wait to be written, or
+  /// errors to be taken, nobody asks again.
   bool is_short_ = false;
 };
 

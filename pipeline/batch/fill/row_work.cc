@@ -42,7 +42,9 @@ bool RowWork::hand_over_front(Chunk& out, std::uint64_t position) {
   // The rows of a batch that is made aren't given up, also where the first to come of it is the error
   // of a row, or the refusal of its memory.
   if (!batches_.front_has_error()) stretches_.note_given(batches_.elements_given(1));
-  return batches_.hand_over_front(out, position, rows_ahead_max());
+  const bool makes_room = batches_.hand_over_front(out, position, rows_ahead_max());
+  if (makes_room) stretches_.look_again();
+  return makes_room;
 }
 
 bool RowWork::can_read() const {
@@ -154,7 +156,7 @@ void RowWork::write(Lock& lock, const Piece& piece) {
   lock.unlock();
   PieceOutcome outcome = writer_.write(piece, is_sampled);
   HandOff::lock_again(lock);
-  stretches_.note_written();
+  stretches_.look_again();
   StageCounters::add(counters_.work_time.ticks, outcome.ticks);
   if (outcome.cpu_ns != 0) counters_.work_time.add_sample(outcome.ticks, outcome.cpu_ns);
   const std::uint64_t each = std::max<std::uint64_t>(1, outcome.ticks / piece.count);

@@ -221,7 +221,7 @@ TEST_F(StretchesInLittleMemory, WaitUntilAllOthersAreWritten) {
   EXPECT_EQ(run_.memory().best_effort_bytes(), 48U);
   stretches_.pop_front();
   EXPECT_FALSE(stretches_.can_claim(1, false));
-  stretches_.note_written();
+  stretches_.look_again();
   EXPECT_TRUE(stretches_.can_claim(1, false));
 }
 

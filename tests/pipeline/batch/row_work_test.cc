@@ -155,6 +155,23 @@ TEST(RowWork, ReadsNothingBeyondTheRoomWhileAnErrorWaits) {
   EXPECT_TRUE(work.can_read()) << "one stretch is read even if there is no room";
 }
 
+/// Otherwise all that is ready would be taken before anything more is read.
+TEST(RowWork, LooksForRoomAgainOnceABatchIsTakenThoughAnErrorWaits) {
+  RowWorkAlone alone(true, {.memory_bytes_max = 400});
+  alone.input.at_once = 1;
+  alone.input.error_at_pull = 4;
+  RowWork& work = alone.begin(1);
+  auto lock = alone.hand_off.lock();
+  while (work.claim(alone.task)) work.run(lock, alone.task);
+  EXPECT_EQ(work.batches().ready(), 1U);
+  EXPECT_EQ(work.batches().placed().errors, 1U);
+  EXPECT_FALSE(work.can_read());
+  Chunk out(type_info<MadeRows>());
+  EXPECT_TRUE(work.hand_over_front(out, 0));
+  EXPECT_EQ(BatchesAlone::shown(out), "4 rows, 0 gaps");
+  EXPECT_TRUE(work.can_read());
+}
+
 /// Rows come as three and one.
 TEST(RowWork, KeepsOneErrorOfABatchWhoseRowsFail) {
   static const ErrorPointer kError = BatchesAlone::error("it fails");
