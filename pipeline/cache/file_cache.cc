@@ -157,7 +157,8 @@ class FileCacheStage final : public Stage {
   void open_reader(StoreContent content) {
     run().counters().note_hidden_errors(content.errors_on_the_way.value_or(1));
     note_in_run(content.draws, input_context_, node_);
-    reader_.emplace(store_.folder, std::move(content), store_.codec, memory(), "cache");
+    reader_.emplace(store_.folder, std::move(content), store_.codec, memory(),
+                    store_.has_own_folder ? "snapshot" : "cache");
     mode_ = Mode::read;
   }
 

@@ -51,6 +51,21 @@ TEST(Snapshot, PassesTheSuite) {
       [](const Slots& in) { return show_all(in); }, {.sizes = {5}});
 }
 
+TEST(Snapshot, CountsTheErrorsThatItReads) {
+  const TemporaryFolder folder(test::memory_folder());
+  const auto written = some_fail(3000) | snapshot({.path = folder.file("s")});
+  EXPECT_EQ(stream_of(written).size(), 3000);
+  constexpr std::uint64_t kLimit = 64 << 10;
+  EXPECT_THAT(stream_of(written, {.memory_bytes_max = kLimit}).front(),
+              StartsWith("!! snapshot needs"));
+  const auto read = read_snapshot<std::int64_t>(folder.file("s"));
+  auto iterator = read.iterate();
+  EXPECT_GE(iterator.memory().in_use_bytes(), 428 * sizeof(Error));
+  const Error error = error_of([&] { read.iterate({.memory_bytes_max = kLimit}); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_THAT(error.message(), StartsWith("read_snapshot needs"));
+}
+
 TEST(Snapshot, EachPipelineHasAFolderOfItsOwn) {
   const TemporaryFolder folder;
   std::atomic<int> calls = 0;
