@@ -94,7 +94,8 @@ class Checks {
 /// True if what a stage may hold of a limit depends on time. Where two must hold memory, one is ahead of the
 /// other. In one thread it is by a chunk, which ends when it has taken too long, or when other threads have no
 /// more ready. Inner datasets that are read ahead hold memory beside a stage that grows with the stream, and
-/// several that are open at once, with threads, beside each other. An optional cache may be on or off.
+/// several that are open at once, with threads, beside each other. An optional cache may be on or off, and a
+/// cache in files holds the errors that it reads, but none that it writes.
 bool share_a_limit(const Plan& plan);
 /// True if the rest of an input may be dropped with its batch. Then a limit that was too little for that
 /// batch has ended no run, and yet a run with more may hold more of it than the limit.

@@ -85,6 +85,8 @@ bool holds_in_several(const Step& step) {
 }  // namespace
 
 bool share_a_limit(const Plan& plan) {
+  static const std::set<std::string_view> kOnSomeRuns = {"optional_cache", "file_cache",
+                                                         "snapshot"};
   int holding = 0;
   bool grows = false;
   bool reads_inner_ahead = false;
@@ -93,7 +95,7 @@ bool share_a_limit(const Plan& plan) {
     holding += must_hold(step.op) ? 1 : 0;
     grows = grows || step.op == "cache" || step.op == "unique";
     reads_inner_ahead = reads_inner_ahead || (has_threads(step) && !step.inputs.empty());
-    depends_on_time = depends_on_time || step.op == "optional_cache" || holds_in_several(step);
+    depends_on_time = depends_on_time || kOnSomeRuns.contains(step.op) || holds_in_several(step);
     return false;
   });
   return holding > 1 || (grows && reads_inner_ahead) || depends_on_time;
