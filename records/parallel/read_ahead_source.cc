@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -14,8 +16,8 @@
 namespace infeed::detail {
 namespace {
 
-/// Decodes on one thread. Invariants: hand_off_ guards all members behind it; the reader belongs to
-/// the one thread.
+/// Decodes on one thread. Invariants: hand_off_ guards all members behind it; the reader and room_
+/// belong to the one thread.
 class DecodingAhead final : public RecordSource {
  public:
   DecodingAhead(const ParallelRecordReaderOptions& options, RecordReader& reader, DamageSink damage)
@@ -62,15 +64,16 @@ class DecodingAhead final : public RecordSource {
   }
 
   void read_ahead(Lock& lock) {
-    constexpr std::size_t kBatch = 512;
     lock.unlock();
-    Records records(kBatch);
+    Records records;
     std::exception_ptr error;  // it must not pass through the user's function
     call_around(options_.around_decoding, [&] {
       try {
-        records.resize(reader_.read(records));
+        // A reader may give few at a time. They wait in room for no more than those.
+        const std::size_t count = reader_.read(room_);
+        records.assign(std::make_move_iterator(room_.begin()),
+                       std::make_move_iterator(room_.begin() + static_cast<std::ptrdiff_t>(count)));
       } catch (...) {
-        records.clear();
         error = std::current_exception();
       }
     });
@@ -110,8 +113,9 @@ class DecodingAhead final : public RecordSource {
   const ParallelRecordReaderOptions options_;
   RecordReader& reader_;
   const DamageSink damage_;
-  Records records_;        ///< taken from the queue by the consumer
-  std::size_t given_ = 0;  ///< records_ that were handed out
+  Records room_ = Records(512);  ///< the thread's, for what the reader gives at once
+  Records records_;              ///< taken from the queue by the consumer
+  std::size_t given_ = 0;        ///< records_ that were handed out
   HandOff hand_off_;
   WaitPoint has_items_{hand_off_};
   std::deque<Sized> items_;

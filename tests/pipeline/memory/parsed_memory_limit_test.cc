@@ -18,6 +18,7 @@
 
 #include "pipeline/memory/limited_run.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
 #include "seeded_random.h"
 
 // Records that are parsed into batches; batches and readers keep memory for the next ones.
@@ -138,6 +139,14 @@ TEST_F(ParsedSentences, AsRecordsOfManyFilesAtOnce) {
   const auto all =
       range(4) | interleave(open, {.cycle_length = 4, .parallelism = kParsers}) | prefetch(100'000);
   expect_limit_kept(all, run_with(16 * kMiB));
+}
+
+TEST(ReadRecords, OfManyGzipMembers) {
+  const TemporaryFolder folder;
+  std::string members;
+  for (int i = 0; i < 4000; ++i) members += gzip(frame(std::to_string(i)));
+  const auto few_at_a_time = records(folder.write("members", members), {.parallelism = 2});
+  expect_limit_kept(few_at_a_time, {.limit_bytes = 8 * kMiB});
 }
 
 }  // namespace
