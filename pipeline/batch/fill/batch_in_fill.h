@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -49,9 +49,9 @@ struct BatchInFill {
 
   std::vector<Rows> origins = {};  ///< those of the placed rows, if the iterator keeps places
 
-  std::deque<HeldError> errors;  ///< the input's errors; handed over before the batch
-  ErrorPointer refusal;          ///< there was no memory for the batch; ends the stream next
-  ErrorPointer rows_error;       ///< the error of the batch's own rows; handed over next
+  std::list<HeldError> errors;  ///< the input's errors; handed over before the batch
+  ErrorPointer refusal;         ///< there was no memory for the batch; ends the stream next
+  ErrorPointer rows_error;      ///< the error of the batch's own rows; handed over next
   Chunk made;
   bool is_made = false;
   bool is_required = false;      ///< it uses the memory that the stage can't do without

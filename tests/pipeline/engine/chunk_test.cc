@@ -95,6 +95,7 @@ TEST(Chunk, IsMovedWithItsErrorAndItsMemory) {
   chunk.held().set(account, 100);
   chunk.set_error(broken());
   Chunk moved(std::move(chunk));
+  EXPECT_TRUE(chunk.empty());  // NOLINT(bugprone-use-after-move): that is what is tested
   EXPECT_EQ(moved.size(), 2U);
   EXPECT_EQ(moved.capacity(), 3U);
   EXPECT_TRUE(moved.has_error());

@@ -10,6 +10,7 @@
 
 #include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/shuffle.h>
 
@@ -107,6 +108,12 @@ TEST(SignatureOfAFlatMap, HasItsSeedsAsThoseOfInnerDatasets) {
   ASSERT_EQ(found.adopted.size(), 1U);
   EXPECT_EQ(found.adopted.at(&node).seed, 78U);
   EXPECT_TRUE(found.adopted.at(&node).inner);
+}
+
+TEST(SignatureOfAPrefetch, HasNoLine) {
+  const SignatureMatch found = match({kRange}, range(10) | prefetch(2));
+  EXPECT_TRUE(found.is_whole);
+  EXPECT_THAT(found.ours, ElementsAre(kRange));
 }
 
 TEST(CheckEpoch, RefusesAnotherOneThanTheCheckpoints) {
