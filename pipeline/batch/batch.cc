@@ -105,11 +105,11 @@ class BatchStage final : public Stage, public Bookmarked {
     memory_.shrink(memory_.bytes() - pool_->block_bytes());
     ErrorPointer error = unequal_lengths(filled);
     if (error != nullptr) {
-      kept_.drop_batch();
+      if (run().keeps_places()) kept_.drop_batch();
       out.set_error(std::move(error));
       return false;
     }
-    kept_.end_batch(position() + out.size());
+    if (run().keeps_places()) kept_.end_batch(position() + out.size());
     out.append(std::move(filled));
     return true;
   }

@@ -59,7 +59,7 @@ std::size_t bytes_of(const Bookmark& bookmark) {
          sizeof(std::uint64_t) * (bookmark.inputs.size() + bookmark.state.size());
 }
 
-std::size_t bytes_of(const std::set<Bookmark>& bookmarks) {
+std::size_t bytes_of(const std::deque<Bookmark>& bookmarks) {
   std::size_t bytes = 0;
   for (const Bookmark& bookmark : bookmarks) bytes += bytes_of(bookmark);
   return bytes;
@@ -69,11 +69,15 @@ std::size_t bytes_of(const std::set<Bookmark>& bookmarks) {
 
 void Bookmarks::note(const StageCounters& stage, Bookmark bookmark) {
   const std::lock_guard lock(mutex_);
-  std::set<Bookmark>& noted = noted_[&stage];
-  const std::size_t before = noted.size();
-  const std::size_t bytes = bytes_of(bookmark);
-  noted.insert(noted.end(), std::move(bookmark));
-  if (noted.size() > before) bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  std::deque<Bookmark>& noted = noted_[&stage];
+  auto behind = noted.end();
+  // A later pass was quicker, or it is noted again.
+  if (!noted.empty() && noted.back() >= bookmark) {
+    behind = std::lower_bound(noted.begin(), noted.end(), bookmark);
+    if (*behind == bookmark) return;
+  }
+  bytes_.fetch_add(bytes_of(bookmark), std::memory_order_relaxed);
+  noted.insert(behind, std::move(bookmark));
 }
 
 void Bookmarks::adopt(const std::vector<Bookmark>& bookmarks, const Node& root,
@@ -114,8 +118,10 @@ std::optional<Bookmark> Bookmarks::last_before(const StageCounters& stage,
   const std::lock_guard lock(mutex_);
   const auto found = noted_.find(&stage);
   if (found == noted_.end()) return std::nullopt;
-  const auto behind = found->second.lower_bound({.pass = place.pass, .given = place.position});
-  if (behind == found->second.begin() || std::prev(behind)->pass != place.pass) return std::nullopt;
+  const std::deque<Bookmark>& noted = found->second;
+  const auto behind = std::lower_bound(noted.begin(), noted.end(),
+                                       Bookmark{.pass = place.pass, .given = place.position});
+  if (behind == noted.begin() || std::prev(behind)->pass != place.pass) return std::nullopt;
   return *std::prev(behind);
 }
 
@@ -146,8 +152,8 @@ void Bookmarks::forget_before(const ResumedStage& root, const Node& node,
                              const std::optional<Bookmark>& bookmark) {
     if (!bookmark) return;
     const std::lock_guard lock(mutex_);
-    std::set<Bookmark>& noted = noted_[&stage];
-    noted.erase(noted.begin(), noted.find(*bookmark));
+    std::deque<Bookmark>& noted = noted_[&stage];
+    noted.erase(noted.begin(), std::lower_bound(noted.begin(), noted.end(), *bookmark));
   };
   ResumeWalk walk(counters, false, find, forget);
   walk.go(node, root);
@@ -157,8 +163,9 @@ void Bookmarks::forget_before(const ResumedStage& root, const Node& node,
     std::size_t bytes = bytes_of(noted);
     // So many are behind a large shuffle, or a stage that pulls all of its input again.
     if (bytes > kStageBytesMax) {
-      bool is_kept = false;  // the first one is needed
-      std::erase_if(noted, [&](const Bookmark&) { return !(is_kept = !is_kept); });
+      // The first one is needed.
+      for (std::size_t i = 1; 2 * i < noted.size(); ++i) noted[i] = std::move(noted[2 * i]);
+      noted.resize((noted.size() + 1) / 2);
       bytes = bytes_of(noted);
     }
     total += bytes;
