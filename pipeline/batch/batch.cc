@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 #include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/reservation.h>
@@ -28,16 +29,16 @@ class BatchStage final : public Stage, public Bookmarked {
         layout_(layout),
         input_(std::move(input)),
         in_(*layout.row),
-        kept_(size),
         pool_(std::make_shared<BatchPool>(layout, size, options.memory, free_memory_of(memory()))),
         memory_(memory(), "batch") {
     memory_.grow(pool_->block_bytes());
+    if (run().keeps_places()) kept_.emplace(size);
   }
 
   ~BatchStage() override { pool_->close(); }
 
   TracedPlace do_trace(std::uint64_t position) const override {
-    return trace_rows(run(), kept_, position, *input_);
+    return kept_ ? trace_rows(run(), *kept_, position, *input_) : Stage::do_trace(position);
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -105,11 +106,11 @@ class BatchStage final : public Stage, public Bookmarked {
     memory_.shrink(memory_.bytes() - pool_->block_bytes());
     ErrorPointer error = unequal_lengths(filled);
     if (error != nullptr) {
-      if (run().keeps_places()) kept_.drop_batch();
+      if (kept_) kept_->drop_batch();
       out.set_error(std::move(error));
       return false;
     }
-    if (run().keeps_places()) kept_.end_batch(position() + out.size());
+    if (kept_) kept_->end_batch(position() + out.size());
     out.append(std::move(filled));
     return true;
   }
@@ -142,7 +143,7 @@ class BatchStage final : public Stage, public Bookmarked {
       memory_.grow(row.payload_bytes_run(in_.front(), count));
     partial_.get()->append(in_.front(), count);
     in_.drop_front(count);
-    if (run().keeps_places()) kept_.add_next(count, taken_);
+    if (kept_) kept_->add_next(count, taken_);
     taken_ += count;
   }
 
@@ -159,7 +160,7 @@ class BatchStage final : public Stage, public Bookmarked {
   const BatchLayout& layout_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
-  RowLog kept_;  ///< only if the iterator keeps places
+  std::optional<RowLog> kept_;  ///< if the iterator keeps places
   const std::shared_ptr<BatchPool> pool_;
   Reservation memory_;  ///< for the batch that is being filled
   BatchReference partial_;

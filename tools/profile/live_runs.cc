@@ -5,11 +5,9 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <signal.h>
-#include <sstream>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +16,8 @@
 #include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 #include <infeed/records/file.h>
+
+#include "engine/recording/recording_file.h"
 
 namespace infeed::tools {
 namespace {
@@ -39,20 +39,6 @@ bool is_of_another(std::int64_t process) {
   struct stat status {};
   return ::stat(fmt::format("/proc/{}", process).c_str(), &status) == 0 &&
          status.st_uid != ::geteuid();
-}
-
-/// Returns the part of a page's first line that says whose it is: the process's number, and when it
-/// began, in clock ticks since the machine did (proc(5), field 22). The number may be used again.
-std::string identity_of(std::int64_t process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string text;
-  std::getline(file, text);
-  std::istringstream fields(text.substr(text.rfind(')') + 1));  // its name may have spaces
-  std::string field;
-  for (int number = 3; number < 22; ++number) fields >> field;
-  std::uint64_t start = 0;
-  fields >> start;
-  return fmt::format("\"process\": {}, \"process_start\": {}, ", process, start);
 }
 
 /// The pages of its iterators by their numbers.
@@ -97,14 +83,13 @@ std::vector<RecordedRun> live_runs(std::int64_t process) {
         ErrorCode::not_found,
         fmt::format("there is no process {}; it has ended, or the number is wrong", process));
   }
-  const std::string identity = identity_of(process);
+  const std::string its_begin = infeed::detail::recording_begin(process);
   std::vector<RecordedRun> runs;
   for (const auto& [number, path] : pages_of(process)) {
     const std::string text = page_text(path);
     if (text.empty()) continue;
     RecordedRun run = parse_recorded_run(text, path);
-    const bool is_its = text.find(identity) < text.find('\n');
-    if (is_its && !run.stages.empty()) runs.push_back(std::move(run));
+    if (text.starts_with(its_begin) && !run.stages.empty()) runs.push_back(std::move(run));
   }
   if (runs.empty() && is_of_another(process)) {
     throw Error(

@@ -23,11 +23,11 @@ constexpr std::string_view kBegin = "{\"infeed_recording\": ";
 constexpr std::array<std::string_view, 4> kDetails = {"{\"steps\"", "{\"window\"", "{\"slow\"",
                                                       "{\"held_back\""};
 
-/// Returns when this process began, in clock ticks since the machine did. With the process's number
+/// Returns when the process began, in clock ticks since the machine did. With the process's number
 /// that is its identity.
 /// See proc(5), field 22.
-std::string process_start() {
-  std::ifstream file("/proc/self/stat");
+std::string process_start(std::int64_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
   std::string text;
   std::getline(file, text);
   const std::size_t name_end = text.rfind(')');
@@ -80,9 +80,9 @@ File open_recording(const std::string& name) {
 
 }  // namespace
 
-std::string recording_begin() {
-  return fmt::format("{}1, \"process\": {}, \"process_start\": {}, ", kBegin, getpid(),
-                     process_start());
+std::string recording_begin(std::int64_t process) {
+  return fmt::format("{}1, \"process\": {}, \"process_start\": {}, ", kBegin, process,
+                     process_start(process));
 }
 
 RecordingFile::RecordingFile(const std::string& file, std::uint64_t bytes_max)

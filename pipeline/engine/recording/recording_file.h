@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 #include <infeed/records/file.h>
 
@@ -36,7 +37,8 @@ class RecordingFile {
   std::string unwritten_;
 };
 
-/// Returns how the first line of each recording of this process begins: no other process has it.
-std::string recording_begin();
+/// Returns how the first line of each recording of the process begins. No other process has it, nor a
+/// later one of the same number.
+std::string recording_begin(std::int64_t process = ::getpid());
 
 }  // namespace infeed::detail

@@ -57,6 +57,13 @@ class DrivenInput : public ::testing::Test {
     const auto lock = hand_off_.lock();
     driver_->start();
   }
+  /// Begins without room, and waits until the thread has seen that.
+  void begin_without_room() {
+    room_ = 0;
+    begin();
+    start();
+    wait_until([this] { return rooms_asked_ >= 1; });
+  }
   /// Gives the driver so much room, and tells it.
   void make_room(std::size_t elements) {
     const auto lock = hand_off_.lock();
@@ -194,10 +201,7 @@ TEST_F(DrivenInput, IsPulledNoFartherThanTheConsumerHasSaid) {
 
 TEST_F(DrivenInput, CountsTheTimeForWhichThereWasNoRoom) {
   const std::uint64_t before_ticks = ticks_now();
-  room_ = 0;
-  begin();
-  start();
-  wait_until([this] { return rooms_asked_ >= 1; });
+  begin_without_room();
   const std::uint64_t full_ticks = ticks_now();
   be_busy_for(std::chrono::milliseconds(2));  // longer than a thread takes to come
   make_room(0);
@@ -213,10 +217,7 @@ TEST_F(DrivenInput, CountsTheTimeForWhichThereWasNoRoom) {
 /// The consumer pulls the input then, so nobody waits for room.
 TEST_F(DrivenInput, CountsNoTimeInTheSerialFormAsWithoutRoom) {
   const std::uint64_t before_ticks = ticks_now();
-  room_ = 0;
-  begin();
-  start();
-  wait_until([this] { return rooms_asked_ >= 1; });
+  begin_without_room();
   const std::uint64_t full_ticks = ticks_now();
   const std::uint64_t free_ticks = ticks_now();
   driver_->set_serial(true);
