@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/reservation.h>
 
 #include "batch/batch_storage.h"
@@ -41,8 +40,8 @@ class BatchStage final : public Stage, public Bookmarked {
     return kept_ ? trace_rows(run(), *kept_, position, *input_) : Stage::do_trace(position);
   }
 
+  /// Once it has a batch, it only takes rows that are at hand.
   Pull do_pull(Chunk& out, std::size_t want) override {
-    HandOver since_begin;
     std::size_t produced_bytes = 0;
     while (true) {
       if (in_.empty()) {
@@ -61,9 +60,9 @@ class BatchStage final : public Stage, public Bookmarked {
       if (partial_.size() < size_) continue;
       produced_bytes += memory_.bytes();
       if (!hand_over(out)) return Pull::values;
-      note_bookmark_if_due(position() + out.size());
+      // Errors before have taken no row, so the number of batches doesn't tell it.
+      if (passes_multiple(taken_)) note_bookmark(position() + out.size(), {taken_});
       if (out.size() >= want || produced_bytes >= kChunkBytesMax) return Pull::values;
-      if (since_begin.is_due()) return Pull::values;
     }
   }
 
@@ -75,7 +74,7 @@ class BatchStage final : public Stage, public Bookmarked {
     }
     const std::uint64_t rows = input_->skip(count * size_, known);
     taken_ += rows;
-    if (every() != 0) bookmark_at_ = taken_ - taken_ % every();
+    passes_multiple(taken_);
     return batch_count(rows, size_, options_.drop_remainder);
   }
 
@@ -83,8 +82,8 @@ class BatchStage final : public Stage, public Bookmarked {
     if (bookmark.inputs.size() != 1 || !bookmark.state.empty()) throw bad_bookmark();
     if (!in_.empty() || partial_.size() > 0 || bookmark.inputs[0] < taken_) return false;
     if (!pass_over(*input_, bookmark.inputs[0] - taken_, known)) return false;
-    taken_ = bookmark_at_ = bookmark.inputs[0];
-    if (every() != 0) bookmark_at_ -= taken_ % every();
+    taken_ = bookmark.inputs[0];
+    passes_multiple(taken_);
     return true;
   }
 
@@ -147,14 +146,6 @@ class BatchStage final : public Stage, public Bookmarked {
     taken_ += count;
   }
 
-  /// Notes that the next batch begins with the next element of the input. Errors before have taken
-  /// no row, so that doesn't follow from the number of batches.
-  void note_bookmark_if_due(std::uint64_t given) {
-    if (every() == 0 || taken_ - bookmark_at_ < every()) return;
-    bookmark_at_ = taken_ - taken_ % every();
-    note_bookmark(given, {taken_});
-  }
-
   const std::size_t size_;
   const BatchOptions options_;
   const BatchLayout& layout_;
@@ -164,8 +155,7 @@ class BatchStage final : public Stage, public Bookmarked {
   const std::shared_ptr<BatchPool> pool_;
   Reservation memory_;  ///< for the batch that is being filled
   BatchReference partial_;
-  std::uint64_t taken_ = 0;        ///< elements of the input, errors included
-  std::uint64_t bookmark_at_ = 0;  ///< multiple of every() that the last bookmark stands behind
+  std::uint64_t taken_ = 0;  ///< elements of the input, errors included
   bool ended_ = false;
 };
 

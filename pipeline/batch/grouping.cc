@@ -1,6 +1,7 @@
 #include "infeed/pipeline/detail/grouping.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <limits>
 #include <map>
@@ -95,7 +96,7 @@ class GroupingStage final : public Stage, public Bookmarked {
     if (next < taken_) throw bad_bookmark();
     if (!pass_over(*input_, next - taken_, known)) return false;
     taken_ = next;
-    if (every() != 0) bookmark_at_ = taken_ / every();
+    passes_multiple(taken_);
     return true;
   }
   TracedPlace do_trace(std::uint64_t position) const override {
@@ -150,8 +151,7 @@ class GroupingStage final : public Stage, public Bookmarked {
   }
 
   void note_bookmark_if_due(std::uint64_t given) {
-    if (every() == 0 || ended_ || taken_ / every() == bookmark_at_) return;
-    bookmark_at_ = taken_ / every();
+    if (ended_ || !passes_multiple(taken_)) return;
     std::vector<std::uint64_t> held;
     for (const auto& [key, group] : groups_) {
       if (held.size() + group.positions.size() > kHeldMax) return;
@@ -162,7 +162,7 @@ class GroupingStage final : public Stage, public Bookmarked {
     std::adjacent_difference(held.begin(), held.end(), held.begin());
     if (!held.empty()) held.front() = 0;
     held.insert(held.begin(), taken_);
-    note_bookmark(given, {first}, std::move(held));
+    note_bookmark(given, std::array{first}, held);
   }
 
   /// Finds the group of the element in front of in_, or the error that takes its place.
@@ -291,7 +291,7 @@ class GroupingStage final : public Stage, public Bookmarked {
     if (count > std::numeric_limits<std::uint64_t>::max() / size) return 0;
     const std::uint64_t rows = input_->skip(count * size, known);
     taken_ += rows;
-    if (every() != 0) bookmark_at_ = taken_ / every();
+    passes_multiple(taken_);
     return batch_count(rows, size, spec_.drop_remainder);
   }
 
@@ -306,9 +306,8 @@ class GroupingStage final : public Stage, public Bookmarked {
   std::map<std::int64_t, Group>::value_type* last_ = nullptr;
   std::map<std::int64_t, Group>::iterator left_over_;
   bool ended_ = false;
-  std::uint64_t taken_ = 0;        ///< elements of the input, errors included
-  std::optional<RowLog> kept_;     ///< if there is one group, and the iterator keeps places
-  std::uint64_t bookmark_at_ = 0;  ///< taken_ / every() at the last bookmark
+  std::uint64_t taken_ = 0;     ///< elements of the input, errors included
+  std::optional<RowLog> kept_;  ///< if there is one group, and the iterator keeps places
 };
 
 class GroupingNode final : public Node {

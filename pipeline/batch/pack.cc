@@ -102,7 +102,7 @@ class PackStage final : public Stage, public Bookmarked {
       if (pulled == Pull::end) throw bad_bookmark();
     }
     parts_ = to->parts;
-    bookmark_at_ = every() == 0 ? 0 : parts_ / every();
+    passes_multiple(parts_);
     return true;
   }
   TracedPlace do_trace(std::uint64_t position) const override { return Stage::do_trace(position); }
@@ -122,16 +122,15 @@ class PackStage final : public Stage, public Bookmarked {
     begins_.pop_front();
     hold_batches();
     note_fill();
-    if (every() != 0 && parts_ / every() != bookmark_at_) note_bookmark_behind(out);
+    if (passes_multiple(parts_)) note_bookmark_behind(out);
   }
 
   void note_bookmark_behind(const Chunk& out) {
-    bookmark_at_ = parts_ / every();
     std::vector<std::uint64_t> room = rows_->room_before_next_batch();
     if (room.size() > kRoomNumbersMax || ended_) return;
     const PackBookmark bookmark{begins_.empty() ? place() : begins_.front(), place(), parts_,
                                 std::move(room)};
-    note_bookmark(position() + out.size(), {bookmark.begin.element}, bookmark.state());
+    note_bookmark(position() + out.size(), std::array{bookmark.begin.element}, bookmark.state());
   }
 
   /// Returns the place of the next part.
@@ -302,7 +301,6 @@ class PackStage final : public Stage, public Bookmarked {
   std::uint64_t parts_ = 0;          ///< parts of documents, so far
   std::deque<PackPlace> begins_;     ///< the parts that began the batches in the making
   std::vector<std::uint64_t> room_;  ///< for rows_, if it isn't there yet
-  std::uint64_t bookmark_at_ = 0;    ///< parts_ / every() at the last bookmark
   bool ended_ = false;
 };
 

@@ -82,7 +82,7 @@ class RebatchStage : public Stage, public Bookmarked {
     row_ = static_cast<std::size_t>(bookmark.state[0]);
     turn_ = static_cast<std::size_t>(bookmark.state[1] % sizes_.size());
     rows_given_ = bookmark.state[2];
-    if (every() != 0) bookmark_at_ = rows_given_ / every();
+    passes_multiple(rows_given_);
     if (row_ == 0) return true;
     const Pull pulled = input_->pull(in_, 1);  // as do_pull() does, which looks for an error first
     if (pulled == Pull::cancelled) return false;
@@ -98,9 +98,8 @@ class RebatchStage : public Stage, public Bookmarked {
   /// has to see another one before it.
   void next_turn(const Chunk& out) {
     turn_ = (turn_ + 1) % sizes_.size();
-    if (every() == 0 || size_at_hand() == 0 || rows_given_ / every() == bookmark_at_) return;
-    bookmark_at_ = rows_given_ / every();
-    note_bookmark(position() + out.size(), {element_}, {row_, turn_, rows_given_});
+    if (size_at_hand() > 0 && passes_multiple(rows_given_))
+      note_bookmark(position() + out.size(), {element_}, {row_, turn_, rows_given_});
   }
 
   void take_from_front(Chunk& out, ErrorPointer& error) {
@@ -133,11 +132,10 @@ class RebatchStage : public Stage, public Bookmarked {
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   std::size_t turn_ = 0;
-  std::size_t row_ = 0;            ///< next row of the batch in front of in_
-  std::uint64_t element_ = 0;      ///< number in the input of that batch
-  std::uint64_t rows_given_ = 0;   ///< rows taken from the input, so far
-  std::uint64_t bookmark_at_ = 0;  ///< rows_given_ / every() at the last bookmark
-  bool has_begun_ = false;         ///< a batch of the input was seen
+  std::size_t row_ = 0;           ///< next row of the batch in front of in_
+  std::uint64_t element_ = 0;     ///< number in the input of that batch
+  std::uint64_t rows_given_ = 0;  ///< rows taken from the input, so far
+  bool has_begun_ = false;        ///< a batch of the input was seen
   bool ended_ = false;
 };
 

@@ -70,7 +70,7 @@ class UnbatchStage final : public Stage, public Bookmarked {
     row_ = 0;
     given_ = bookmark.given;
     element_ = bookmark.inputs[0];
-    if (every() != 0) bookmark_at_ = (element_ + given_) / every();
+    passes_multiple(element_ + given_);
     return true;
   }
   TracedPlace do_trace(std::uint64_t position) const override {
@@ -123,20 +123,17 @@ class UnbatchStage final : public Stage, public Bookmarked {
   /// given, or elements passed.
   void next_element() {
     ++element_;
-    if (every() == 0 || (element_ + given_) / every() == bookmark_at_) return;
-    bookmark_at_ = (element_ + given_) / every();
-    note_bookmark(given_, {element_});
+    if (passes_multiple(element_ + given_)) note_bookmark(given_, {element_});
   }
 
   const RowAccess access_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
-  std::size_t rows_ = 0;           ///< rows of the element in front, or of the last one
-  std::size_t row_ = 0;            ///< next row
-  std::uint64_t element_ = 0;      ///< number in the input of the element in front
-  std::uint64_t given_ = 0;        ///< rows and errors, so far
-  std::uint64_t bookmark_at_ = 0;  ///< (element_ + given_) / every() at the last bookmark
-  PositionLog taken_from_;         ///< only if the iterator records
+  std::size_t rows_ = 0;       ///< rows of the element in front, or of the last one
+  std::size_t row_ = 0;        ///< next row
+  std::uint64_t element_ = 0;  ///< number in the input of the element in front
+  std::uint64_t given_ = 0;    ///< rows and errors, so far
+  PositionLog taken_from_;     ///< only if the iterator records
 };
 
 class UnbatchNode final : public Node {

@@ -118,7 +118,7 @@ class SelectStage final : public Stage, public Bookmarked {
     selector_->add_state(state);
     if (inputs.size() + state.size() > kNumbersMax) return;
     inputs.push_back(selector_->made());
-    note_bookmark(position(), std::move(inputs), std::move(state));
+    note_bookmark(position(), inputs, state);
   }
 
   template <std::size_t kSize>

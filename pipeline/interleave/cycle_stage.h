@@ -66,8 +66,8 @@ class CycleStage : public Stage, public Bookmarked {
 
  private:
   void note_place() const {
-    if (std::optional<Bookmark> place = cycle_.place())
-      note_bookmark(position(), std::move(place->inputs), std::move(place->state));
+    if (const std::optional<Bookmark> place = cycle_.place())
+      note_bookmark(position(), place->inputs, place->state);
   }
 
   const bool is_ordered_;

@@ -24,14 +24,12 @@ class FlatMapStage final : public Stage, public Bookmarked {
         element_(outer_type, 1) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    if (every() != 0) {
-      if (position() % every() == 0) note_place();
-      want =
-          static_cast<std::size_t>(std::min<std::uint64_t>(want, every() - position() % every()));
-    }
+    const std::uint64_t past_multiple = every() == 0 ? 0 : position() % every();
+    if (every() != 0 && past_multiple == 0) note_place();
     while (true) {
       if (inner_.is_open()) {
         const Pull pulled = inner_.pull(out, want);
+        if (pulled == Pull::values) note_bookmarks_within(out.slots(), past_multiple);
         if (pulled == Pull::values && is_traced_) note_places(out);
         if (pulled != Pull::end) return pulled;
         inner_.close();
@@ -106,6 +104,15 @@ class FlatMapStage final : public Stage, public Bookmarked {
     } else {
       note_bookmark(position(), {outer_.position()}, {0});
     }
+  }
+
+  /// Notes the bookmarks that are due behind the first of these elements of the inner dataset, and
+  /// before the last. An end of the pull at each of them took a tenth of flat_map's time.
+  void note_bookmarks_within(std::size_t count, std::uint64_t past_multiple) const {
+    if (every() == 0) return;
+    const std::uint64_t behind = position() + count;
+    for (std::uint64_t at = position() - past_multiple + every(); at < behind; at += every())
+      note_bookmark(at, {position_}, {inner_.given() - (behind - at)});
   }
 
   /// Notes the places of the elements. If an inner dataset can't trace its first values, it isn't

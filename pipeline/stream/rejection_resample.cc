@@ -1,6 +1,7 @@
 #include "infeed/pipeline/rejection_resample.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -94,7 +95,7 @@ class RejectionResampleStage final : public Stage, public Bookmarked {
         std::size_t ask = in_.capacity();
         if (every() != 0) {
           if (position_ % every() == 0 && position() > 0)
-            note_bookmark(position(), {position_}, acceptance_.seen());
+            note_bookmark(position(), std::array{position_}, acceptance_.seen());
           ask =
               static_cast<std::size_t>(std::min<std::uint64_t>(ask, every() - position_ % every()));
         }

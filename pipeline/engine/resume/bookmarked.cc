@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <utility>
 
 #include <infeed/pipeline/stage.h>
 
@@ -12,13 +11,12 @@ Bookmarked::Bookmarked(const StageContext& context)
     : run_(context.run),
       counters_(*context.counters),
       pass_(context.epoch),
-      every_(context.inner.outermost == nullptr ? context.run.bookmarks().every() : 0) {}
+      every_(context.inner.outermost == nullptr ? context.run.bookmarks().every() : 0),
+      next_multiple_(every_ == 0 ? UINT64_MAX : every_) {}
 
-void Bookmarked::note_bookmark(std::uint64_t given, std::vector<std::uint64_t> inputs,
-                               std::vector<std::uint64_t> state) const {
-  run_.bookmarks().note(
-      counters_,
-      {.pass = pass_, .given = given, .inputs = std::move(inputs), .state = std::move(state)});
+void Bookmarked::note_bookmark(std::uint64_t given, std::span<const std::uint64_t> inputs,
+                               std::span<const std::uint64_t> state) const {
+  run_.bookmarks().note(counters_, {pass_, given, inputs, state});
 }
 
 bool Bookmarked::pass_over(Stage& input, std::uint64_t count, Known known) const {

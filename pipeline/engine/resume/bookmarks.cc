@@ -54,30 +54,36 @@ class ResumeWalk {
   std::uint64_t line_ = 0;
 };
 
-std::size_t bytes_of(const Bookmark& bookmark) {
-  return sizeof(Bookmark) +
-         sizeof(std::uint64_t) * (bookmark.inputs.size() + bookmark.state.size());
+std::size_t bytes_of(const std::vector<NotedBookmark>& bookmarks) {
+  std::size_t bytes = 0;
+  for (const NotedBookmark& bookmark : bookmarks) bytes += bookmark.bytes();
+  return bytes;
 }
 
-std::size_t bytes_of(const std::deque<Bookmark>& bookmarks) {
-  std::size_t bytes = 0;
-  for (const Bookmark& bookmark : bookmarks) bytes += bytes_of(bookmark);
-  return bytes;
+/// Returns the first one that isn't before the place.
+template <class Noted>
+auto first_at(Noted& bookmarks, std::uint64_t pass, std::uint64_t given) {
+  return std::partition_point(
+      bookmarks.begin(), bookmarks.end(),
+      [&](const NotedBookmark& bookmark) { return bookmark.is_before(pass, given); });
 }
 
 }  // namespace
 
-void Bookmarks::note(const StageCounters& stage, Bookmark bookmark) {
+void Bookmarks::note(const StageCounters& stage, NotedBookmark bookmark) {
   const std::lock_guard lock(mutex_);
-  std::deque<Bookmark>& noted = noted_[&stage];
-  auto behind = noted.end();
-  // A later pass was quicker, or it is noted again.
-  if (!noted.empty() && noted.back() >= bookmark) {
-    behind = std::lower_bound(noted.begin(), noted.end(), bookmark);
-    if (*behind == bookmark) return;
+  std::vector<NotedBookmark>& noted = noted_[&stage];
+  // A pass that began later may be quicker. A rare filter takes much of its input at one place.
+  const bool is_last = noted.empty() || noted.back().is_before(bookmark);
+  const auto at = is_last ? noted.end() : first_at(noted, bookmark.pass(), bookmark.given());
+  if (at == noted.end() || !at->is_at(bookmark)) {
+    bytes_ += bookmark.bytes();
+    noted.insert(at, std::move(bookmark));
+  } else if (bookmark.has_taken_more_than(*at)) {
+    bytes_ = bytes_ - at->bytes() + bookmark.bytes();
+    *at = std::move(bookmark);
   }
-  bytes_.fetch_add(bytes_of(bookmark), std::memory_order_relaxed);
-  noted.insert(behind, std::move(bookmark));
+  if (bytes_ > many_bytes_) are_many_.store(true, std::memory_order_relaxed);
 }
 
 void Bookmarks::adopt(const std::vector<Bookmark>& bookmarks, const Node& root,
@@ -92,7 +98,7 @@ void Bookmarks::adopt(const std::vector<Bookmark>& bookmarks, const Node& root,
       if (bookmark.stage != line) continue;
       adopted_[&stage].push_back(bookmark);
       adopted_[&stage].back().stage = 0;
-      note(stage, adopted_[&stage].back());
+      note(stage, {bookmark.pass, bookmark.given, bookmark.inputs, bookmark.state});
     }
   };
   ResumeWalk walk(counters, true, find, take);
@@ -118,11 +124,10 @@ std::optional<Bookmark> Bookmarks::last_before(const StageCounters& stage,
   const std::lock_guard lock(mutex_);
   const auto found = noted_.find(&stage);
   if (found == noted_.end()) return std::nullopt;
-  const std::deque<Bookmark>& noted = found->second;
-  const auto behind = std::lower_bound(noted.begin(), noted.end(),
-                                       Bookmark{.pass = place.pass, .given = place.position});
-  if (behind == noted.begin() || std::prev(behind)->pass != place.pass) return std::nullopt;
-  return *std::prev(behind);
+  const auto behind = first_at(found->second, place.pass, place.position);
+  if (behind == found->second.begin() || std::prev(behind)->pass() != place.pass)
+    return std::nullopt;
+  return std::prev(behind)->bookmark();
 }
 
 std::vector<Bookmark> Bookmarks::at(const ResumedStage& root, const Node& node,
@@ -152,8 +157,8 @@ void Bookmarks::forget_before(const ResumedStage& root, const Node& node,
                              const std::optional<Bookmark>& bookmark) {
     if (!bookmark) return;
     const std::lock_guard lock(mutex_);
-    std::deque<Bookmark>& noted = noted_[&stage];
-    noted.erase(noted.begin(), std::lower_bound(noted.begin(), noted.end(), *bookmark));
+    std::vector<NotedBookmark>& noted = noted_[&stage];
+    noted.erase(noted.begin(), first_at(noted, bookmark->pass, bookmark->given));
   };
   ResumeWalk walk(counters, false, find, forget);
   walk.go(node, root);
@@ -165,13 +170,14 @@ void Bookmarks::forget_before(const ResumedStage& root, const Node& node,
     if (bytes > kStageBytesMax) {
       // The first one is needed.
       for (std::size_t i = 1; 2 * i < noted.size(); ++i) noted[i] = std::move(noted[2 * i]);
-      noted.resize((noted.size() + 1) / 2);
+      noted.erase(noted.begin() + static_cast<std::ptrdiff_t>((noted.size() + 1) / 2), noted.end());
       bytes = bytes_of(noted);
     }
     total += bytes;
   }
-  bytes_.store(total, std::memory_order_relaxed);
-  many_bytes_.store(std::max(kManyBytes, 2 * total), std::memory_order_relaxed);
+  bytes_ = total;
+  many_bytes_ = std::max(kManyBytes, 2 * total);
+  are_many_.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace infeed::detail

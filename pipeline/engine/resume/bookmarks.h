@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <infeed/pipeline/detail/resume.h>
 #include <infeed/pipeline/node.h>
 
+#include "engine/resume/noted_bookmark.h"
 #include "engine/stage_counters.h"
 
 namespace infeed::detail {
@@ -24,13 +24,13 @@ class IteratorCounters;
 /// Only bookmarks that a later checkpoint may need are kept. Stages run ahead of the consumer, so
 /// that is the last one before the consumer's place, and all behind it.
 ///
-/// Thread-safety: any thread may call it. mutex_ guards all but the bytes.
+/// Thread-safety: any thread may call it. mutex_ guards what is noted.
 class Bookmarks {
  public:
   explicit Bookmarks(std::uint64_t every) : every_(every) {}
 
   std::uint64_t every() const { return every_; }
-  void note(const StageCounters& stage, Bookmark bookmark);
+  void note(const StageCounters& stage, NotedBookmark bookmark);
   /// Takes over the bookmarks of a checkpoint. Call it when the counters exist and nothing runs.
   void adopt(const std::vector<Bookmark>& bookmarks, const Node& root,
              const IteratorCounters& counters);
@@ -43,23 +43,25 @@ class Bookmarks {
   std::vector<Bookmark> at(const ResumedStage& root, const Node& node,
                            const IteratorCounters& counters) const;
   /// Returns true once so many were noted that forget_before() is due.
-  bool are_many() const { return bytes_.load(std::memory_order_relaxed) > many_bytes_; }
+  bool are_many() const { return are_many_.load(std::memory_order_relaxed); }
   /// Forgets those that no checkpoint behind this place needs, and every second one where a stage
   /// has far too many.
   void forget_before(const ResumedStage& root, const Node& node, const IteratorCounters& counters);
 
  private:
-  static constexpr std::size_t kManyBytes = std::size_t{1} << 18;
+  // So few stay in a core's first cache: 256 KiB were noted and forgotten in memory.
+  static constexpr std::size_t kManyBytes = std::size_t{1} << 14;
   static constexpr std::size_t kStageBytesMax = std::size_t{1} << 21;
 
   std::optional<Bookmark> last_before(const StageCounters& stage, const StreamPlace& place) const;
 
   const std::uint64_t every_;
-  std::atomic<std::size_t> bytes_{0};
-  std::atomic<std::size_t> many_bytes_{kManyBytes};
+  std::atomic<bool> are_many_{false};
   mutable std::mutex mutex_;
-  /// In order. They mostly come in order, so that a tree's nodes would cost a third of noting.
-  std::map<const StageCounters*, std::deque<Bookmark>> noted_;
+  std::size_t bytes_ = 0;
+  std::size_t many_bytes_ = kManyBytes;
+  /// In order, in which they mostly come, and one at a place.
+  std::map<const StageCounters*, std::vector<NotedBookmark>> noted_;
   std::map<const StageCounters*, std::vector<Bookmark>> adopted_;  ///< unchanged after adopt()
 };
 

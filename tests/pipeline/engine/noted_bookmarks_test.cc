@@ -1,3 +1,4 @@
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <gmock/gmock.h>
@@ -30,10 +31,8 @@ class NotedBookmarks : public ::testing::Test {
             .known = Known::nothing};
   }
   void note(std::uint64_t pass, std::uint64_t given, std::size_t numbers = 0) {
-    bookmarks_.note(filter_, {.pass = pass,
-                              .given = given,
-                              .inputs = {2 * given},
-                              .state = std::vector<std::uint64_t>(numbers)});
+    bookmarks_.note(filter_,
+                    {pass, given, std::array{2 * given}, std::vector<std::uint64_t>(numbers)});
   }
   /// Returns how many elements had been given at the bookmark that a checkpoint there gets.
   std::optional<std::uint64_t> given_at(std::uint64_t pass, std::uint64_t position) const {
@@ -49,7 +48,7 @@ class NotedBookmarks : public ::testing::Test {
   }
   /// Returns the length of the state of a bookmark that takes so many bytes.
   static std::size_t numbers_of(std::size_t bytes) {
-    return (bytes - sizeof(Bookmark)) / sizeof(std::uint64_t) - 1;
+    return (bytes - sizeof(detail::NotedBookmark)) / sizeof(std::uint64_t) - 1;
   }
 
   const Dataset<std::int64_t> dataset_ =
@@ -72,7 +71,7 @@ TEST_F(NotedBookmarks, TheLastOneBeforeThePlaceInItsPassCounts) {
   EXPECT_EQ(given_at(1, 3), 2U);
   EXPECT_EQ(given_at(2, 3), std::nullopt);
   Bookmarks none(0);
-  none.note(filter_, {.given = 3});
+  none.note(filter_, {0, 3, {}});
   EXPECT_THAT(none.at(root_at(0, 9), *dataset_.node(), counters_), IsEmpty());
 }
 
@@ -84,8 +83,25 @@ TEST_F(NotedBookmarks, ThoseThatNoLaterCheckpointNeedsAreForgotten) {
   EXPECT_EQ(given_at(0, 11), 10U);
 }
 
-TEST_F(NotedBookmarks, MoreThanAQuarterOfAMiBAreMany) {
-  constexpr std::size_t kManyBytes = std::size_t{1} << 18;
+TEST_F(NotedBookmarks, OfThoseAtOnePlaceTheOneThatHasTakenMostIsKept) {
+  for (const std::uint64_t taken : {4U, 9U, 7U, 9U})
+    bookmarks_.note(filter_, {0, 3, std::array{taken}});
+  bookmarks_.note(filter_, {0, 5, std::array<std::uint64_t, 1>{11}});
+  bookmarks_.note(filter_, {0, 3, std::array<std::uint64_t, 1>{8}});
+  const auto at = [this](std::uint64_t place) {
+    return bookmarks_.at(root_at(0, place), *dataset_.node(), counters_).at(0).inputs;
+  };
+  EXPECT_THAT(at(4), ElementsAre(9U));
+  EXPECT_THAT(at(6), ElementsAre(11U));
+  // 16 KiB of them would be many.
+  for (std::uint64_t taken = 12; taken < 2'000; ++taken)
+    bookmarks_.note(filter_, {0, 5, std::array{taken}});
+  EXPECT_FALSE(bookmarks_.are_many());
+  EXPECT_THAT(at(6), ElementsAre(1'999U));
+}
+
+TEST_F(NotedBookmarks, MoreThan16KiBAreMany) {
+  constexpr std::size_t kManyBytes = std::size_t{1} << 14;
   note(0, 1, numbers_of(kManyBytes));
   EXPECT_FALSE(bookmarks_.are_many());
   note(0, 1, numbers_of(kManyBytes));
@@ -99,7 +115,7 @@ TEST_F(NotedBookmarks, MoreThanAQuarterOfAMiBAreMany) {
 }
 
 TEST_F(NotedBookmarks, TwiceAsMuchAsIsNeededIsMany) {
-  constexpr std::size_t kBytes = 200'000;
+  constexpr std::size_t kBytes = 12'000;
   note(0, 1, numbers_of(kBytes));
   note(0, 2, numbers_of(kBytes));
   EXPECT_TRUE(bookmarks_.are_many());

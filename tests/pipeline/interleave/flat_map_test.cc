@@ -95,5 +95,30 @@ TEST(FlatMap, EndsAnInnerDatasetWhoseOwnerIsGone) {
   run_source_suite([&] { return all; }, numbers({0, 0, 0}));
 }
 
+/// A bookmark lies at each hundredth element, although an inner dataset gives 700 in one pull.
+TEST(FlatMap, BookmarksLieWithinAPull) {
+  const auto all = range(5) | flat_map([](std::int64_t n) {
+                     return range(700 * n, 700 * n + 700) | map([](std::int64_t x) {
+                              if (x % 97 == 3) throw std::invalid_argument("planted");
+                              return x;
+                            });
+                   });
+  auto iterator = all.iterate({.bookmark_every = 100});
+  for (std::uint64_t given = 0; given < 3500; ++given) {
+    const Checkpoint checkpoint = iterator.checkpoint();
+    const std::uint64_t last = given == 0 ? 0 : (given - 1) / 100 * 100;
+    ASSERT_EQ(checkpoint.bookmarks.size(), last == 0 ? 0U : 1U) << given;
+    if (last > 0) {
+      const Bookmark& bookmark = checkpoint.bookmarks[0];
+      EXPECT_EQ(bookmark.given, last);
+      EXPECT_EQ(700 * bookmark.inputs.at(0) + bookmark.state.at(0), last);
+    }
+    const Stream next = take_stream(iterator, 1);
+    if (given % 53 != 0) continue;
+    auto resumed = all.iterate({.resume = checkpoint, .bookmark_every = 100});
+    EXPECT_EQ(take_stream(resumed, 1), next) << given;
+  }
+}
+
 }  // namespace
 }  // namespace infeed::test

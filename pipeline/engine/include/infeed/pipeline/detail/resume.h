@@ -2,6 +2,8 @@
 
 #include <compare>
 #include <cstdint>
+#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include <infeed/error.h>
@@ -83,11 +85,22 @@ class Bookmarked {
   /// Returns how many elements a stage lets pass between two bookmarks. 0: it notes none in this
   /// run, or because it is part of an inner dataset.
   std::uint64_t every() const { return every_; }
+  /// Returns true if a place, which counts up with the stage's stream, has passed a multiple of
+  /// every() since the last call. Never, if every() is 0.
+  bool passes_multiple(std::uint64_t place) {
+    if (place < next_multiple_) return false;
+    next_multiple_ = place - place % every_ + every_;
+    return true;
+  }
   /// Notes that the stage, once it has given `given` elements of this pass, could go on as go_to()
   /// does: from these elements of its inputs, and with these numbers of its own. Call it before the
   /// element behind is given, and only while every() isn't 0.
-  void note_bookmark(std::uint64_t given, std::vector<std::uint64_t> inputs,
-                     std::vector<std::uint64_t> state = {}) const;
+  void note_bookmark(std::uint64_t given, std::span<const std::uint64_t> inputs,
+                     std::span<const std::uint64_t> state) const;
+  void note_bookmark(std::uint64_t given, std::initializer_list<std::uint64_t> inputs,
+                     std::initializer_list<std::uint64_t> state = {}) const {
+    note_bookmark(given, std::span(inputs), std::span(state));
+  }
   /// Passes over elements of an input that were read before the checkpoint. Returns false when
   /// cancelled. Throws an Error if there are fewer.
   bool pass_over(Stage& input, std::uint64_t count, Known known) const;
@@ -98,6 +111,7 @@ class Bookmarked {
   detail::StageCounters& counters_;
   const std::uint64_t pass_;
   const std::uint64_t every_;
+  std::uint64_t next_multiple_;
 };
 
 }  // namespace infeed
