@@ -29,9 +29,10 @@ struct InnerReadersOptions {
 /// Memory is reserved before a read. If there is none, only the inner dataset that the consumer
 /// waits for is read, a page at a time, so a small limit slows down and never locks up. The memory
 /// that inner datasets themselves must hold (a cache, a shuffle) may not fit because of elements
-/// read ahead. Then nothing is read ahead any more, and the inner datasets ahead of the consumer
-/// rest, to be opened again when the consumer comes to them. So memory is refused only where it
-/// would be refused without threads, whatever the threads have done.
+/// read ahead. Then nothing is read ahead any more, and all inner datasets rest, to be opened again
+/// when the consumer comes to them: one that had been read ahead holds more than one that was read
+/// for the consumer. So memory is refused only where it would be refused without threads, whatever
+/// the threads have done.
 ///
 /// Stages are opened and closed without the lock, since they may register with the run, whose
 /// cancel() calls stop().

@@ -112,9 +112,8 @@ bool InnerReaders::note_failure(Lock& lock, InnerReadAhead& inner, ErrorPointer 
   ahead_.go_in_step();
   std::vector<std::unique_ptr<Stage>> over;
   over.push_back(step_back(inner, 0));
-  ahead_.for_each([&](InnerReadAhead& other, bool is_in_cycle) {
-    const bool is_ahead = !is_in_cycle || !other.ready.empty();
-    if (!other.busy && is_ahead) over.push_back(step_back(other, 0));
+  ahead_.for_each([&](InnerReadAhead& other, bool) {
+    if (!other.busy) over.push_back(step_back(other, 0));
   });
   lock.unlock();
   over.clear();
@@ -167,10 +166,9 @@ bool InnerReaders::read_once(Lock& lock, InnerReadAhead& inner, Chunk& chunk) {
   if (pulled == Pull::end) inner.stream.close();
   lock.lock();
   if (pulled == Pull::cancelled) hand_off_.stop_locked();
-  const bool is_unwanted =
-      ahead_.is_in_step() && !ahead_.is_wanted(inner);  // it was begun while there was room
-  if (hand_off_.stopped() || (is_unwanted && pulled != Pull::end)) {
-    std::unique_ptr<Stage> over = is_unwanted ? step_back(inner, chunk.slots()) : nullptr;
+  const bool was_ahead = ahead_.is_in_step() && !was_in_step;
+  if (hand_off_.stopped() || (was_ahead && pulled != Pull::end)) {
+    std::unique_ptr<Stage> over = was_ahead ? step_back(inner, chunk.slots()) : nullptr;
     lock.unlock();
     over = nullptr;
     chunk.clear();

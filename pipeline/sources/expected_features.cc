@@ -18,8 +18,9 @@ namespace {
 
 /// The number of records after which a pass is judged.
 constexpr std::uint64_t kRecords = 1000;
-/// The most skipped elements that are looked at. Beyond them the check would cost a shuffle's jump.
-constexpr std::uint64_t kSkippedMax = 4 * kRecords;
+/// The number of elements behind which a pass isn't judged any more: if errors came instead of records,
+/// or were skipped. Beyond them the check would cost a shuffle's jump.
+constexpr std::uint64_t kLookedAtMax = 4 * kRecords;
 /// The most names in the message; a record may have a million features.
 constexpr std::size_t kNamesMax = 1000;
 
@@ -124,9 +125,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public PassThroughStag
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    // If errors came instead of records, a resume from so far on would not look either.
-    if (passed_ > kSkippedMax) is_looking_ = false;
-    if (!is_looking_) return input().pull(out, want);
+    if (!goes_on_looking()) return input().pull(out, want);
     require_more();
     const Pull pulled = input().pull(out, std::min<std::uint64_t>(want, records_left()));
     if (pulled == Pull::end) require_all();
@@ -135,21 +134,20 @@ class ExpectFeaturesStage final : private HiddenCounters, public PassThroughStag
   }
 
   RecordBlockSource* record_blocks() override {
-    if (passed_ > kSkippedMax) is_looking_ = false;
-    return is_looking_ ? nullptr : input().record_blocks();
+    return goes_on_looking() ? nullptr : input().record_blocks();
   }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const bool is_source = input_node_->inputs().empty();
     // A checkpoint far into the pass was taken after the verdict.
-    if (is_looking_ && passed_ + count > kSkippedMax && !is_source) is_looking_ = false;
+    if (is_looking_ && passed_ + count > kLookedAtMax && !is_source) is_looking_ = false;
     if (!is_looking_) return input().skip(count, known);
     const std::uint64_t before = passed_;
     const std::uint64_t skipped = skip_and_look(count);
     if (is_looking_ || skipped == count) return skipped;
     // A source that was begun may have to read what a fresh one could jump over.
-    if (is_source && count > kSkippedMax) {
+    if (is_source && count > kLookedAtMax) {
       replace_input(input_node_->open(consumer_));
       const std::uint64_t all = input().skip(before + count, known);
       return all - std::min(all, before);
@@ -163,6 +161,10 @@ class ExpectFeaturesStage final : private HiddenCounters, public PassThroughStag
   }
 
  private:
+  bool goes_on_looking() {
+    is_looking_ = is_looking_ && passed_ <= kLookedAtMax;
+    return is_looking_;
+  }
   std::uint64_t records_left() const { return kRecords - looker_.records(); }
 
   [[noreturn]] void fail() const { throw looker_.error().at_stage(consumer_.counters->path()); }
@@ -188,7 +190,8 @@ class ExpectFeaturesStage final : private HiddenCounters, public PassThroughStag
     Chunk dropped(type());
     std::uint64_t skipped = 0;
     // One record first: it usually has everything.
-    for (std::uint64_t block = 1; skipped < count && is_looking_; block = dropped.capacity()) {
+    for (std::uint64_t block = 1; skipped < count && goes_on_looking();
+         block = dropped.capacity()) {
       require_more();
       const std::uint64_t want = std::min({block, count - skipped, records_left()});
       const Pull pulled = input().pull(dropped, static_cast<std::size_t>(want));
@@ -205,7 +208,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public PassThroughStag
   Pull look_from_begin() {
     Chunk chunk(type());
     const std::uint64_t end = input_node_->cardinality().count();
-    for (std::uint64_t position = 0; is_looking_ && position < end;) {
+    for (std::uint64_t position = 0; position < end && goes_on_looking();) {
       require_more();
       std::array<std::uint64_t, 16> positions;
       std::iota(positions.begin(), positions.end(), position);

@@ -74,12 +74,16 @@ bool holds_elsewhere(const Plan& plan) {
   return false;
 }
 
-/// True if several inner datasets are open at once whose own threads must hold memory: they share the
-/// limit with each other. A parallel interleave sees to it that what only its readers hold is refused in
-/// one place.
+/// True if several inner datasets are open at once that must hold memory, and threads decide how much
+/// each holds. If memory is short, a parallel interleave closes them until the consumer comes to them. So
+/// it is refused only where it would be without threads, but one that is still closed may leave room.
 bool holds_in_several(const Step& step) {
-  const bool are_several_open = has_threads(step) || step.get("cycle_length", 1) > 1;
-  return are_several_open && std::any_of(step.inputs.begin(), step.inputs.end(), holds_elsewhere);
+  const auto holds = [](const Plan& input) {
+    return input.any([](const Step& inner) { return must_hold(inner.op); });
+  };
+  if (has_threads(step)) return std::any_of(step.inputs.begin(), step.inputs.end(), holds);
+  return step.get("cycle_length", 1) > 1 &&
+         std::any_of(step.inputs.begin(), step.inputs.end(), holds_elsewhere);
 }
 
 }  // namespace

@@ -163,6 +163,31 @@ TEST(ExpectedFeatures, AResumeEndsAsTheRunBeforeIt) {
   }
 }
 
+/// Only one of five is an Example, so that the thousandth one comes behind 4,000 elements, where nobody
+/// looks any more.
+TEST(ExpectedFeatures, BehindFourThousandElementsNothingIsJudged) {
+  std::vector<std::string> list = examples(8000, {});
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (i % 5 != 0) list[i] = "no Example";
+  }
+  const auto dataset = slices(list) | parse(schema());
+  auto straight = dataset.iterate();
+  const Stream all = take_stream(straight);
+  ASSERT_EQ(all.size(), 8000U) << all.back();
+  for (const std::size_t position : {3999U, 4001U, 4600U, 5100U, 7000U}) {
+    SCOPED_TRACE(position);
+    auto before = dataset.iterate();
+    take_stream(before, position);
+    auto resumed = dataset.iterate({.resume = before.checkpoint()});
+    EXPECT_EQ(take_stream(resumed),
+              Stream(all.begin() + static_cast<std::ptrdiff_t>(position), all.end()));
+    auto skipped = (dataset | skip(static_cast<std::int64_t>(position))).iterate();
+    EXPECT_EQ(take_stream(skipped).size(), 8000 - position);
+  }
+  auto mixed = (dataset | global_shuffle({.seed = 7})).iterate();
+  EXPECT_EQ(take_stream(mixed).size(), 8000U);
+}
+
 TEST(ExpectedFeatures, PassingOverTheFirstOnesLooksAtThem) {
   const auto skipped = [](std::optional<std::size_t> tagged, std::int64_t count) {
     return run_to_error(slices(examples(9000, tagged)) | parse<Tagged>(schema()) | skip(count));
