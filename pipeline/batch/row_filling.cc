@@ -20,16 +20,13 @@ class RowFillingStage final : public Stage, public Bookmarked {
         Bookmarked(context),
         spec_(spec_for_run(spec, memory())),
         input_(std::move(input)),
-        filler_(
-            run(), counters(), spec_, *input_, in_type,
-            {0, epoch(), {context.seeds.seed, context.in_this_run(spec.key.positions)}, &run()}),
+        filler_(run(), counters(), spec_, *input_, in_type,
+                {0, epoch(), {context.seeds.seed, context.in_this_run(spec.key.positions)}, &run()},
+                [this](auto given, auto taken) { note_bookmark_if_due(given, taken); }),
         waker_(run(), [this] { filler_.stop(); }) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const Pull pulled = filler_.take(out, want, position());
-    if (every() != 0 && out.size() > 0 && !out.has_error())
-      note_bookmark_if_due(position() + out.size());
-    return pulled;
+    return filler_.take(out, want, position());
   }
   TracedPlace do_trace(std::uint64_t position) const override { return filler_.trace(position); }
   bool runs_ahead() const override { return filler_.has_threads(); }
@@ -40,8 +37,7 @@ class RowFillingStage final : public Stage, public Bookmarked {
       return Stage::do_skip(count, known);
     }
     const std::uint64_t rows = input_->skip(count * spec_.size, known);
-    filler_.note_skipped(rows);
-    skipped_ += rows;
+    note_skipped(rows);
     return batch_count(rows, spec_.size, spec_.drop_remainder);
   }
 
@@ -50,18 +46,21 @@ class RowFillingStage final : public Stage, public Bookmarked {
     if (filler_.has_begun() || bookmark.inputs[0] < skipped_) return false;
     const std::uint64_t rows = bookmark.inputs[0] - skipped_;
     if (!pass_over(*input_, rows, known)) return false;
-    filler_.note_skipped(rows);
-    skipped_ += rows;
+    note_skipped(rows);
     return true;
   }
 
  private:
+  void note_skipped(std::uint64_t rows) {
+    filler_.note_skipped(rows);
+    skipped_ += rows;
+    passes_multiple(skipped_);
+  }
+
   /// Notes that the next batch begins with the next element of the input. Errors before have taken
   /// places, so that doesn't follow from the number of batches.
-  void note_bookmark_if_due(std::uint64_t given) {
-    if ((given - bookmark_given_) * spec_.size < every()) return;
-    bookmark_given_ = given;
-    note_bookmark(given, {skipped_ + filler_.elements_given()});
+  void note_bookmark_if_due(std::uint64_t given, std::uint64_t taken) {
+    if (passes_multiple(skipped_ + taken)) note_bookmark(given, {skipped_ + taken});
   }
 
   /// Returns the spec with pools for this run alone.
@@ -74,8 +73,7 @@ class RowFillingStage final : public Stage, public Bookmarked {
   const std::unique_ptr<Stage> input_;
   RowFiller filler_;
   CancellationWaker waker_;
-  std::uint64_t skipped_ = 0;         ///< elements of the input before the filler's
-  std::uint64_t bookmark_given_ = 0;  ///< elements given at the last bookmark
+  std::uint64_t skipped_ = 0;  ///< elements of the input before the filler's
 };
 
 class RowFillingNode final : public Node {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
 
@@ -41,11 +42,13 @@ KnobSpec knob_of(const RowFillSpec& spec, bool has_threads, IteratorContext& run
 }  // namespace
 
 RowFiller::RowFiller(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec,
-                     Stage& input, const TypeInfo& in_type, const Place& begin)
+                     Stage& input, const TypeInfo& in_type, const Place& begin,
+                     BatchGiven batch_given)
     : run_(run),
       counters_(counters),
       spec_(spec),
       input_(input),
+      batch_given_(std::move(batch_given)),
       share_(run.threads(), spec.parallelism != 1 && !run.is_inline()),
       told_{.wake_one = [this] { workers_.wake_one(); }, .tell_ready = [this] { tell_ready(); }},
       origins_(spec.size, run.keeps_places()),
@@ -134,6 +137,8 @@ Pull RowFiller::take(Chunk& out, std::size_t want, std::uint64_t position) {
   while (true) {
     while (out.slots() < want && !out.has_error() && work_.batches().front_is_ready()) {
       hand_over_front(out, position + out.slots());
+      // An error may come before its batch.
+      if (!out.has_error()) batch_given_(position + out.slots(), work_.batches().elements_given());
     }
     if (!out.empty()) return leave();
     if (!hand_off_.goes_on()) return Pull::cancelled;

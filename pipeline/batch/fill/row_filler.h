@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 
 #include <infeed/detail/hand_off.h>
@@ -34,9 +35,13 @@ namespace infeed::detail {
 /// for it. hand_off_ guards all state.
 class RowFiller {
  public:
+  /// Called by take() after each batch: the stage has then given `given` elements, which are made of
+  /// the first `taken` elements of the input, errors included.
+  using BatchGiven = std::function<void(std::uint64_t given, std::uint64_t taken)>;
+
   /// All arguments must outlive the object.
   RowFiller(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec, Stage& input,
-            const TypeInfo& in_type, const Place& begin);
+            const TypeInfo& in_type, const Place& begin, BatchGiven batch_given);
   ~RowFiller() { stop(); }
   RowFiller(const RowFiller&) = delete;
   RowFiller& operator=(const RowFiller&) = delete;
@@ -46,11 +51,6 @@ class RowFiller {
   bool has_begun() const { return has_begun_; }
   bool has_threads() const { return share_.count() != 0; }
   void stop() { hand_off_.stop(); }
-  /// Returns how many elements of the input the batches had that were handed over, behind one.
-  std::uint64_t elements_given() {
-    const Lock lock = hand_off_.lock();
-    return work_.batches().elements_given();
-  }
   /// Returns where the rows of the element at `position` came from. From any thread.
   TracedPlace trace(std::uint64_t position) const;
   /// Skips rows of the input. Only before the first take().
@@ -89,6 +89,7 @@ class RowFiller {
   StageCounters& counters_;
   const RowFillSpec& spec_;
   Stage& input_;
+  const BatchGiven batch_given_;
   ThreadShare share_;
   HandOff hand_off_;
   WaitPoint ready_{hand_off_};  ///< where the consumer waits

@@ -259,6 +259,45 @@ TEST_F(RowFilling, GoesOnBehindAShortBatchOfAnInputThatHasEnded) {
   }
 }
 
+/// Elements, rows and whole batches fail.
+Dataset<Batch<std::int64_t>> failing_now_and_then(Count parallelism) {
+  return range(400) | map([](std::int64_t x) {
+           if (x % 29 == 3) throw std::invalid_argument("element " + std::to_string(x));
+           return x;
+         }) |
+         batch_into<std::int64_t>(7,
+                                  [](const std::int64_t& x, const Row<std::int64_t>& row) {
+                                    if (x % 31 == 5 || (x >= 140 && x < 165))
+                                      throw std::invalid_argument("row " + std::to_string(x));
+                                    row.value() = x;
+                                  },
+                                  {.parallelism = parallelism});
+}
+
+/// Returns the bookmarks of a checkpoint before each element, and behind the last one.
+std::vector<std::vector<Bookmark>> bookmarks_at_each(Iterator<Batch<std::int64_t>> iterator) {
+  std::vector<std::vector<Bookmark>> bookmarks;
+  do {
+    bookmarks.push_back(iterator.checkpoint().bookmarks);
+  } while (!take_stream(iterator, 1).empty());
+  return bookmarks;
+}
+
+/// However many batches come at once, and wherever a run begins.
+TEST_F(RowFilling, BookmarksLieWhereTheInputSays) {
+  const IterateOptions options{.bookmark_every = 16};
+  const auto expected = bookmarks_at_each(failing_now_and_then(1).iterate(options));
+  ASSERT_EQ(expected.back().size(), 1U);
+  EXPECT_EQ(bookmarks_at_each(failing_now_and_then(3).iterate(options)), expected);
+  auto straight = failing_now_and_then(3).iterate(options);
+  for (std::size_t taken = 0; taken < expected.size(); ++taken, take_stream(straight, 1)) {
+    const IterateOptions resumed{.resume = straight.checkpoint(), .bookmark_every = 16};
+    EXPECT_EQ(bookmarks_at_each(failing_now_and_then(1).iterate(resumed)),
+              std::vector(expected.begin() + static_cast<std::ptrdiff_t>(taken), expected.end()))
+        << taken;
+  }
+}
+
 TEST(BatchFiller, ACoreGetsTheMemoryThatItHadBefore) {
   const detail::BatchFiller filler(detail::batch_layout<std::int64_t>(), 100);
   std::vector<detail::BatchReference> batches;
