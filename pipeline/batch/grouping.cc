@@ -12,6 +12,7 @@
 #include <infeed/pipeline/reservation.h>
 
 #include "engine/batch_count.h"
+#include "engine/buffer_bytes.h"
 #include "engine/iterator_context.h"
 #include "engine/move_values.h"
 #include "engine/recording/note_calls.h"
@@ -345,7 +346,7 @@ class GroupingNode final : public Node {
     if (spec_.key != nullptr) return each;
     const Cardinality upstream = input().cardinality();
     const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
-    return (upstream.is_finite() ? std::min(upstream.count(), size) : size) * each;
+    return bytes_of_elements(upstream.is_finite() ? std::min(upstream.count(), size) : size, each);
   }
 
  protected:

@@ -16,6 +16,7 @@
 #include "batch/pack_bookmark.h"
 #include "batch/pack_documents.h"
 #include "batch/pack_rows.h"
+#include "engine/buffer_bytes.h"
 #include "engine/iterator_context.h"
 
 namespace infeed::detail {
@@ -331,7 +332,8 @@ class PackNode final : public Node {
     if (spec_.input.values == nullptr) return 0;
     const auto plans = plan_columns(spec_.options.columns, spec_.input.dtypes);
     const auto window = static_cast<std::uint64_t>(spec_.options.window);
-    return ((window + spec_.rows - 2) / spec_.rows + 1) * packed_batch_bytes(plans, spec_.rows);
+    return bytes_of_elements((window + spec_.rows - 2) / spec_.rows + 1,
+                             packed_batch_bytes(plans, spec_.rows));
   }
 
  protected:

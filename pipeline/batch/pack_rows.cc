@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/buffer_bytes.h"
+
 namespace infeed::detail {
 namespace {
 
@@ -32,9 +34,9 @@ void fill_up(std::byte* at, std::size_t count, const PackColumnPlan& column) {
 std::uint64_t packed_batch_bytes(std::span<const PackColumnPlan> columns, std::size_t rows) {
   std::uint64_t row_bytes = 0;
   for (const PackColumnPlan& column : columns) {
-    row_bytes += column.length * (column.item_bytes + 2 * sizeof(std::int32_t));
+    row_bytes += bytes_of_elements(column.length, column.item_bytes + 2 * sizeof(std::int32_t));
   }
-  return row_bytes * rows;
+  return bytes_of_elements(row_bytes, rows);
 }
 
 PackRows::PackRows(std::vector<PackColumnPlan> columns, std::shared_ptr<const ColumnNames> names,

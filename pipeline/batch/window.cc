@@ -8,6 +8,7 @@
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/reservation.h>
 
+#include "engine/buffer_bytes.h"
 #include "engine/iterator_context.h"
 #include "engine/work/error_bytes.h"
 
@@ -312,7 +313,7 @@ class WindowNode final : public Node {
     if (upstream.is_unknown()) return each;
     const std::uint64_t held =
         upstream.is_finite() ? std::min(upstream.count(), shape_.span()) : shape_.span();
-    return held * each;
+    return bytes_of_elements(held, each);
   }
 
  protected:

@@ -8,6 +8,7 @@
 
 #include "cache/cached_elements.h"
 #include "cache/peeked_input.h"
+#include "engine/buffer_bytes.h"
 #include "engine/iterator_context.h"
 #include "engine/recording/note_calls.h"
 #include "engine/recording/place_log.h"
@@ -310,7 +311,7 @@ class MemoryCacheNode final : public Node {
     if (use_ == CacheUse::as_tuned) return 0;
     return input()
         .cardinality()
-        .transform([this](std::uint64_t n) { return n * element_bytes_min(); })
+        .transform([this](std::uint64_t n) { return bytes_of_elements(n, element_bytes_min()); })
         .count();
   }
   /// A resume hands through what isn't kept, unless elements have failed.

@@ -10,6 +10,7 @@
 #include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/shuffle.h>
 
+#include "engine/buffer_bytes.h"
 #include "engine/iterator_context.h"
 #include "engine/move_values.h"
 #include "shuffle/shuffle_slots.h"
@@ -17,8 +18,6 @@
 namespace infeed::detail {
 namespace {
 
-/// No machine has as many, and sums of a few don't overflow.
-constexpr std::uint64_t kBytesBeyondAll = std::numeric_limits<std::uint64_t>::max() / 1024;
 constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
 
 class ShuffleStage final : public Stage {
@@ -336,12 +335,10 @@ class ShuffleNode final : public Node {
     const std::uint64_t buffer = options_.buffer;
     const std::uint64_t count = upstream.is_finite() ? std::min(upstream.count(), buffer) : buffer;
     if (upstream.is_unknown()) return element_bytes_min();
-    if (upstream.is_finite()) {
-      std::uint64_t bytes = 0;
-      return __builtin_mul_overflow(count, element_bytes_min(), &bytes) ? kBytesBeyondAll : bytes;
-    }
+    if (upstream.is_finite()) return bytes_of_elements(count, element_bytes_min());
     const std::uint64_t payload_min = element_bytes_min() - type().size;
-    return ShuffleSlots::count_while_growing_to(count) * type().size + count * payload_min;
+    return bytes_of_elements(ShuffleSlots::count_while_growing_to(count), type().size) +
+           bytes_of_elements(count, payload_min);
   }
   /// A slot keeps its element for `buffer` hand-outs on average. That one of them keeps it for
   /// ln(buffer) + 14 times as many happens once in a million checkpoints.

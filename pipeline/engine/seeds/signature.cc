@@ -8,6 +8,8 @@
 #include <infeed/detail/parse_whole.h>
 #include <infeed/pipeline/memory_account.h>
 
+#include "engine/buffer_bytes.h"
+
 namespace infeed::detail {
 namespace {
 
@@ -120,7 +122,7 @@ void check_memory(const Node& node, std::uint64_t memory_bytes_max) {
   std::uint64_t sum = 0;
   std::string list;
   for (const Need& need : needs) {
-    sum += need.bytes;
+    sum = std::min(sum + std::min(need.bytes, kBytesBeyondAll), kBytesBeyondAll);
     list += fmt::format("{}{} {} bytes", list.empty() ? "" : ", ", need.name, need.bytes);
   }
   const MemoryAccount account(memory_bytes_max);

@@ -8,11 +8,14 @@
 #include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/memory_account.h>
+#include <infeed/pipeline/pack.h>
+#include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/take.h>
+#include <infeed/pipeline/window.h>
 
 #include "engine/reader_resources.h"
 #include "pipeline/suite/stream.h"
@@ -234,6 +237,27 @@ TEST(MemoryLimit, APipelineThatCantFitIsRefusedWithTheSum) {
             "memory_bytes_max 150000 leaves them 112500; raise it to at least 194047, or make the "
             "buffers smaller");
   EXPECT_EQ((endless | take(100)).count({.memory_bytes_max = 194'047}), 100);
+}
+
+/// The bytes wrapped to none, and the limit was found out when it was too late.
+TEST(MemoryLimit, BuffersBeyond64BitsAreRefused) {
+  const auto refused = [](const auto& dataset) {
+    return error_of([&] { dataset.iterate({.memory_bytes_max = 1 << 20}); }).message();
+  };
+  constexpr std::int64_t kMany = std::int64_t{1} << 61;
+  const auto texts = range(kMany) | map([](std::int64_t) { return std::vector<std::int32_t>(1); });
+  EXPECT_THAT(refused(range(kMany) | cache()), HasSubstr("cache 18014398509481983 bytes"));
+  EXPECT_THAT(refused(range(kMany) | window({.size = kMany})),
+              HasSubstr("window 18014398509481983 bytes"));
+  EXPECT_THAT(refused(range(9) | repeat() | shuffle({.buffer = 2 * kMany})), HasSubstr("shuffle "));
+  EXPECT_THAT(refused(texts | padded_batch(kMany)), HasSubstr("padded_batch "));
+  EXPECT_THAT(
+      refused(texts | pack(1, {.length = 1, .window = 2 * kMany, .columns = {{.name = "tokens"}}})),
+      HasSubstr("pack "));
+  EXPECT_THAT(refused(texts | pack(2 * kMany, {.length = 1, .columns = {{.name = "tokens"}}})),
+              HasSubstr("pack "));
+  EXPECT_THAT(refused(range(kMany) | cache() | window({.size = kMany})),
+              HasSubstr("need at least 18014398509481983 bytes (window "));
 }
 
 TEST(MemoryLimit, LimitForIsTheLeastThatSuffices) {
