@@ -22,17 +22,18 @@ std::string describe_wrong(const std::vector<WrongShard>& wrong, std::size_t sha
   std::vector<std::string> shown;
   for (std::size_t i = 0; i < wrong.size() && i < kShownMax; ++i) shown.push_back(wrong[i].what);
   if (wrong.size() > kShownMax) shown.push_back(fmt::format("{} more", wrong.size() - kShownMax));
-  return fmt::format("{} of {} shards ({})", wrong.size(), shards, fmt::join(shown, ", "));
+  return fmt::format("{} of {} ({})", wrong.size(), counted(shards, "shard"),
+                     fmt::join(shown, ", "));
 }
 
 std::string share_line(const std::string& set, const ConvertResult& result) {
   const std::string done =
       result.files.empty()
           ? "there is no shard for it"
-          : fmt::format("{} examples in {} shards{}, {}, {:.2f} s: {}",
-                        with_commas(result.manifest.examples()), result.files.size(),
-                        found_note(result.shards_found), as_megabytes(result.manifest.bytes()),
-                        result.seconds, result.files.front());
+          : fmt::format(
+                "{} in {}{}, {}, {:.2f} s: {}", counted(result.manifest.examples(), "example"),
+                counted(result.files.size(), "shard"), found_note(result.shards_found),
+                as_megabytes(result.manifest.bytes()), result.seconds, result.files.front());
   return fmt::format("{}: share {}/{}: {}; when all shares are made, run --finish", set,
                      result.share->index, result.share->count, done);
 }
@@ -63,9 +64,10 @@ void print_result(Terminal& terminal, const std::string& set, const ExampleInput
                   const ConvertResult& result) {
   const Manifest& manifest = result.manifest;
   if (result.was_complete) {
-    terminal.line(fmt::format("{}: complete already, {} examples in {} shards, {}: {}", set,
-                              with_commas(manifest.examples()), result.files.size(),
-                              as_megabytes(manifest.bytes()), result.files.front()));
+    terminal.line(fmt::format("{}: complete already, {} in {}, {}: {}", set,
+                              counted(manifest.examples(), "example"),
+                              counted(result.files.size(), "shard"), as_megabytes(manifest.bytes()),
+                              result.files.front()));
     print_columns(terminal, input, manifest.statistics);
     return;
   }
@@ -82,14 +84,15 @@ void print_result(Terminal& terminal, const std::string& set, const ExampleInput
       manifest.examples() == input.size()
           ? input.describe()
           : fmt::format("{} of {}", with_commas(manifest.examples()), input.describe());
-  terminal.line(fmt::format("{}: {} in {} shards{}, {}, {:.2f} s: {}", set, examples,
-                            result.files.size(), found_note(result.shards_found),
+  terminal.line(fmt::format("{}: {} in {}{}, {}, {:.2f} s: {}", set, examples,
+                            counted(result.files.size(), "shard"), found_note(result.shards_found),
                             as_megabytes(manifest.bytes()), result.seconds, result.files.front()));
   print_columns(terminal, input, manifest.statistics);
   if (manifest.quarantined.empty()) return;
   terminal.line(terminal.paint(
-      Paint::warning, fmt::format("{}: {} bad examples were left out; all are listed in {}", set,
-                                  manifest.quarantined.size(), result.manifest_file)));
+      Paint::warning,
+      fmt::format("{}: left out {}; all are listed in {}", set,
+                  counted(manifest.quarantined.size(), "bad example"), result.manifest_file)));
   for (std::size_t i = 0; i < manifest.quarantined.size() && i < kQuarantinedShownMax; ++i) {
     const QuarantinedExample& example = manifest.quarantined[i];
     terminal.line(fmt::format("  {}: {}", example.input, example.error));
@@ -107,13 +110,14 @@ void print_estimate(Terminal& terminal, const std::string& set, const ExampleInp
                               describe_wrong(estimate.wrong, estimate.files.size())));
     return;
   }
-  terminal.line(fmt::format(
-      "{}: would write {} into {} shards{}, about {} before compression, {} of reading and "
-      "encoding: {}",
-      set, input.describe(), estimate.files.size(), found_note(estimate.shards_found),
-      as_megabytes(estimate.bytes), as_duration(estimate.seconds), estimate.files.front()));
+  terminal.line(
+      fmt::format("{}: would write {} into {}{}, about {} before compression, {} of reading and "
+                  "encoding: {}",
+                  set, input.describe(), counted(estimate.files.size(), "shard"),
+                  found_note(estimate.shards_found), as_megabytes(estimate.bytes),
+                  as_duration(estimate.seconds), estimate.files.front()));
   const std::uint64_t looked_at = estimate.statistics.examples() + estimate.bad_examples;
-  terminal.line(fmt::format("  columns, by {} examples looked at:", with_commas(looked_at)));
+  terminal.line(fmt::format("  columns, by {} looked at:", counted(looked_at, "example")));
   print_columns(terminal, input, estimate.statistics);
   if (estimate.bad_examples == 0) return;
   terminal.line(terminal.paint(

@@ -115,8 +115,8 @@ class Job {
                              }});
     });
     terminal_.line(
-        fmt::format("  {:>6} {} images in {} shards, {}, {}: {}", with_commas(shards.examples),
-                    what, shards.files.size(), as_megabytes(shards.bytes),
+        fmt::format("  {:>6} {} images in {}, {}, {}: {}", with_commas(shards.examples), what,
+                    counted(shards.files.size(), "shard"), as_megabytes(shards.bytes),
                     shards.reused ? "made before" : fmt::format("made in {:.2f} s", shards.seconds),
                     fs::path(shards.files.front()).filename().string()));
     if (compression == job_.compression)

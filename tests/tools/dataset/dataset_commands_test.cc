@@ -238,7 +238,7 @@ TEST_F(DatasetCommands, AFolderStandsForItsRecordFiles) {
   for (const std::string command : {"reshard", "convert"}) {
     result = run_infeed({command, data(), "-o", folder_.file(command), "--shards", "1"});
     EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_THAT(result.out, HasSubstr("400 records of 4 files in 1 shards"));
+    EXPECT_THAT(result.out, HasSubstr("400 records of 4 files in 1 shard, "));
   }
   write_at(shard(1), 1000, "X");
   result =
