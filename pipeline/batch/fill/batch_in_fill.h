@@ -5,7 +5,6 @@
 #include <list>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/chunk.h>
@@ -39,13 +38,13 @@ struct BatchInFill {
 
   const bool has_places;  ///< RowFillSpec::rows_have_places
   std::uint64_t number = 0;
-  void* filling = nullptr;  ///< null before the first row, and once the batch is made
-  std::size_t placed = 0;   ///< rows that have elements
-  std::size_t done = 0;     ///< rows that were written, or failed
-  /// Rows that failed. Only the first row's error is kept, in front: it stands for all of them.
-  std::vector<std::pair<std::size_t, ErrorPointer>> failed;
-  std::size_t appended = 0;  ///< rows that were written, if rows are appended
-  bool is_busy = false;      ///< a piece is being written
+  void* filling = nullptr;          ///< null before the first row, and once the batch is made
+  std::size_t placed = 0;           ///< rows that have elements
+  std::size_t done = 0;             ///< rows that were written, or failed
+  std::vector<std::size_t> failed;  ///< rows, in order
+  ErrorPointer first_error;         ///< that of the first failed row stands for all of them
+  std::size_t appended = 0;         ///< rows that were written, if rows are appended
+  bool is_busy = false;             ///< a piece is being written
 
   std::vector<Rows> origins = {};  ///< those of the placed rows, if the iterator keeps places
 
@@ -72,7 +71,8 @@ struct Piece {
 
 /// The result of writing a piece.
 struct PieceOutcome {
-  std::vector<std::pair<std::size_t, ErrorPointer>> failed;  ///< as BatchInFill::failed; in order
+  std::vector<std::size_t> failed;  ///< rows of the batch, in order
+  ErrorPointer first_error;         ///< as BatchInFill's
   std::size_t appended = 0;
   std::optional<std::size_t> damaged;  ///< row of the piece; it and those after it weren't written
   std::uint64_t ticks = 0;

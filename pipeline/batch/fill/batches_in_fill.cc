@@ -1,7 +1,7 @@
 #include "batch/fill/batches_in_fill.h"
 
 #include <algorithm>
-#include <iterator>
+#include <span>
 #include <utility>
 
 #include "engine/work/error_bytes.h"
@@ -104,12 +104,11 @@ void BatchesInFill::note_written(const Piece& piece, PieceOutcome outcome) {
   batch.is_busy = false;
   batch.done += piece.count;
   batch.appended += outcome.appended;
-  if (!batch.failed.empty() && !outcome.failed.empty()) {
-    auto& front = outcome.failed.front();
-    if (front.first < batch.failed.front().first) std::swap(front, batch.failed.front());
-    front.second = nullptr;
+  if (!outcome.failed.empty()) {
+    const auto place = std::ranges::lower_bound(batch.failed, outcome.failed.front());
+    if (place == batch.failed.begin()) batch.first_error = std::move(outcome.first_error);
+    batch.failed.insert(place, outcome.failed.begin(), outcome.failed.end());
   }
-  std::move(outcome.failed.begin(), outcome.failed.end(), std::back_inserter(batch.failed));
   if (spec_.filling_bytes == nullptr) return;
   if (batch.refusal == nullptr) memory_.hold(batch, spec_.filling_bytes(batch.filling));
   if (batch.refusal == nullptr) return;
@@ -126,16 +125,12 @@ void BatchesInFill::finish_if_written(Lock& lock, BatchInFill& batch, bool is_la
   if (batch.filling == nullptr && batch.placed != 0) return;  // another thread finishes it
   void* const filling = std::exchange(batch.filling, nullptr);
   const bool is_wanted = is_full || keeps_rest;
-  std::sort(batch.failed.begin(), batch.failed.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
   if (!is_wanted) batch.refusal = nullptr;
   if (!is_wanted || batch.refusal != nullptr || batch.failed.size() == batch.placed) {
     if (filling != nullptr) spec_.drop(filling);
   } else {
-    std::vector<std::size_t> gaps;
-    if (spec_.rows_have_places) {
-      for (const auto& [row, error] : batch.failed) gaps.push_back(row);
-    }
+    std::span<const std::size_t> gaps;
+    if (spec_.rows_have_places) gaps = batch.failed;
     const std::size_t rows = spec_.rows_have_places ? batch.placed : batch.appended;
     lock.unlock();
     spec_.finish(spec_.fill.get(), filling, rows, gaps, batch.made);
@@ -143,7 +138,7 @@ void BatchesInFill::finish_if_written(Lock& lock, BatchInFill& batch, bool is_la
     memory_.note_made(batch);
   }
   if (is_wanted && !batch.failed.empty()) {
-    batch.rows_error = rows_failed(batch.failed.front().second, batch.failed.size(), batch.placed);
+    batch.rows_error = rows_failed(batch.first_error, batch.failed.size(), batch.placed);
   }
   batch.is_made = true;
 }
@@ -199,7 +194,7 @@ void BatchesInFill::forget_rows_from(std::uint64_t row) {
     return;
   BatchInFill& batch = *batches_.back();
   batch.placed = batch.done = static_cast<std::size_t>(row - batch.first_row(spec_.size));
-  std::erase_if(batch.failed, [&](const auto& failed) { return failed.first >= batch.placed; });
+  std::erase_if(batch.failed, [&](std::size_t failed) { return failed >= batch.placed; });
   std::erase_if(batch.origins, [&](const auto& rows) { return rows.first >= batch.placed; });
   if (!batch.origins.empty())
     batch.origins.back().count = batch.placed - batch.origins.back().first;
@@ -217,6 +212,7 @@ void BatchesInFill::drop_rows(BatchInFill& batch) {
   batch.refusal = nullptr;
   batch.rows_error = nullptr;
   batch.failed.clear();
+  batch.first_error = nullptr;
   batch.origins.clear();
   batch.placed = batch.done = batch.appended = 0;
   memory_.release(batch);

@@ -15,8 +15,8 @@ void RowOrigins::note_given(const BatchInFill& batch, std::uint64_t position) {
   for (const BatchInFill::Rows& rows : batch.origins) {
     const std::uint64_t end = rows.first + rows.count;
     for (std::uint64_t row = rows.first; row < end;) {
-      const bool fails = failed != batch.failed.end() && failed->first < end;
-      const std::uint64_t count = (fails ? failed->first : end) - row;
+      const bool fails = failed != batch.failed.end() && *failed < end;
+      const std::uint64_t count = (fails ? *failed : end) - row;
       given_.add(position, to, count, rows.number + row - rows.first);
       to += count;
       row += count;

@@ -92,9 +92,10 @@ class RecordFetch {
 void note_row(PieceOutcome& outcome, std::size_t row, ErrorPointer error) {
   if (error == nullptr) {
     ++outcome.appended;
-  } else {
-    outcome.failed.emplace_back(row, outcome.failed.empty() ? std::move(error) : nullptr);
+    return;
   }
+  if (outcome.failed.empty()) outcome.first_error = std::move(error);
+  outcome.failed.push_back(row);
 }
 
 }  // namespace

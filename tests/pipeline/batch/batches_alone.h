@@ -106,9 +106,8 @@ class BatchesAlone {
   void note(const detail::Piece& piece, const Gaps& failed = {}) {
     detail::PieceOutcome outcome;
     outcome.appended = piece.count - failed.size();
-    for (const std::size_t row : failed) {
-      outcome.failed.emplace_back(row, error("row " + std::to_string(row)));
-    }
+    outcome.failed = failed;
+    if (!failed.empty()) outcome.first_error = error("row " + std::to_string(failed.front()));
     batches->note_written(piece, std::move(outcome));
   }
   void finish(detail::BatchInFill& batch, bool is_last = false, bool keeps_rest = true) {

@@ -56,16 +56,18 @@ TEST(WrittenBatches, AFullLastBatchIsNoRest) {
 
 TEST(WrittenBatches, FailedRowsGoInTheirOrderAndAnErrorComesFirst) {
   BatchesAlone alone;
-  alone.place(2);
-  alone.place(2);
+  for (const int rows : {1, 1, 2}) alone.place(rows);
   const auto first = alone.batches->take_piece();
   const auto second = alone.batches->take_piece();
-  alone.note(*second, {3});
+  const auto third = alone.batches->take_piece();
+  alone.note(*third, {3});
   alone.note(*first, {0});
+  alone.note(*second, {1});
+  EXPECT_THAT(first->batch->failed, ElementsAre(0U, 1U, 3U));
   alone.finish(*first->batch);
-  EXPECT_EQ(alone.handed_over(), "2 of 4 rows of a batch failed, the first with: row 0");
+  EXPECT_EQ(alone.handed_over(), "3 of 4 rows of a batch failed, the first with: row 0");
   EXPECT_EQ(alone.batches->elements_given(), 0U);
-  EXPECT_EQ(alone.handed_over(), "4 rows, 2 gaps");
+  EXPECT_EQ(alone.handed_over(), "4 rows, 3 gaps");
   EXPECT_TRUE(alone.batches->are_empty());
 }
 
