@@ -1,7 +1,5 @@
 #include "infeed/pipeline/flat_map.h"
 
-#include <algorithm>
-
 #include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
@@ -110,9 +108,8 @@ class FlatMapStage final : public Stage, public Bookmarked {
   /// before the last. An end of the pull at each of them took a tenth of flat_map's time.
   void note_bookmarks_within(std::size_t count, std::uint64_t past_multiple) const {
     if (every() == 0) return;
-    const std::uint64_t behind = position() + count;
-    for (std::uint64_t at = position() - past_multiple + every(); at < behind; at += every())
-      note_bookmark(at, {position_}, {inner_.given() - (behind - at)});
+    for (std::uint64_t taken = every() - past_multiple; taken < count; taken += every())
+      note_bookmark(position() + taken, {position_}, {inner_.given() - count + taken});
   }
 
   /// Notes the places of the elements. If an inner dataset can't trace its first values, it isn't

@@ -12,7 +12,7 @@ Bookmarked::Bookmarked(const StageContext& context)
       counters_(*context.counters),
       pass_(context.epoch),
       every_(context.inner.outermost == nullptr ? context.run.bookmarks().every() : 0),
-      next_multiple_(every_ == 0 ? UINT64_MAX : every_) {}
+      before_multiple_(every_ == 0 ? UINT64_MAX : every_ - 1) {}
 
 void Bookmarked::note_bookmark(std::uint64_t given, std::span<const std::uint64_t> inputs,
                                std::span<const std::uint64_t> state) const {

@@ -1,7 +1,9 @@
 #include <atomic>
 #include <cstdint>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
+#include <vector>
 
 #include <infeed/error.h>
 #include <infeed/pipeline/detail/iterator_core.h>
@@ -24,6 +26,7 @@ class GoesToBookmarks final : public Stage, public Bookmarked {
   using Bookmarked::bad_bookmark;
   using Bookmarked::every;
   using Bookmarked::pass_over;
+  using Bookmarked::passes_multiple;
 
   bool go_to(const Bookmark&, Known) override { return can_go; }
   bool can_go = true;
@@ -51,6 +54,32 @@ TEST_F(BookmarkedStage, NotesNoneInInnerDatasets) {
   StageContext inner = context();
   inner.inner.outermost = numbers_.node().get();
   EXPECT_EQ(GoesToBookmarks(inner).every(), 0U);
+}
+
+TEST_F(BookmarkedStage, PassesEachMultipleOnce) {
+  GoesToBookmarks stage(context());
+  std::vector<std::uint64_t> first_behind;
+  for (const std::uint64_t place : {0U, 1U, 3U, 5U, 7U, 8U, 8U, 9U, 11U, 23U, 23U, 24U, 27U}) {
+    if (stage.passes_multiple(place)) first_behind.push_back(place);
+  }
+  EXPECT_THAT(first_behind, ::testing::ElementsAre(5U, 8U, 23U, 24U));
+}
+
+/// A damaged bookmark may hold any number.
+TEST_F(BookmarkedStage, NoMultipleLiesBehindTheLastNumber) {
+  for (const std::uint64_t every : {std::uint64_t{4}, std::uint64_t{3}, UINT64_MAX / 2 + 1}) {
+    IteratorContext run{IterateOptions{.bookmark_every = every}};
+    const StageContext of_run{
+        .run = run, .counters = &counters_, .type = &type_info<std::int64_t>()};
+    GoesToBookmarks stage(of_run);
+    EXPECT_TRUE(stage.passes_multiple(UINT64_MAX - 1)) << every;
+    EXPECT_EQ(stage.passes_multiple(UINT64_MAX), every == 3) << "it is " << every;
+    EXPECT_FALSE(stage.passes_multiple(UINT64_MAX)) << every;
+  }
+  IteratorContext run{IterateOptions{.bookmark_every = 0}};
+  const StageContext of_run{.run = run, .counters = &counters_, .type = &type_info<std::int64_t>()};
+  GoesToBookmarks stage(of_run);
+  EXPECT_FALSE(stage.passes_multiple(UINT64_MAX)) << "it notes none";
 }
 
 TEST_F(BookmarkedStage, PassesOverElementsThatMustBeThere) {

@@ -88,8 +88,9 @@ class Bookmarked {
   /// Returns true if a place, which counts up with the stage's stream, has passed a multiple of
   /// every() since the last call. Never, if every() is 0.
   bool passes_multiple(std::uint64_t place) {
-    if (place < next_multiple_) return false;
-    next_multiple_ = place - place % every_ + every_;
+    if (place <= before_multiple_) return false;
+    const std::uint64_t left = every_ - 1 - place % every_;
+    before_multiple_ = left < UINT64_MAX - place ? place + left : UINT64_MAX;
     return true;
   }
   /// Notes that the stage, once it has given `given` elements of this pass, could go on as go_to()
@@ -111,7 +112,7 @@ class Bookmarked {
   detail::StageCounters& counters_;
   const std::uint64_t pass_;
   const std::uint64_t every_;
-  std::uint64_t next_multiple_;
+  std::uint64_t before_multiple_;  ///< last place before the next multiple; UINT64_MAX: none comes
 };
 
 }  // namespace infeed
