@@ -57,7 +57,7 @@ void InnerReaders::open_inner(NodePointer node, InnerReadAhead& inner, ErrorPoin
   }
 }
 
-/// Opens the outer element's inner dataset. Returns false if there is none.
+/// Opens the outer element's inner dataset. Returns false if there is none to read now.
 bool InnerReaders::open_element(Lock& lock, InnerReadAhead& inner) {
   const bool was_in_step = ahead_.is_in_step();
   lock.unlock();
@@ -82,10 +82,17 @@ bool InnerReaders::open_element(Lock& lock, InnerReadAhead& inner) {
   inner.error = std::move(error);
   const bool has_failed = failure != nullptr;
   if (has_failed) note_failure(lock, inner, std::move(failure), was_in_step);
+  const bool was_ahead = ahead_.is_in_step() && !was_in_step;
+  if (was_ahead) {
+    std::unique_ptr<Stage> over = step_back(inner, 0);
+    lock.unlock();
+    over = nullptr;
+    lock.lock();
+  }
   inner.opened = true;
   const Awaited awaited = ahead_.awaited();
   if (awaited == Awaited::opening || awaited == Awaited::anything) ready_.wake_one();
-  return inner.error == nullptr && !has_failed;
+  return inner.error == nullptr && !has_failed && !was_ahead;
 }
 
 void InnerReaders::work_on(Lock& lock, InnerReadAhead& inner) {

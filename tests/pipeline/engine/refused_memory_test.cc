@@ -1,11 +1,19 @@
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <gtest/gtest.h>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/unique.h>
 #include <infeed/pipeline/window.h>
 
@@ -95,6 +103,87 @@ TEST(RefusedMemory, NeverForWhatIsReadAhead) {
   for (int round = 0; round < 5 * kRounds; ++round) {
     ASSERT_EQ(stream_in(caches(3), limit), expected) << "limit " << limit << ", round " << round;
   }
+}
+
+/// Counts the stages of holding() that were opened and closed. Any thread may call it.
+class Openings {
+ public:
+  void note(int opened, int closed) {
+    const std::lock_guard lock(mutex_);
+    opened_ += opened;
+    closed_ += closed;
+    changed_.notify_all();
+  }
+  bool wait_until_opened(int count) { return wait_until(opened_, count); }
+  bool wait_until_closed(int count) { return wait_until(closed_, count); }
+
+ private:
+  bool wait_until(const int& number, int count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(30), [&] { return number >= count; });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int opened_ = 0;
+  int closed_ = 0;
+};
+
+/// Hands on its input, and holds memory from its opening on.
+class HoldingStage final : public PassThroughStage {
+ public:
+  HoldingStage(const StageContext& context, std::uint64_t bytes, Openings& openings,
+               std::unique_ptr<Stage> input)
+      : PassThroughStage(context, std::move(input)), openings_(openings) {
+    held_.grow(bytes);
+    openings_.note(1, 0);
+  }
+  ~HoldingStage() override {
+    held_.shrink(held_.bytes());
+    openings_.note(0, 1);
+  }
+
+ private:
+  Openings& openings_;
+  Reservation held_{memory(), "holding"};
+};
+
+class HoldingNode final : public Node {
+ public:
+  HoldingNode(std::uint64_t bytes, Openings& openings, const NodePointer& input)
+      : Node("holding", input->type(), {input}), bytes_(bytes), openings_(openings) {}
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<HoldingStage>(context, bytes_, openings_, input().open(context));
+  }
+
+ private:
+  const std::uint64_t bytes_;
+  Openings& openings_;
+};
+
+template <class T>
+Dataset<T> holding(std::uint64_t bytes, Openings& openings, const Dataset<T>& input) {
+  return Dataset<T>(std::make_shared<HoldingNode>(bytes, openings, input.node()));
+}
+
+/// The limit has room for one inner dataset. The second one's opening ends behind the refusal of the
+/// third, which closes the first.
+TEST(RefusedMemory, NeverForWhatIsOpenedAhead) {
+  Openings openings;
+  const auto inner = [&](std::int64_t n) {
+    if (n == 1) openings.wait_until_closed(1);
+    return holding(500'000, openings, counter(1'000'000 * n));
+  };
+  const auto all =
+      range(6) |
+      interleave(inner, {.cycle_length = 2, .block_length = 1'000'000, .parallelism = 2});
+  auto iterator = all.iterate({.memory_bytes_max = 1 << 20});
+  EXPECT_EQ(iterator.next(), 0);
+  ASSERT_TRUE(openings.wait_until_opened(2));
+  // More than a chunk, so that the first one is opened again.
+  for (std::int64_t i = 1; i < 1'200; ++i) ASSERT_EQ(iterator.next(), i);
 }
 
 }  // namespace
