@@ -61,27 +61,30 @@ void CycleAhead::release(InnerReadAhead& inner) {
 }
 
 /// Looks at the cycle's inner datasets from the consumer's turn on, then at those to come.
-InnerReadAhead* CycleAhead::first_in_need(bool only_empty) const {
-  const auto needs = [only_empty](const InnerReadAhead& inner) {
-    return inner.is_free() && (only_empty ? inner.ready.empty() : inner.is_low());
+InnerReadAhead* CycleAhead::first_in_need(Need need) const {
+  const auto needs = [need](const InnerReadAhead& inner) {
+    return inner.is_free() && (need == Need::of_more ? inner.is_low() : inner.ready.empty());
   };
   for (std::size_t i = 0, slot = turn_; i < cycle_.size(); ++i, ++slot) {
     if (slot >= cycle_.size()) slot = 0;
     if (cycle_[slot] != nullptr && needs(*cycle_[slot])) return cycle_[slot].get();
   }
+  if (need == Need::of_any_in_cycle) return nullptr;
   for (const auto& inner : pending_) {
     if (needs(*inner)) return inner.get();
   }
   return nullptr;
 }
 
-/// Returns the inner dataset that the consumer waits for; null while another reader works.
+/// Returns the inner dataset that the consumer waits for; null while another reader works. One that
+/// is still to come is opened only when it has a place in the cycle.
 InnerReadAhead* CycleAhead::choose_in_step() const {
   if (busy_ != 0) return nullptr;
   if (wanted_ != nullptr) return wanted_->is_free() && wanted_->ready.empty() ? wanted_ : nullptr;
   if (awaited_ == Awaited::nothing) return nullptr;
-  if (!pending_.empty() && !pending_.front()->opened) return pending_.front().get();
-  return awaited_ == Awaited::anything ? first_in_need(true) : nullptr;
+  const bool has_place = awaited_ == Awaited::opening || open_in_cycle_ < cycle_length_;
+  if (has_place && !pending_.empty() && !pending_.front()->opened) return pending_.front().get();
+  return awaited_ == Awaited::anything ? first_in_need(Need::of_any_in_cycle) : nullptr;
 }
 
 InnerReadAhead* CycleAhead::choose() const {
@@ -92,8 +95,8 @@ InnerReadAhead* CycleAhead::choose() const {
     return pending_.front().get();
   }
   if (memory_short_ && awaited_ != Awaited::anything) return nullptr;
-  if (InnerReadAhead* const inner = first_in_need(true)) return inner;
-  return memory_short_ ? nullptr : first_in_need(false);
+  if (InnerReadAhead* const inner = first_in_need(Need::of_any)) return inner;
+  return memory_short_ ? nullptr : first_in_need(Need::of_more);
 }
 
 bool CycleAhead::others_come_first(const InnerReadAhead& inner) const {

@@ -102,8 +102,11 @@ class CycleAhead {
   bool others_come_first(const InnerReadAhead& inner) const;
 
  private:
+  /// The reason to read an inner dataset: it has no elements ready, or few.
+  enum class Need { of_any_in_cycle, of_any, of_more };
+
   InnerReadAhead* choose_in_step() const;
-  InnerReadAhead* first_in_need(bool only_empty) const;
+  InnerReadAhead* first_in_need(Need need) const;
 
   const std::uint64_t cycle_length_;
   const bool ordered_;

@@ -186,5 +186,30 @@ TEST(RefusedMemory, NeverForWhatIsOpenedAhead) {
   for (std::int64_t i = 1; i < 1'200; ++i) ASSERT_EQ(iterator.next(), i);
 }
 
+/// The limit has room for the two inner datasets of the cycle, and for no third one.
+TEST(RefusedMemory, NeverForWhatHasNoPlaceInTheCycle) {
+  Openings openings;
+  const auto inner = [&](std::int64_t n) {
+    return holding(2'500'000, openings, range(20) | map([n](std::int64_t i) {
+                                          std::string text = std::to_string(100 * n + i);
+                                          text.resize(70'000, ' ');
+                                          return text;
+                                        }));
+  };
+  const auto all =
+      range(6) | interleave(inner, {.cycle_length = 2, .parallelism = 2, .ordered = false}) |
+      map([](const std::string& text) { return static_cast<std::int64_t>(std::stoll(text)); });
+  auto iterator = all.iterate({.memory_bytes_max = 8 << 20});
+  Stream stream = take_stream(iterator, 1);
+  ASSERT_TRUE(openings.wait_until_closed(1));
+  const Stream rest = take_stream(iterator);
+  stream.insert(stream.end(), rest.begin(), rest.end());
+  Stream expected = stream_of(all, {.executor = Executor::inline_()});
+  std::sort(stream.begin(), stream.end());
+  std::sort(expected.begin(), expected.end());
+  ASSERT_EQ(expected.size(), 120U);
+  EXPECT_EQ(stream, expected);
+}
+
 }  // namespace
 }  // namespace infeed::test
