@@ -83,7 +83,29 @@ void Bookmarks::note(const StageCounters& stage, NotedBookmark bookmark) {
     bytes_ = bytes_ - at->bytes() + bookmark.bytes();
     *at = std::move(bookmark);
   }
-  if (bytes_ > many_bytes_) are_many_.store(true, std::memory_order_relaxed);
+  if (bytes_ <= many_bytes_) return;
+  are_many_.store(true, std::memory_order_relaxed);
+  // A consumer behind a rare filter, or behind a shuffle that fills its buffer, may wait for hours
+  // before it comes to forget any.
+  if (bytes_ > kStageBytesMax) thin_out();
+}
+
+/// Leaves every second one out where a stage has far too many, and counts all again. Called with the
+/// mutex held.
+void Bookmarks::thin_out() {
+  std::size_t total = 0;
+  for (auto& [stage, noted] : noted_) {
+    std::size_t bytes = bytes_of(noted);
+    while (bytes > kStageBytesMax && noted.size() > 1) {
+      // The first one is needed.
+      for (std::size_t i = 1; 2 * i < noted.size(); ++i) noted[i] = std::move(noted[2 * i]);
+      noted.erase(noted.begin() + static_cast<std::ptrdiff_t>((noted.size() + 1) / 2), noted.end());
+      bytes = bytes_of(noted);
+    }
+    total += bytes;
+  }
+  bytes_ = total;
+  many_bytes_ = std::max(kManyBytes, 2 * total);
 }
 
 void Bookmarks::adopt(const std::vector<Bookmark>& bookmarks, const Node& root,
@@ -158,25 +180,14 @@ void Bookmarks::forget_before(const ResumedStage& root, const Node& node,
     if (!bookmark) return;
     const std::lock_guard lock(mutex_);
     std::vector<NotedBookmark>& noted = noted_[&stage];
-    noted.erase(noted.begin(), first_at(noted, bookmark->pass, bookmark->given));
+    // Another thread's note may just have thinned that one out, so the one before it is needed.
+    const auto behind = first_at(noted, bookmark->pass, bookmark->given + 1);
+    if (behind != noted.begin()) noted.erase(noted.begin(), std::prev(behind));
   };
   ResumeWalk walk(counters, false, find, forget);
   walk.go(node, root);
   const std::lock_guard lock(mutex_);
-  std::size_t total = 0;
-  for (auto& [stage, noted] : noted_) {
-    std::size_t bytes = bytes_of(noted);
-    // So many are behind a large shuffle, or a stage that pulls all of its input again.
-    if (bytes > kStageBytesMax) {
-      // The first one is needed.
-      for (std::size_t i = 1; 2 * i < noted.size(); ++i) noted[i] = std::move(noted[2 * i]);
-      noted.erase(noted.begin() + static_cast<std::ptrdiff_t>((noted.size() + 1) / 2), noted.end());
-      bytes = bytes_of(noted);
-    }
-    total += bytes;
-  }
-  bytes_ = total;
-  many_bytes_ = std::max(kManyBytes, 2 * total);
+  thin_out();
   are_many_.store(false, std::memory_order_relaxed);
 }
 

@@ -22,7 +22,8 @@ class IteratorCounters;
 /// that it resumed from. They are known by the stage's counters, which all its passes share.
 ///
 /// Only bookmarks that a later checkpoint may need are kept. Stages run ahead of the consumer, so
-/// that is the last one before the consumer's place, and all behind it.
+/// that is the last one before the consumer's place, and all behind it. Where a stage has far too
+/// many of them, every second one goes.
 ///
 /// Thread-safety: any thread may call it. mutex_ guards what is noted.
 class Bookmarks {
@@ -44,8 +45,7 @@ class Bookmarks {
                            const IteratorCounters& counters) const;
   /// Returns true once so many were noted that forget_before() is due.
   bool are_many() const { return are_many_.load(std::memory_order_relaxed); }
-  /// Forgets those that no checkpoint behind this place needs, and every second one where a stage
-  /// has far too many.
+  /// Forgets those that no checkpoint behind this place needs.
   void forget_before(const ResumedStage& root, const Node& node, const IteratorCounters& counters);
 
  private:
@@ -53,6 +53,7 @@ class Bookmarks {
   static constexpr std::size_t kManyBytes = std::size_t{1} << 14;
   static constexpr std::size_t kStageBytesMax = std::size_t{1} << 21;
 
+  void thin_out();
   std::optional<Bookmark> last_before(const StageCounters& stage, const StreamPlace& place) const;
 
   const std::uint64_t every_;

@@ -139,6 +139,22 @@ TEST_F(NotedBookmarks, EverySecondOneOfAStageGoesBeyondTwoMiB) {
   EXPECT_EQ(given_at(0, 4), 3U);
 }
 
+/// As behind a rare filter, whose consumer waits.
+TEST_F(NotedBookmarks, TooManyGoWhileNobodyForgetsAny) {
+  constexpr std::uint64_t kCount = 200'000;
+  for (std::uint64_t given = 1; given <= kCount; ++given) note(0, given);
+  EXPECT_TRUE(bookmarks_.are_many());
+  EXPECT_EQ(given_at(0, 2), 1U) << "the first one is needed";
+  EXPECT_EQ(given_at(0, 9), 1U) << "others there are left out";
+  const std::uint64_t last = given_at(0, kCount + 1).value();
+  EXPECT_GE(last, kCount - 1) << "the last ones aren't";
+  std::uint64_t left = 0;
+  for (std::uint64_t place = kCount + 1; const auto given = given_at(0, place); place = *given)
+    ++left;
+  EXPECT_GT(left * sizeof(detail::NotedBookmark), std::size_t{1} << 19);
+  EXPECT_LE(left * sizeof(detail::NotedBookmark), std::size_t{1} << 21);
+}
+
 TEST_F(NotedBookmarks, ACheckpointsAreTakenOverByTheirLines) {
   const StageCounters& range = *counters_.find(dataset_.node()->input(), &filter_, 0);
   bookmarks_.adopt({}, *dataset_.node(), counters_);
