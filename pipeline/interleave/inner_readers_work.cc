@@ -162,6 +162,7 @@ bool InnerReaders::read_once(Lock& lock, InnerReadAhead& inner, Chunk& chunk) {
     pulled = inner.stream.pull(chunk, granted.want);
   } catch (...) {
     failure = terminal_error();
+    inner.stream.rest_behind(inner.stream.given());  // its memory may keep others from being read
   }
   const bool quick = ticks_now() - begin < ticks_of_us(kQuickReadUs);
   const bool whole = chunk.slots() == granted.want;

@@ -18,6 +18,7 @@
 #include <infeed/pipeline/window.h>
 
 #include "pipeline/suite/busy.h"
+#include "pipeline/suite/inner_sources.h"
 #include "pipeline/suite/stream.h"
 
 // Whether memory is refused, and at which element, depends on the data, the options and the limit,
@@ -184,6 +185,19 @@ TEST(RefusedMemory, NeverForWhatIsOpenedAhead) {
   ASSERT_TRUE(openings.wait_until_opened(2));
   // More than a chunk, so that the first one is opened again.
   for (std::int64_t i = 1; i < 1'200; ++i) ASSERT_EQ(iterator.next(), i);
+}
+
+/// The limit has room for one inner dataset. The second one breaks before the first is opened.
+TEST(RefusedMemory, NeverForWhatHasFailedAhead) {
+  Openings openings;
+  const auto inner = [&](std::int64_t n) {
+    if (n == 0) openings.wait_until_closed(1);
+    return holding(500'000, openings, n == 0 ? range(3) : breaking(range(10, 12)));
+  };
+  const auto all =
+      range(2) | interleave(inner, {.cycle_length = 2, .block_length = 100, .parallelism = 2});
+  const Stream stream = stream_in(all, 1 << 20);
+  EXPECT_EQ(stream, (Stream{"0", "1", "2", "10", "11", "!! the stage broke"}));
 }
 
 /// The limit has room for the two inner datasets of the cycle, and for no third one.
