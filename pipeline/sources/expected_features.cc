@@ -18,8 +18,8 @@ namespace {
 
 /// The number of records after which a pass is judged.
 constexpr std::uint64_t kRecords = 1000;
-/// The number of elements behind which a pass isn't judged any more: if errors came instead of records,
-/// or were skipped. Beyond them the check would cost a shuffle's jump.
+/// The number of elements behind which a pass isn't judged any more, whether they were skipped or too
+/// few of them were records. Looking further would cost a shuffle's jump.
 constexpr std::uint64_t kLookedAtMax = 4 * kRecords;
 /// The most names in the message; a record may have a million features.
 constexpr std::size_t kNamesMax = 1000;

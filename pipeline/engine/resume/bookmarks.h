@@ -49,7 +49,7 @@ class Bookmarks {
   void forget_before(const ResumedStage& root, const Node& node, const IteratorCounters& counters);
 
  private:
-  // So few stay in a core's first cache: 256 KiB were noted and forgotten in memory.
+  // 16 KiB stay in a core's first cache, where noting and forgetting them takes the least time.
   static constexpr std::size_t kManyBytes = std::size_t{1} << 14;
   static constexpr std::size_t kStageBytesMax = std::size_t{1} << 21;
 
