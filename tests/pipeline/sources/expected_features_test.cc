@@ -8,6 +8,8 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/reshard_checkpoint.h>
+#include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/slices.h>
 #include <infeed/pipeline/take.h>
@@ -186,6 +188,25 @@ TEST(ExpectedFeatures, BehindFourThousandElementsNothingIsJudged) {
   }
   auto mixed = (dataset | global_shuffle({.seed = 7})).iterate();
   EXPECT_EQ(take_stream(mixed).size(), 8000U);
+}
+
+/// Another host had seen the feature, which none of the next thousand records has.
+TEST(ExpectedFeatures, APassThatOtherHostsBeganIsNotJudged) {
+  const auto share = [](std::int64_t count, std::int64_t index) {
+    return slices(examples(9000, 3)) | shard({.count = count, .index = index}) |
+           parse<Tagged>(schema());
+  };
+  Iterator<Tagged> before = share(2, 1).iterate();
+  take_stream(before, 50);
+  for (const std::int64_t index : {0, 1, 2}) {
+    SCOPED_TRACE(index);
+    const auto dataset = share(3, index);
+    Iterator<Tagged> resharded =
+        dataset.iterate({.resume = reshard_checkpoint(before.checkpoint(), dataset)});
+    const auto [count, error] = run_to_error(resharded);
+    EXPECT_EQ(count, (8900 + 2 - index) / 3);
+    EXPECT_FALSE(error.has_value());
+  }
 }
 
 TEST(ExpectedFeatures, PassingOverTheFirstOnesLooksAtThem) {

@@ -8,8 +8,8 @@
 #include <infeed/records/detail/feature_codec.h>
 #include <infeed/records/example_schema.h>
 
-/// Why: a misspelt feature that fills a vector would give empty vectors for ever. This stage looks
-/// at the first records of a pass, before they are parsed, until each expected feature
+/// Why: a misspelt feature that fills a vector would give empty vectors for ever. So the first
+/// records of a pass are looked at (judged_pass.h) until each expected feature
 /// (ExampleSchema::expected) was seen: usually the first record is enough. parse.h says what the
 /// parsing stages do then. Not for direct use.
 namespace infeed::detail {
@@ -20,7 +20,6 @@ struct ExpectFeaturesSpec {
   std::string_view (*bytes_of)(const void* element);
 };
 
-/// The stage has no line of its own in statistics, paths and checkpoints.
 NodePointer make_expect_features(ExpectFeaturesSpec spec, NodePointer input);
 
 template <class In, class Schema>
