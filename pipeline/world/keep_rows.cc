@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 #include <infeed/keep_rows.h>
 #include <infeed/records/example.h>
@@ -64,30 +66,64 @@ std::string KeptRows::replace(const Error& error) {
   return example_of(ledger_->note(bad_row(error)));
 }
 
-std::string KeptRows::replace_unparsed(const Error& error) {
-  const std::uint64_t before = unparsed_.fetch_add(1, std::memory_order_relaxed);
-  if (before >= options_.only_bad_max && !has_good_) {
-    throw error.reworded(error.code(),
-                         fmt::format("none of the first {} records gave a row, so the schema may "
-                                     "not be theirs; this one: {}",
-                                     before, error.message()));
-  }
-  return replace(error);
-}
-
 Record padding_record(const KeptRows& kept) { return Record(kept.padding()); }
 
 namespace detail {
+namespace {
+
+/// Looks for a record that gives a row. One that stands for damage, or for nothing, tells nothing.
+class RowJudge final : public PassJudge {
+ public:
+  RowJudge(std::shared_ptr<const KeptRows> kept, ColumnParser parser)
+      : kept_(std::move(kept)), parser_(std::move(parser)) {}
+
+  bool is_content() const override { return has_row_; }
+  std::uint64_t records() const override { return unparsed_; }
+
+  void look_at(const void* element) override {
+    const auto& record = *static_cast<const Record*>(element);
+    ColumnRows rows = parser_.begin(1);
+    try {
+      parser_.parse_row(record.bytes(), &record, 0, rows);
+    } catch (const Error& error) {
+      ++unparsed_;
+      last_ = error;
+      return;
+    }
+    const ColumnBatch row = parser_.finish(std::move(rows), 1);
+    has_row_ = row.column(kept_->options().valid).values<std::uint8_t>().front() != 0;
+  }
+
+  Error error() const override {
+    return last_->reworded(
+        last_->code(), fmt::format("none of the first {} records gave a row, so the schema may not "
+                                   "be theirs; the last one: {}",
+                                   unparsed_, last_->message()));
+  }
+
+ private:
+  const std::shared_ptr<const KeptRows> kept_;
+  const ColumnParser parser_;
+  bool has_row_ = false;
+  std::uint64_t unparsed_ = 0;
+  std::optional<Error> last_;
+};
+
+}  // namespace
 
 void KeepingParser::parse_row(std::string_view example, const Record* place, std::size_t row,
                               ColumnRows& rows) const {
   try {
     parser_.parse_row(example, place, row, rows);
   } catch (const Error& error) {
-    parser_.parse_row(kept_->replace_unparsed(error), nullptr, row, rows);
-    return;
+    parser_.parse_row(kept_->replace(error), nullptr, row, rows);
   }
-  kept_->note_good();
+}
+
+JudgeSpec KeepingParser::judge() const {
+  return {.begin_pass = [kept = kept_,
+                         parser = parser_] { return std::make_unique<RowJudge>(kept, parser); },
+          .records_max = std::max<std::uint64_t>(kept_->options().only_bad_max, 1)};
 }
 
 }  // namespace detail

@@ -150,6 +150,74 @@ TEST(KeptRowsTest, RefusesASchemaThatNoRecordFits) {
   EXPECT_THAT(lists.message(), HasSubstr("default"));
 }
 
+/// A program's pipeline, with records of the numbers from `good_begin` to `good_end`, and bad ones
+/// before and behind. Each row is shown by `valid`.
+Dataset<std::int64_t> shown_rows(std::int64_t good_begin, std::int64_t good_end,
+                                 Count parallelism) {
+  const auto kept = std::make_shared<KeptRows>(ColumnSchema().column("id", DType::int64),
+                                               KeepRowsOptions{.only_bad_max = 3});
+  return range(60) | map([=](std::int64_t i) {
+           ExampleBuilder example;
+           example.integers("id", i);
+           const bool is_good = good_begin <= i && i < good_end;
+           return Record(is_good ? example.encode() : std::string("nonsense"));
+         }) |
+         keep_rows(kept, 2, {.parallelism = parallelism}) | map([](const ColumnBatch& batch) {
+           const auto valid = batch.column("valid").values<std::uint8_t>();
+           return std::int64_t{10 * valid[0] + valid[1]};
+         });
+}
+
+/// In the threads, and in the process that goes on, none was good yet.
+TEST(KeptRowsTest, BadRecordsBehindAGoodOneKeepTheirRowsAlsoInAResume) {
+  for (const int parallelism : {1, 3}) {
+    std::vector<std::int64_t> all;
+    for (const std::int64_t rows : shown_rows(2, 4, parallelism).iterate()) all.push_back(rows);
+    ASSERT_EQ(all.size(), 30U);
+    EXPECT_EQ(all[1], 11);
+    EXPECT_EQ(all[29], 0);
+    for (const std::size_t taken : {0, 1, 2, 5, 6, 7, 20, 29}) {
+      SCOPED_TRACE(testing::Message() << parallelism << " threads, batch " << taken);
+      const auto before = shown_rows(2, 4, parallelism);
+      auto iterator = before.iterate();
+      for (std::size_t i = 0; i < taken; ++i) iterator.next();
+      const auto dataset = shown_rows(2, 4, parallelism);
+      std::vector<std::int64_t> rest(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(taken));
+      for (const std::int64_t rows : dataset.iterate({.resume = iterator.checkpoint()}))
+        rest.push_back(rows);
+      EXPECT_EQ(rest, all);
+    }
+  }
+}
+
+TEST(KeptRowsTest, TheFirstRecordsOfEachPassAreJudgedInTheirOrder) {
+  for (const int parallelism : {1, 3}) {
+    SCOPED_TRACE(parallelism);
+    const auto dataset = shown_rows(3, 60, parallelism);
+    for (int pass = 0; pass < 2; ++pass) {
+      auto iterator = dataset.iterate();
+      EXPECT_EQ(iterator.next(), 0);
+      const Error error = error_of([&] { iterator.next(); });
+      EXPECT_THAT(error.message(), HasSubstr("none of the first 3 records gave a row"));
+      EXPECT_TRUE(error.is_terminal());
+    }
+  }
+}
+
+/// A record that stands for damage parses, whatever the schema is.
+TEST(KeptRowsTest, DamageIsNoProofOfTheSchema) {
+  const auto kept = std::make_shared<KeptRows>(ColumnSchema().column("id", DType::int64),
+                                               KeepRowsOptions{.only_bad_max = 3});
+  const auto rows = range(10) | map([](std::int64_t i) {
+                      if (i == 1) throw std::runtime_error("gone");
+                      return Record("nonsense");
+                    });
+  auto iterator = (rows | keep_rows(kept, 4)).iterate();
+  EXPECT_TRUE(iterator.next());
+  EXPECT_THAT(error_of([&] { iterator.next(); }).message(),
+              HasSubstr("none of the first 3 records gave a row"));
+}
+
 TEST(KeptRowsTest, ALedgerNumbersWhatIsBadWhereverItIsRead) {
   BadRowLedger here;
   BadRowLedger there;

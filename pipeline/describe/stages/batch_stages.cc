@@ -116,7 +116,7 @@ Dataset<ColumnBatch> parsed_batches(const Elements& input, const BatchRows& rows
   const auto& records = std::get<Dataset<Record>>(input.dataset);
   if (!input.kept) return records | parse_columns(*input.to_parse, rows.size.value(), options);
   const detail::KeepingParser parser(input.kept, ColumnParser(*input.to_parse));
-  return records | parse_columns(parser, rows.size.value(), options);
+  return detail::parse_keeping(records, parser, rows.size.value(), options);
 }
 
 ColumnBatch columns_of_samples(const std::vector<TarSample>& samples,

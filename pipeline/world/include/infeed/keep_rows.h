@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include <infeed/bad_rows.h>
 #include <infeed/error.h>
+#include <infeed/pipeline/detail/judged_pass.h>
 #include <infeed/pipeline/parse_columns.h>
 #include <infeed/replace_errors.h>
 
@@ -34,8 +34,8 @@ namespace infeed {
 struct KeepRowsOptions {
   std::string valid = "valid";     ///< name of the column that says which rows are good
   std::string number = "bad_row";  ///< name of the column that take() reads
-  /// If so many records didn't parse and none did, the schema is wrong, not the data: further ones
-  /// are errors.
+  /// If so many records of a pass, the first ones, don't parse and none does, the schema is wrong, not
+  /// the data: the pass ends there with an Error.
   std::uint64_t only_bad_max = 100;
 };
 
@@ -50,14 +50,11 @@ class KeptRows {
 
   /// The schema with the two columns.
   const ColumnSchema& schema() const { return schema_; }
+  const KeepRowsOptions& options() const { return options_; }
   /// Notes a bad record, and returns the bytes of the Example that stands for it.
   std::string replace(const Error& error);
-  /// Does the same for a record that doesn't parse. Throws if none does.
-  std::string replace_unparsed(const Error& error);
   /// Returns the bytes of an Example whose row is invalid and stands for no record.
   std::string padding() const { return example_of(BadRowLedger::kNoRecord); }
-  /// Notes that a record was good.
-  void note_good() { has_good_.store(true, std::memory_order_relaxed); }
 
   /// Notes the bad rows of a batch that the training has used. Returns how many there are in it.
   std::size_t take(const ColumnBatch& batch) { return taken_.take(batch); }
@@ -72,8 +69,6 @@ class KeptRows {
   TakenBadRows taken_;
   ColumnSchema schema_;
   std::vector<ColumnType> columns_;  ///< those without a default, for example_of()
-  std::atomic<std::uint64_t> unparsed_ = 0;
-  std::atomic<bool> has_good_ = false;
 };
 
 /// Returns a record whose row is invalid, to fill a last batch up by whole_batches() (share.h). It
@@ -110,6 +105,8 @@ class KeepingParser {
   }
   void parse_row(std::string_view example, const Record* place, std::size_t row,
                  ColumnRows& rows) const;
+  /// Describes the judge of passes whose first records give no row.
+  JudgeSpec judge() const;
 
  private:
   std::shared_ptr<KeptRows> kept_;
@@ -124,6 +121,13 @@ inline Dataset<Record> without_damage(const Dataset<Record>& input,
          });
 }
 
+/// Parses records, of which none is an error any more.
+inline Dataset<ColumnBatch> parse_keeping(const Dataset<Record>& input, const KeepingParser& parser,
+                                          std::int64_t size, const BatchIntoOptions& options) {
+  return Dataset<Record>(make_judged_pass(parser.judge(), input.node())) |
+         parse_columns(parser, size, options);
+}
+
 struct KeepRowsFactory {
   using ComposesAsStage = void;
   std::shared_ptr<KeptRows> kept;
@@ -131,7 +135,7 @@ struct KeepRowsFactory {
   BatchIntoOptions options;
 
   Dataset<ColumnBatch> operator()(const Dataset<Record>& input) const {
-    return without_damage(input, kept) | parse_columns(KeepingParser(kept), size, options);
+    return parse_keeping(without_damage(input, kept), KeepingParser(kept), size, options);
   }
 };
 
