@@ -29,7 +29,7 @@ class RebatchStage : public Stage, public Bookmarked {
   Pull do_pull(Chunk& out, std::size_t want) final {
     while (out.size() < want) {
       if (ended_) return out.empty() ? Pull::end : Pull::values;
-      if (rows_taken() == size_at_hand() && (has_begun_ || size_at_hand() > 0)) {
+      if (rows_taken() == size_at_hand() && (seen_ > 0 || size_at_hand() > 0)) {
         hand_over(out);
         next_turn(out);
         continue;
@@ -68,7 +68,7 @@ class RebatchStage : public Stage, public Bookmarked {
                                 ErrorPointer& error) = 0;
   /// Hands over the batch in the making.
   virtual void hand_over(Chunk& out) = 0;
-  /// Shows the first batch of the input: batches without rows are to be of its kind.
+  /// Shows the next batch of the input: batches without rows are to be of the kind of the last one.
   virtual void see(const void*) {}
 
   /// The state: the next row of the element, whose turn it is of the sizes, and the rows so far.
@@ -103,9 +103,9 @@ class RebatchStage : public Stage, public Bookmarked {
   }
 
   void take_from_front(Chunk& out, ErrorPointer& error) {
-    if (!has_begun_) {
-      see(in_.front());
-      has_begun_ = true;
+    if (seen_ <= element_) {
+      if (gives_empty_) see(in_.front());
+      seen_ = element_ + 1;
       if (size_at_hand() == 0) return;
     }
     const std::size_t size = rows_of(in_.front());
@@ -128,6 +128,7 @@ class RebatchStage : public Stage, public Bookmarked {
   }
 
   const std::vector<std::int64_t> sizes_;
+  const bool gives_empty_ = std::ranges::count(sizes_, 0) > 0;
   const RebatchOptions options_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
@@ -135,7 +136,7 @@ class RebatchStage : public Stage, public Bookmarked {
   std::size_t row_ = 0;           ///< next row of the batch in front of in_
   std::uint64_t element_ = 0;     ///< number in the input of that batch
   std::uint64_t rows_given_ = 0;  ///< rows taken from the input, so far
-  bool has_begun_ = false;        ///< a batch of the input was seen
+  std::uint64_t seen_ = 0;        ///< number of the last batch that was seen, plus 1; 0: none was
   bool ended_ = false;
 };
 

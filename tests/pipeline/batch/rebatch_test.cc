@@ -135,6 +135,24 @@ TEST(Rebatch, AnEmptyColumnBatchHasTheColumnsOfTheOthers) {
   EXPECT_EQ(stream_of(none | map(columns_of)), Stream());
 }
 
+/// It had those of the first batch, and in a resume those of another one.
+TEST(Rebatch, AnEmptyColumnBatchHasTheColumnsOfTheRowsBeforeIt) {
+  const auto batches =
+      range(6) | map([](std::int64_t x) {
+        return ColumnBatch({{"x", Column::dense(Tensor(DType::int64, {2, x + 1}))}});
+      }) |
+      rebatch({2, 0}) | map([](const ColumnBatch& rows) {
+        return 10 * rows.rows() + rows.column("x").row_shape().items();
+      });
+  const Stream all = {"21", "1", "22", "2", "23", "3", "24", "4", "25", "5", "26", "6"};
+  for (std::size_t taken = 0; taken < all.size(); ++taken) {
+    auto iterator = batches.iterate({.bookmark_every = 1});
+    take_stream(iterator, taken);
+    const Stream rest(all.begin() + static_cast<std::ptrdiff_t>(taken), all.end());
+    EXPECT_EQ(stream_of(batches, {.resume = iterator.checkpoint()}), rest) << taken;
+  }
+}
+
 TEST(Rebatch, APaddedBatchIsAsWideAsTheWidest) {
   const std::vector<std::vector<int>> rows = {{1}, {2, 2}, {3, 3, 3}, {4}};
   const auto batches = slices(rows) | padded_batch(2, {.padding = -7}) | rebatch({1, 3});

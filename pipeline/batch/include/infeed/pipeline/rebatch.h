@@ -29,8 +29,8 @@ struct RebatchOptions {
 /// A batch of the right size is handed through; otherwise rows are copied, column by column. A
 /// PaddedBatch becomes as wide as the widest batch that its rows come from. The columns of
 /// ColumnBatches must match (join_rows(), records/column_batch.h). A size of 0 gives a batch without
-/// rows in its turn, once the input has given a batch, which says its columns. An error in the place
-/// of a batch comes at once and loses no rows: the next rows are added to those that wait.
+/// rows in its turn, with the columns of the last rows before it, or of the first batch. An error in the
+/// place of a batch comes at once and loses no rows: the next rows are added to those that wait.
 inline auto rebatch(std::vector<std::int64_t> sizes, RebatchOptions options = {});
 inline auto rebatch(std::int64_t size, RebatchOptions options = {});
 
@@ -50,7 +50,7 @@ struct RowJoin {
   void* (*begin)(const BatchMemory& memory, MemoryAccount& account);
   void (*drop)(void* rows) noexcept;
   std::size_t (*count)(const void* batch);
-  /// Shows the first batch, before any other call but count().
+  /// Shows the next batch, before any other call but count(), if there are to be batches without rows.
   void (*see)(void* rows, const void* batch);
   /// Adds rows at the end. If it throws, the rows are as before.
   void (*append)(void* rows, const void* batch, std::size_t first, std::size_t count);
@@ -100,7 +100,7 @@ struct ColumnRowsToJoin {
 
   TensorPool pool;
   std::vector<ColumnBatch> parts;
-  ColumnBatch no_rows;  ///< the columns of the first batch
+  ColumnBatch no_rows;  ///< the columns of the last batch
 };
 
 struct RebatchStageFactory {
