@@ -24,9 +24,6 @@ namespace {
 
 using TooLong = PackOptions::TooLong;
 
-// A bookmark with more numbers would make the checkpoint longer than 4 KB.
-constexpr std::size_t kRoomNumbersMax = 768;
-
 // In the order of kPackCounts.
 enum PackCount : std::size_t { kRoomItems, kHeldItems, kDroppedItems };
 constexpr std::array<std::string_view, 3> kPackCounts{"room_items", "held_items", "dropped_items"};
@@ -50,7 +47,7 @@ class PackStage final : public Stage, public Bookmarked {
         spec_(spec),
         input_(std::move(input)),
         documents_(spec, in_type) {
-    if (!documents_.is_columns()) begin_rows(spec.options.columns, spec.input.dtypes);
+    if (!documents_.is_columns()) begin_rows(spec.options.columns, spec.input.dtypes, {});
   }
 
   /// Batches are left if it drops the remainder, failed or was cancelled.
@@ -83,26 +80,23 @@ class PackStage final : public Stage, public Bookmarked {
   /// Goes to where the next batch begins, and packs again what came from there on. Errors among it
   /// were handed over before.
   bool go_to(const Bookmark& bookmark, Known known) override {
-    std::optional<PackBookmark> to = PackBookmark::of(bookmark);
-    if (!to) throw bad_bookmark();
+    const PackBookmark to = PackBookmark::of(bookmark, documents_.is_columns(), bad_bookmark());
     const std::uint64_t read = element_ + documents_.chunk().slots();
-    if (to->begin.element < read) return false;
-    if (!pass_over(*input_, to->begin.element - read, known)) return false;
+    if (to.begin.element < read) return false;
+    if (!pass_over(*input_, to.begin.element - read, known)) return false;
     documents_.forget();
-    element_ = to->begin.element;
+    element_ = to.begin.element;
     part_number_ = 0;
     begins_.clear();
-    room_ = std::move(to->room);
-    rows_.reset();
-    if (!documents_.is_columns()) begin_rows(spec_.options.columns, spec_.input.dtypes);
-    if (!begin_within_element(to->begin)) return false;
+    begin_rows_of(to);
+    if (!begin_within_element(to.begin)) return false;
     ErrorPointer given_before;
-    while (place() < to->end) {
+    while (place() < to.end) {
       const Pull pulled = take_document(given_before);
       if (pulled == Pull::cancelled) return false;
       if (pulled == Pull::end) throw bad_bookmark();
     }
-    parts_ = to->parts;
+    parts_ = to.parts;
     passes_multiple(parts_);
     return true;
   }
@@ -127,11 +121,11 @@ class PackStage final : public Stage, public Bookmarked {
   }
 
   void note_bookmark_behind(const Chunk& out) {
-    std::vector<std::uint64_t> room = rows_->room_before_next_batch();
-    if (room.size() > kRoomNumbersMax || ended_) return;
-    const PackBookmark bookmark{begins_.empty() ? place() : begins_.front(), place(), parts_,
-                                std::move(room)};
-    note_bookmark(position() + out.size(), std::array{bookmark.begin.element}, bookmark.state());
+    const PackBookmark bookmark{begins_.empty() ? place() : begins_.front(), place(), parts_, told_,
+                                rows_->room_before_next_batch()};
+    if (bookmark.is_too_long() || ended_) return;
+    note_bookmark(position() + out.size(), std::array{bookmark.begin.element},
+                  bookmark.state(documents_.is_columns()));
   }
 
   /// Returns the place of the next part.
@@ -145,7 +139,7 @@ class PackStage final : public Stage, public Bookmarked {
     if (pulled == Pull::cancelled) return false;
     if (pulled == Pull::end || in.size() == 0) throw bad_bookmark();
     begin_element();
-    if (!room_.empty() || !documents_.go_to(begin.document)) throw bad_bookmark();
+    if (!documents_.go_to(begin.document)) throw bad_bookmark();
     part_number_ = static_cast<std::size_t>(begin.part);
     return true;
   }
@@ -174,7 +168,6 @@ class PackStage final : public Stage, public Bookmarked {
       end_element();
       return Pull::values;
     }
-    if (!room_.empty()) throw bad_bookmark();
     if (documents_.has_document()) {
       documents_.values(whole_);
       place_document(error);
@@ -202,13 +195,28 @@ class PackStage final : public Stage, public Bookmarked {
         }
       }
       documents_.begin(columns, dtypes);
-      begin_rows(columns, dtypes);
+      begin_rows(columns, dtypes, {});
       return;
     }
     documents_.begin(columns_, dtypes_);
   }
 
-  void begin_rows(const std::vector<PackedColumn>& columns, const std::vector<DType>& dtypes) {
+  /// Begins the rows that a bookmark goes on with.
+  void begin_rows_of(const PackBookmark& bookmark) {
+    std::vector<PackedColumn> columns = spec_.options.columns;
+    std::vector<DType> dtypes = spec_.input.dtypes;
+    const bool tells_names = columns.empty();
+    for (BookmarkNumbers told(bookmark.told, bad_bookmark()); !told.is_empty();) {
+      const PackToldColumn column = PackToldColumn::taken_from(told);
+      if (tells_names) columns.push_back({column.name, spec_.options.length});
+      dtypes.push_back(column.dtype);
+    }
+    if (columns.size() != dtypes.size()) throw bad_bookmark();
+    begin_rows(columns, dtypes, bookmark.room);
+  }
+
+  void begin_rows(const std::vector<PackedColumn>& columns, const std::vector<DType>& dtypes,
+                  std::span<const std::uint64_t> room) {
     columns_ = columns;
     dtypes_ = dtypes;
     whole_.resize(columns.size());
@@ -217,7 +225,12 @@ class PackStage final : public Stage, public Bookmarked {
     batch_bytes_ = packed_batch_bytes(plans, spec_.rows);
     rows_.emplace(plans, packed_names(columns), spec_.rows,
                   static_cast<std::size_t>(spec_.options.window), spec_.options.memory);
-    if (rows_->begin_with_room(room_)) room_.clear();
+    if (!room.empty() && !rows_->begin_with_room(room)) throw bad_bookmark();
+    told_.clear();
+    for (std::size_t c = 0; c < columns.size() && documents_.is_columns(); ++c) {
+      const bool is_told = spec_.options.columns.empty();
+      PackToldColumn{dtypes[c], is_told ? columns[c].name : ""}.append_to(told_);
+    }
   }
 
   void place_document(ErrorPointer& error) {
@@ -301,7 +314,7 @@ class PackStage final : public Stage, public Bookmarked {
   std::uint64_t element_ = 0;        ///< number in the input of the element in front
   std::uint64_t parts_ = 0;          ///< parts of documents, so far
   std::deque<PackPlace> begins_;     ///< the parts that began the batches in the making
-  std::vector<std::uint64_t> room_;  ///< for rows_, if it isn't there yet
+  std::vector<std::uint64_t> told_;  ///< numbers of what the first ColumnBatch told, for bookmarks
   bool ended_ = false;
 };
 

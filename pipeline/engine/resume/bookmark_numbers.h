@@ -34,9 +34,10 @@ class BookmarkNumbers {
   /// Returns the numbers that nobody has taken.
   std::span<const std::uint64_t> rest() const { return left_; }
   bool is_empty() const { return left_.empty(); }
-  void expect_end() const {
-    if (!left_.empty()) throw bad_;
+  void expect(bool is_so) const {
+    if (!is_so) throw bad_;
   }
+  void expect_end() const { expect(left_.empty()); }
 
  private:
   std::span<const std::uint64_t> left_;

@@ -108,6 +108,39 @@ ColumnBatch ragged_documents(const std::vector<Ids>& documents) {
   return ColumnBatch({{"tokens", Column::ragged(tensor(all), {tensor(splits)})}});
 }
 
+/// The first one has one column, so others of later batches aren't packed. A resume doesn't see it.
+TEST(Pack, AResumeKnowsTheColumnsOfTheFirstBatch) {
+  const auto documents = range(12) | map([](std::int64_t x) {
+                           const auto number = static_cast<std::int32_t>(x);
+                           const Column tokens = ragged_documents({{number, number}}).columns()[0];
+                           if (x % 3 == 1)
+                             return ColumnBatch({{"another column", tokens}, {"tokens", tokens}});
+                           if (x % 3 == 2) return ColumnBatch({{"tokens", tokens}, {"a", tokens}});
+                           return ColumnBatch({{"tokens", tokens}});
+                         });
+  for (const bool are_named : {false, true}) {
+    for (const std::int64_t window : {1, 3}) {
+      const auto batches =
+          documents |
+          pack(1, {.length = 2,
+                   .window = window,
+                   .columns = are_named ? called("tokens") : std::vector<PackedColumn>()}) |
+          map([](const ColumnBatch& batch) {
+            return 100 * std::ssize(batch.columns()) + batch.columns()[0].values<std::int32_t>()[0];
+          });
+      const Stream all = stream_of(batches);
+      ASSERT_EQ(all.size(), 12U);
+      EXPECT_EQ(all[7], "307");
+      for (std::size_t taken = 0; taken < all.size(); ++taken) {
+        auto iterator = batches.iterate({.bookmark_every = 1});
+        take_stream(iterator, taken);
+        const Stream rest(all.begin() + static_cast<std::ptrdiff_t>(taken), all.end());
+        EXPECT_EQ(stream_of(batches, {.resume = iterator.checkpoint()}), rest) << taken;
+      }
+    }
+  }
+}
+
 /// Documents of drawn lengths are packed alike, one by one and as rows of batches. Each is there
 /// once, whole and in the order of the input.
 TEST(Pack, LosesNothing) {
