@@ -249,7 +249,7 @@ TEST(MemoryLimit, BuffersBeyond64BitsAreRefused) {
   EXPECT_THAT(refused(range(kMany) | cache()), HasSubstr("cache 18014398509481983 bytes"));
   EXPECT_THAT(refused(range(kMany) | window({.size = kMany})),
               HasSubstr("window 18014398509481983 bytes"));
-  EXPECT_THAT(refused(range(9) | repeat() | shuffle({.buffer = 2 * kMany})), HasSubstr("shuffle "));
+  EXPECT_THAT(refused(range(9) | repeat() | shuffle({.buffer = kMany})), HasSubstr("shuffle "));
   EXPECT_THAT(refused(texts | padded_batch(kMany)), HasSubstr("padded_batch "));
   EXPECT_THAT(
       refused(texts | pack(1, {.length = 1, .window = 2 * kMany, .columns = {{.name = "tokens"}}})),
