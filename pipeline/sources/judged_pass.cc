@@ -14,8 +14,12 @@
 namespace infeed::detail {
 namespace {
 
+/// A longer skip isn't looked at, however many records the verdict takes: that would cost a shuffle's
+/// jump.
+constexpr std::uint64_t kSkippedMax = 4000;
+
 /// Returns the number of elements behind which a pass isn't judged any more, whether they were skipped
-/// or too few of them were records. Looking further would cost a shuffle's jump.
+/// or too few of them were records.
 std::uint64_t looked_at_max(const JudgeSpec& spec) {
   constexpr std::uint64_t kTimes = 4;
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
@@ -73,7 +77,7 @@ class JudgedPassStage final : private HiddenCounters, public PassThroughStage {
     const std::uint64_t skipped = skip_and_look(count);
     if (is_looking_ || skipped == count) return skipped;
     // A source that was begun may have to read what a fresh one could jump over.
-    if (is_source && count > looked_at_max_) {
+    if (is_source && count > kSkippedMax) {
       replace_input(input_node_->open(consumer_));
       const std::uint64_t all = input().skip(before + count, known);
       return all - std::min(all, before);
@@ -92,7 +96,7 @@ class JudgedPassStage final : private HiddenCounters, public PassThroughStage {
     return is_looking_;
   }
   bool is_far(std::uint64_t count) const {
-    return passed_ > looked_at_max_ || count > looked_at_max_ - passed_;
+    return count > kSkippedMax || passed_ > looked_at_max_ || count > looked_at_max_ - passed_;
   }
   std::uint64_t records_left() const { return spec_->records_max - judge_->records(); }
 

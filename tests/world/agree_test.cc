@@ -1,5 +1,8 @@
+#include <atomic>
+#include <cstdint>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <optional>
 #include <set>
 
 #include <infeed/agree.h>
@@ -202,6 +205,31 @@ TEST(KeptRowsTest, TheFirstRecordsOfEachPassAreJudgedInTheirOrder) {
       EXPECT_TRUE(error.is_terminal());
     }
   }
+}
+
+/// So many records for the verdict that there is none.
+TEST(KeptRowsTest, AResumeJumpsHoweverManyRecordsTheVerdictTakes) {
+  const auto kept = std::make_shared<KeptRows>(ColumnSchema().column("id", DType::int64),
+                                               KeepRowsOptions{.only_bad_max = UINT64_MAX});
+  std::atomic<std::uint64_t> calls = 0;
+  const auto batches = range(60'000) | map([&calls](std::int64_t i) {
+                         ++calls;
+                         return i;
+                       }) |
+                       shuffle({.buffer = 64, .seed = 1}) | map([](std::int64_t i) {
+                         ExampleBuilder example;
+                         example.integers("id", i);
+                         return Record(example.encode());
+                       }) |
+                       keep_rows(kept, 100);
+  auto iterator = batches.iterate();
+  for (int i = 0; i < 300; ++i) iterator.next();
+  calls = 0;
+  auto resumed = batches.iterate({.resume = iterator.checkpoint()});
+  const std::optional<ColumnBatch> batch = resumed.next();
+  EXPECT_LT(calls, 10'000U) << "a shuffle that was begun reads all";
+  ASSERT_TRUE(batch);
+  EXPECT_EQ(batch, iterator.next());
 }
 
 /// A record that stands for damage parses, whatever the schema is.
