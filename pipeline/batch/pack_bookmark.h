@@ -57,6 +57,10 @@ struct PackToldColumn {
 /// `begin`, so they are packed again from there: into those rows and the rows that were open, of
 /// which only the room matters.
 struct PackBookmark {
+  /// Mark that is added to the number of `told`. In bookmarks of earlier builds the room of a row
+  /// stands there, which is less: a full row would pass for no column, and a resume would give nothing.
+  static constexpr std::uint64_t kTold = std::uint64_t{1} << 63;
+
   PackPlace begin;                       ///< the part that began the next batch's first row
   PackPlace end;                         ///< the next part
   std::uint64_t parts = 0;               ///< before `end`
@@ -69,7 +73,7 @@ struct PackBookmark {
   std::vector<std::uint64_t> state(bool is_columns) const {
     std::vector<std::uint64_t> numbers{parts,       begin.document, begin.part,
                                        end.element, end.document,   end.part};
-    if (is_columns) numbers.push_back(told.size());
+    if (is_columns) numbers.push_back(kTold + told.size());
     numbers.insert(numbers.end(), told.begin(), told.end());
     numbers.insert(numbers.end(), room.begin(), room.end());
     return numbers;
@@ -83,7 +87,8 @@ struct PackBookmark {
     packed.begin = {bookmark.inputs[0], state.take(), state.take()};
     packed.end = {state.take(), state.take(), state.take()};
     state.expect(packed.begin <= packed.end);
-    const std::uint64_t told = is_columns ? state.take(0, state.rest().size() - 1) : 0;
+    const std::uint64_t told =
+        is_columns ? state.take(kTold + 1, kTold + state.rest().size() - 1) - kTold : 0;
     const auto left = state.rest();
     packed.told.assign(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(told));
     packed.room.assign(left.begin() + static_cast<std::ptrdiff_t>(told), left.end());

@@ -141,6 +141,31 @@ TEST(Pack, AResumeKnowsTheColumnsOfTheFirstBatch) {
   }
 }
 
+/// Bookmarks of earlier builds have the room of the open rows there. A full one was taken for no
+/// column, and the resume gave nothing.
+TEST(Pack, ABookmarkWithoutTheColumnsOfBatchesIsRefused) {
+  const auto batches = range(12) | map([](std::int64_t x) {
+                         const auto number = static_cast<std::int32_t>(x);
+                         return ragged_documents({{number, number}});
+                       }) |
+                       pack(1, {.length = 2});
+  auto iterator = batches.iterate({.bookmark_every = 1});
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(iterator.next());
+  Checkpoint old = iterator.checkpoint();
+  ASSERT_EQ(old.bookmarks.size(), 1U);
+  std::vector<std::uint64_t>& state = old.bookmarks[0].state;
+  ASSERT_GT(state.size(), 7U);
+  for (const std::vector<std::uint64_t>& room : {std::vector<std::uint64_t>{0}, {1, 3, 2}, {1}}) {
+    state.resize(6);
+    state.insert(state.end(), room.begin(), room.end());
+    const Error error = error_of([&] {
+      auto resumed = batches.iterate({.resume = old});
+      resumed.next();
+    });
+    EXPECT_THAT(error.message(), HasSubstr("bookmark of pack holds numbers that this stage never"));
+  }
+}
+
 /// Documents of drawn lengths are packed alike, one by one and as rows of batches. Each is there
 /// once, whole and in the order of the input.
 TEST(Pack, LosesNothing) {
