@@ -144,13 +144,13 @@ TEST(Pack, AResumeKnowsTheColumnsOfTheFirstBatch) {
 /// Bookmarks of earlier builds have the room of the open rows there. A full one was taken for no
 /// column, and the resume gave nothing.
 TEST(Pack, ABookmarkWithoutTheColumnsOfBatchesIsRefused) {
-  const auto batches = range(12) | map([](std::int64_t x) {
+  const auto batches = range(9000) | map([](std::int64_t x) {
                          const auto number = static_cast<std::int32_t>(x);
                          return ragged_documents({{number, number}});
                        }) |
                        pack(1, {.length = 2});
   auto iterator = batches.iterate({.bookmark_every = 1});
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(iterator.next());
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(iterator.next());
   Checkpoint old = iterator.checkpoint();
   ASSERT_EQ(old.bookmarks.size(), 1U);
   std::vector<std::uint64_t>& state = old.bookmarks[0].state;
