@@ -30,6 +30,8 @@ class InnerBuffers {
   /// Returns how many elements may be read without a reservation, for a consumer that waits for
   /// just these: one page, or one element.
   std::size_t elements_when_short() const;
+  /// Returns the bytes that the elements of a read take once they are ready.
+  std::uint64_t bytes_when_ready(const Chunk& chunk) const;
   /// Adds the elements of a read, maybe none, to the ready ones. Empties the chunk.
   void add(InnerReadAhead& inner, Chunk& chunk, InnerPlaces places);
   /// Hands the next chunk over, and keeps `out` for reuse.

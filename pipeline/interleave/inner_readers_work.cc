@@ -3,7 +3,6 @@
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/threads/clock.h"
-#include "engine/work/elements_in_hand.h"
 #include "interleave/inner_readers.h"
 
 // The threads' side. The consumer's side is in inner_readers.cc.
@@ -168,7 +167,7 @@ bool InnerReaders::read_once(Lock& lock, InnerReadAhead& inner, Chunk& chunk) {
   const bool whole = chunk.slots() == granted.want;
   chunk.held().release();  // another stage's share of it
   chunk.held() = std::move(granted.held);
-  chunk.held().set(run_.memory(), bytes_when_kept(chunk));
+  chunk.held().set(run_.memory(), buffers_.bytes_when_ready(chunk));
   InnerPlaces places;
   if (pulled == Pull::values && run_.keeps_places()) places = inner.stream.places();
   if (pulled == Pull::end) inner.stream.close();
