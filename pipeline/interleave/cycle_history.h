@@ -90,7 +90,7 @@ class CycleHistory {
 
   const std::uint64_t block_length_;
   const KeptPlaces kept_;
-  NumberRing<5, 4096> turns_;  ///< 160 KiB
+  NumberRing<5, 4096> turns_;  ///< at most 160 KiB
   Turn last_{};                ///< the last entry of turns_
   mutable std::mutex mutex_;
   std::vector<Refills> slots_;

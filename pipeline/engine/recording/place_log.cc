@@ -116,9 +116,10 @@ std::uint64_t RowLog::rows_of(std::uint64_t position) const {
 
 void ChoiceLog::add(std::span<const std::uint16_t> inputs) {
   const std::lock_guard lock(mutex_);
-  if (ring_.empty()) ring_.assign(kChoicesMax, kNone);
   for (const std::uint16_t input : inputs) {
-    ring_[count_++ % kChoicesMax] = input;
+    if (last_.size() == kChoicesMax) last_.pop_front();
+    last_.push_back(input);
+    ++count_;
     if (input == kNone) continue;
     if (input >= taken_.size()) taken_.resize(std::size_t{input} + 1, 0);
     ++taken_[input];
@@ -133,13 +134,11 @@ void ChoiceLog::begin_behind(std::uint64_t elements, std::vector<std::uint64_t> 
 
 std::optional<ChoiceLog::Origin> ChoiceLog::find(std::uint64_t position) const {
   const std::lock_guard lock(mutex_);
-  if (ring_.empty()) return std::nullopt;  // all of them came before begin_behind()
-  if (position >= count_ || count_ - position > kChoicesMax) return std::nullopt;
-  const std::uint16_t input = ring_[position % kChoicesMax];
-  if (input == kNone) return std::nullopt;
-  std::uint64_t later = 0;
-  for (std::uint64_t i = position; i < count_; ++i) later += ring_[i % kChoicesMax] == input;
-  return Origin{input, taken_[input] - later};
+  if (position >= count_ || count_ - position > last_.size()) return std::nullopt;
+  const auto found = last_.end() - static_cast<std::ptrdiff_t>(count_ - position);
+  if (*found == kNone) return std::nullopt;
+  const auto later = std::count(found, last_.end(), *found);
+  return Origin{*found, taken_[*found] - static_cast<std::uint64_t>(later)};
 }
 
 }  // namespace infeed::detail

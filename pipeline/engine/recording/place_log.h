@@ -166,7 +166,7 @@ class ChoiceLog {
   static constexpr std::size_t kChoicesMax = std::size_t{1} << 16;
 
   mutable std::mutex mutex_;
-  std::vector<std::uint16_t> ring_;   ///< has kChoicesMax, once there is any
+  std::deque<std::uint16_t> last_;    ///< at most kChoicesMax
   std::vector<std::uint64_t> taken_;  ///< elements of each input, so far
   std::uint64_t count_ = 0;           ///< elements so far
 };

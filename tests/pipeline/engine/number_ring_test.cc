@@ -1,5 +1,6 @@
 #include "engine/recording/number_ring.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
@@ -33,6 +34,18 @@ TEST(NumberRing, ForgetsAnEntryForEachOneTooMany) {
   EXPECT_EQ(ring.at(0), std::nullopt);
   EXPECT_THAT(ring.at(1), Optional(ElementsAre(1u)));
   EXPECT_THAT(ring.at(4), Optional(ElementsAre(4u)));
+}
+
+TEST(NumberRing, KeepsEntriesOfAllItsPages) {
+  constexpr std::uint64_t kEntries = 256;
+  NumberRing<2, kEntries> ring;
+  for (std::uint64_t end = 1; end <= 3 * kEntries; ++end) {
+    ring.push({10 * end, end});
+    const std::uint64_t first = end - std::min(end, kEntries);
+    ASSERT_EQ(ring.first(), first);
+    for (std::uint64_t at = first; at < end; ++at)
+      ASSERT_THAT(ring.at(at), Optional(ElementsAre(10 * (at + 1), at + 1))) << "of " << end;
+  }
 }
 
 TEST(NumberRing, FindsTheLastEntryUpToANumber) {
