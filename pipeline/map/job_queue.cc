@@ -1,6 +1,7 @@
 #include "map/job_queue.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <limits>
 #include <optional>
@@ -16,11 +17,20 @@ constexpr auto kCollectJobs = std::chrono::microseconds(2000);
 // The clocks of a watch cost 3 us, so not each of many short jobs is watched.
 constexpr std::uint64_t kWatchEvery = 8;
 
-/// Returns the capacity of a job: enough elements, but no more than 256 KiB of large ones.
+/// Returns the most capacity of a job: enough elements, but no more than 256 KiB of large ones.
 std::size_t job_capacity(const TypeInfo& type) {
   constexpr std::size_t kJobBytesMax = 256 * 1024;
   const std::size_t most = kJobBytesMax / std::max<std::size_t>(1, type.size);
   return std::max(chunk_capacity(type), std::min(kChunkElementsMax, most));
+}
+
+/// Returns a used job, or a new one, with room for so many elements. It has no more: jobs of one
+/// element each would hold 16 to 256 KiB each beside the account.
+std::unique_ptr<Job> with_room(std::unique_ptr<Job> used, const TypeInfo& type,
+                               std::size_t elements) {
+  const std::size_t room = std::min(job_capacity(type), std::bit_ceil(elements));
+  if (used != nullptr && used->in.capacity() >= room) return used;
+  return std::make_unique<Job>(type, room);
 }
 
 /// Returns how many slots of the input may follow in the same job.
@@ -119,20 +129,22 @@ void JobQueue::extend_last(Chunk& pulled) {
 
 /// Makes a job of the chunk's next elements, and of its error when no elements follow.
 std::unique_ptr<Job> JobQueue::job_of(Chunk& pulled, std::size_t elements) {
+  const std::size_t most = slots_to_bookmark(options_, position_);
+  const std::size_t taken = std::min({elements, most, pulled.size()});
   std::unique_ptr<Job> job;
   auto lock = hand_off_.lock();
+  const std::size_t wanted = std::max(taken, elements_per_job());
   if (!recycled_.empty()) {
     job = std::move(recycled_.back());
     recycled_.pop_back();
   }
   lock.unlock();
-  if (job == nullptr) job = std::make_unique<Job>(pulled.type(), job_capacity(pulled.type()));
+  job = with_room(std::move(job), pulled.type(), wanted);
   job->handed_over = 0;
   job->result_bytes = 0;
   job->state = Job::State::waiting;
   job->position = position_;
-  const std::size_t most = slots_to_bookmark(options_, position_);
-  job->in.append_from(pulled, std::min(elements, most));
+  job->in.append_from(pulled, taken);
   job->elements = job->in.size();
   const bool error_is_next = pulled.size() == 0 && pulled.has_error();
   if (error_is_next && job->elements < most) job->in.set_error(pulled.take_error());
