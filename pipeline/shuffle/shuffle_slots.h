@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +12,7 @@
 #include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/type_info.h>
 
+#include "engine/buffer_bytes.h"
 #include "engine/move_values.h"
 #include "engine/work/error_bytes.h"
 
@@ -54,7 +54,7 @@ class ShuffleSlots {
     const std::uint64_t doubled = std::max(2 * capacity_, first_);
     const std::uint64_t wanted =
         std::max(count, count > expected_ ? doubled : std::min(expected_, doubled));
-    const std::size_t bytes = bytes_of(wanted);
+    const std::size_t bytes = bytes_of_elements(wanted, type_.size);
     memory_.grow(bytes);
     auto* const bigger = static_cast<std::byte*>(::operator new(bytes, alignment()));
     if (type_.trivially_relocatable) {
@@ -130,13 +130,6 @@ class ShuffleSlots {
  private:
   std::align_val_t alignment() const {
     return std::align_val_t{std::max<std::size_t>(64, type_.alignment)};
-  }
-
-  /// Returns more than any machine has where that can't be counted: the allocation fails then.
-  std::size_t bytes_of(std::uint64_t slots) const {
-    std::size_t bytes = 0;
-    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 4;
-    return __builtin_mul_overflow(slots, type_.size, &bytes) ? kMost : std::min(bytes, kMost);
   }
 
   std::uint64_t payload_bytes(const void* at, std::size_t count) const {

@@ -13,6 +13,7 @@ class ReplaceErrorsStage final : public PassThroughStage {
         make_(make),
         positions_(context.in_this_run(positions)) {}
 
+ protected:
   Pull do_pull(Chunk& out, std::size_t want) override {
     const Pull pulled = input().pull(out, want);
     if (!out.has_error()) return pulled;
@@ -26,11 +27,9 @@ class ReplaceErrorsStage final : public PassThroughStage {
     return pulled;
   }
 
- protected:
  private:
   const MakeReplacement& make_;
   const UnshardedPositions positions_;
-  const std::unique_ptr<Stage> input_;
 };
 
 class ReplaceErrorsNode final : public Node {
