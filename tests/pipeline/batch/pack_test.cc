@@ -8,6 +8,7 @@
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/slices.h>
 
+#include "pipeline/suite/resumes_anywhere.h"
 #include "pipeline/suite/stage_suite.h"
 #include "seeded_random.h"
 #include "thrown_error.h"
@@ -131,12 +132,7 @@ TEST(Pack, AResumeKnowsTheColumnsOfTheFirstBatch) {
       const Stream all = stream_of(batches);
       ASSERT_EQ(all.size(), 12U);
       EXPECT_EQ(all[7], "307");
-      for (std::size_t taken = 0; taken < all.size(); ++taken) {
-        auto iterator = batches.iterate({.bookmark_every = 1});
-        take_stream(iterator, taken);
-        const Stream rest(all.begin() + static_cast<std::ptrdiff_t>(taken), all.end());
-        EXPECT_EQ(stream_of(batches, {.resume = iterator.checkpoint()}), rest) << taken;
-      }
+      expect_resumes_anywhere(batches, all, {.bookmark_every = 1});
     }
   }
 }

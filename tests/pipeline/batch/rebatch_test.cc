@@ -9,6 +9,7 @@
 #include <infeed/pipeline/slices.h>
 
 #include "pipeline/batch/suite_rows.h"
+#include "pipeline/suite/resumes_anywhere.h"
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"
 
@@ -123,12 +124,7 @@ TEST(Rebatch, AnEmptyColumnBatchHasTheColumnsOfTheOthers) {
       const auto batches = range(8) | map(columns_of_number) | rebatch(before) |
                            rebatch(is_empty_first ? Sizes{0, 4} : Sizes{4, 0}) | map(columns_of);
       const Stream all(expected.begin() + (is_empty_first ? 0 : 1), expected.end());
-      for (std::size_t taken = 0; taken < all.size(); ++taken) {
-        auto iterator = batches.iterate({.bookmark_every = 1});
-        take_stream(iterator, taken);
-        const Stream rest(all.begin() + static_cast<std::ptrdiff_t>(taken), all.end());
-        EXPECT_EQ(stream_of(batches, {.resume = iterator.checkpoint()}), rest) << taken;
-      }
+      expect_resumes_anywhere(batches, all, {.bookmark_every = 1});
     }
   }
   const auto none = range(0) | map(columns_of_number) | rebatch({0, 4});
@@ -145,12 +141,7 @@ TEST(Rebatch, AnEmptyColumnBatchHasTheColumnsOfTheRowsBeforeIt) {
         return 10 * rows.rows() + rows.column("x").row_shape().items();
       });
   const Stream all = {"21", "1", "22", "2", "23", "3", "24", "4", "25", "5", "26", "6"};
-  for (std::size_t taken = 0; taken < all.size(); ++taken) {
-    auto iterator = batches.iterate({.bookmark_every = 1});
-    take_stream(iterator, taken);
-    const Stream rest(all.begin() + static_cast<std::ptrdiff_t>(taken), all.end());
-    EXPECT_EQ(stream_of(batches, {.resume = iterator.checkpoint()}), rest) << taken;
-  }
+  expect_resumes_anywhere(batches, all, {.bookmark_every = 1});
 }
 
 TEST(Rebatch, APaddedBatchIsAsWideAsTheWidest) {

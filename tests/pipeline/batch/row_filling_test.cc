@@ -23,6 +23,7 @@
 #include <infeed/records/example_schema.h>
 #include <infeed/records/record_writer.h>
 
+#include "pipeline/suite/resumes_anywhere.h"
 #include "pipeline/suite/stage_suite.h"
 #include "records/on_core.h"
 
@@ -250,12 +251,7 @@ TEST_F(RowFilling, GoesOnBehindAShortBatchOfAnInputThatHasEnded) {
   for (const std::uint64_t passed_over : {0, 1, 3, 11}) {
     const auto mixed = sample_from_datasets({lengths | skip(passed_over), range(6)}, {.seed = 4});
     const Stream expected = stream_of(mixed);
-    for (std::size_t taken = 0; taken <= expected.size(); ++taken) {
-      auto iterator = mixed.iterate({.bookmark_every = 4});
-      take_stream(iterator, taken);
-      const Stream rest(expected.begin() + static_cast<std::ptrdiff_t>(taken), expected.end());
-      EXPECT_EQ(stream_of(mixed, {.resume = iterator.checkpoint()}), rest) << taken;
-    }
+    expect_resumes_anywhere(mixed, expected, {.bookmark_every = 4});
   }
 }
 
