@@ -68,14 +68,16 @@ TEST_F(SpareBlocksTest, go_from_reader_to_reader) {
   const auto spare = std::make_shared<SpareBlocks>(64 * kBlockBytes);
   EXPECT_EQ(spare->take(1), nullptr);
   read(spare);
-  std::vector<detail::Block*> blocks = take_all(*spare);
+  const std::vector<detail::Block*> blocks = take_all(*spare);
   ASSERT_FALSE(blocks.empty());
   for (detail::Block* block : blocks) EXPECT_TRUE(spare->keep(block));
-  detail::Block* const last = blocks.back();
-  read(spare);
-  blocks = take_all(*spare);
-  EXPECT_NE(std::find(blocks.begin(), blocks.end(), last), blocks.end()) << "it was not used again";
-  for (detail::Block* block : blocks) EXPECT_TRUE(spare->keep(block));
+  // Those that are too small for where the next reader's threads cut the file stay.
+  std::vector<Record> records;
+  ParallelRecordReader reader(file_, options_with(spare));
+  for (Record record; reader.next(record);) records.push_back(record);
+  const std::vector<detail::Block*> unused = take_all(*spare);
+  EXPECT_LT(unused.size(), blocks.size());
+  for (detail::Block* block : unused) EXPECT_TRUE(spare->keep(block));
 }
 
 TEST_F(SpareBlocksTest, are_limited) {
