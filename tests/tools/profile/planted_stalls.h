@@ -119,6 +119,7 @@ ExplainedRun run_recorded(const Dataset<T>& dataset, const std::string& file,
                           const LoopShape& loop = {}) {
   IterateOptions options = loop.iterate;
   options.recording.file = file;
+  std::filesystem::remove(file);  // a second recording would go beside that of a run before
   auto iterator = dataset.iterate(options);
   const auto first_step = StallClock::now();
   StepTimer timer(iterator);
