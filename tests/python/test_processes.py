@@ -244,6 +244,22 @@ class Processes(unittest.TestCase):
                 """)
             self.assertEqual((done.returncode, done.stderr), (0, ""), end)
 
+    def test_exit_while_functions_go_on_calling_python(self):
+        for pipeline in ["infeed.range(8).batch(2).map_batches(working, where='thread', workers=2)",
+                         "infeed.from_generator(lambda: map(working, [{'x': [1]}])).prefetch()"]:
+            process = start(f"""
+                import time
+                import infeed
+                def working(batch):
+                    print("ready", flush=True)
+                    while True:
+                        time.sleep(0.001)
+                next(iter({pipeline}))
+                """)
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=SECONDS_MAX)
+            self.assertEqual(process.returncode, -signal.SIGINT, error)
+
     def test_ctrl_c_while_waiting(self):
         process = start("""
             import time

@@ -1,6 +1,7 @@
 #include "python/python_object.h"
 
 #include <chrono>
+#include <unistd.h>
 
 namespace infeed::python {
 namespace {
@@ -23,10 +24,18 @@ class KeptThreadState {
   PyThreadState* thread_;
 };
 
+/// Keeps this thread until the process has ended, if Python is over and another thread ends it. Python
+/// before 3.14 ends a thread that asks for the GIL then by unwinding its stack, which C++ and Python's own
+/// PyGILState_Release() answer with abort().
+void stay_if_python_is_over() {
+  while (Py_IsInitialized() == 0 && gettid() != getpid()) pause();
+}
+
 }  // namespace
 
 WithGil::WithGil() {
   const auto begun = std::chrono::steady_clock::now();
+  stay_if_python_is_over();
   // Python's own threads have a state already.
   if (PyGILState_GetThisThreadState() == nullptr) {
     static thread_local const KeptThreadState kept;
@@ -37,7 +46,10 @@ WithGil::WithGil() {
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count());
 }
 
-WithGil::~WithGil() { PyGILState_Release(state_); }
+WithGil::~WithGil() {
+  stay_if_python_is_over();
+  PyGILState_Release(state_);
+}
 
 SharedObject share(nb::object object) {
   return {new nb::object(std::move(object)), [](nb::object* held) {
