@@ -1,6 +1,7 @@
 """Columns in NumPy and pyarrow: equal values, the same memory, who may write, and who keeps it alive."""
 
 import collections.abc
+import ctypes
 import gc
 import pickle
 import threading
@@ -200,6 +201,10 @@ class Taken(unittest.TestCase):
         for part in [source[:, ::2], source[::2], source.T, source[::-1]]:
             np.testing.assert_array_equal(infeed.batch({"x": part})["x"].numpy(), part)
 
+    def test_other_buffers(self):
+        for source in [(ctypes.c_int32 * 3)(1, 2, 3), bytearray([1, 2, 3]), memoryview(np.array([1, 2, 3]))]:
+            self.assertEqual(infeed.batch({"x": source})["x"].to_pylist(), [1, 2, 3])
+
     def test_texts(self):
         for texts in [["a", "", "bé"], [b"a", b"", "bé".encode()], ("a", b"", "bé"),
                       np.array(["a", "", "bé"]), np.array(["a", "", "bé"], dtype=object)]:
@@ -213,9 +218,16 @@ class Taken(unittest.TestCase):
         for value, reason in [(3, "no array of numbers|one number is no column"),
                               (np.float32(1), "one number is no column"), ("text", "one text is no column"),
                               ([b"a", 3], "a list of texts holds a int"),
+                              ([3, "a"], "a list of texts holds a int"), ((None, b"a"), "holds a NoneType"),
+                              ([0.5, b"a"], "holds a float"), ([["a"], ["b"]], "must have one axis"),
+                              (np.array([1], ">i4"), "the dtype >i4 is no array.*byte order"),
+                              (np.datetime64("2026-01-01"), r"the dtype datetime64\[D\] is no array"),
+                              (np.array([1], "m8[s]"), r"the dtype timedelta64\[s\] is no array"),
                               (np.array([1 + 2j]), "code 5 with 128 bits")]:
             with self.assertRaisesRegex(infeed.Error, f"column 'x'.*({reason})"):
                 infeed.batch({"x": value})
+        with self.assertRaises(UnicodeEncodeError):
+            infeed.batch({"\udc80": [1]})
         with self.assertRaisesRegex(infeed.Error, "'b' has 2 rows, but 'a' has 3|has 3 rows"):
             infeed.batch({"a": np.zeros(3), "b": np.zeros(2)})
         with self.assertRaisesRegex(infeed.Error, "a batch is a mapping"):

@@ -45,15 +45,34 @@ std::optional<DType> dtype_of_dlpack(nb::dlpack::dtype type) {
 
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
+/// Returns the object, or a memoryview of its buffer: that of ctypes has no strides, which nanobind reads.
+nb::object with_strides(nb::handle object) {
+  if (nb::hasattr(object, "__dlpack__")) return nb::borrow(object);
+  PyObject* const view = PyMemoryView_FromObject(object.ptr());
+  if (view != nullptr) return nb::steal(view);
+  PyErr_Clear();
+  return nb::borrow(object);
+}
+
+[[noreturn]] void refuse_array(nb::handle object, std::string_view name) {
+  constexpr std::string_view kGive =
+      "give a NumPy array, an array with __dlpack__, a list of bytes or str, or infeed.Ragged";
+  if (nb::hasattr(object, "dtype")) {
+    fail(name,
+         fmt::format(
+             "a {} of the dtype {} is no array of numbers on the CPU, in this machine's byte "
+             "order; {}",
+             name_of_type(object), nb::cast<std::string>(nb::str(object.attr("dtype"))), kGive));
+  }
+  fail(name,
+       fmt::format("a {} is no array of numbers on the CPU; {}", name_of_type(object), kGive));
+}
+
 /// Makes a tensor of an array in memory. `dtype` replaces the array's own where NumPy can't name it.
 Tensor taken_tensor(nb::handle object, std::string_view name, TakenMemory memory,
                     std::optional<DType> dtype = std::nullopt) {
   auto array = std::make_unique<Array>();
-  if (!nb::try_cast(object, *array)) {
-    fail(name, fmt::format("a {} is no array of numbers on the CPU; give a NumPy array, an array "
-                           "with __dlpack__, a list of bytes or str, or infeed.Ragged",
-                           name_of_type(object)));
-  }
+  if (!nb::try_cast(with_strides(object), *array)) refuse_array(object, name);
   if (!dtype) dtype = dtype_of_dlpack(array->dtype());
   if (!dtype) {
     fail(name, fmt::format("its items are of DLPack's code {} with {} bits; there are bool, int8 "
@@ -113,6 +132,13 @@ bool is_text(nb::handle object) {
 
 bool holds_texts(nb::handle sequence) { return nb::len(sequence) != 0 && is_text(sequence[0]); }
 
+/// Returns true if the array's dtype is of one of these kinds, which are letters of NumPy's.
+bool has_kind(nb::handle array, std::string_view kinds) {
+  const nb::object kind = nb::getattr(array.attr("dtype"), "kind", nb::str(""));
+  return PyUnicode_Check(kind.ptr()) && nb::len(kind) == 1 &&
+         kinds.find(nb::cast<std::string_view>(kind)) != kinds.npos;
+}
+
 Column ragged_column(nb::handle ragged, std::string_view name, TakenMemory memory) {
   std::vector<Tensor> splits;
   for (const nb::handle level : ragged.attr("row_splits")) {
@@ -131,18 +157,22 @@ Column column_of(nb::handle values, std::string_view name, TakenMemory memory) {
   if (nb::hasattr(values, "row_splits")) return ragged_column(values, name, memory);
   if (nb::isinstance<nb::list>(values) || nb::isinstance<nb::tuple>(values)) {
     if (holds_texts(values)) return column_of_texts(values, name);
-    return column_of(nb::module_::import_("numpy").attr("asarray")(values), name, memory);
+    const nb::object array = nb::module_::import_("numpy").attr("asarray")(values);
+    // NumPy makes texts of numbers beside texts.
+    if (has_kind(array, "SU") && nb::len(nb::object(array.attr("shape"))) == 1) {
+      return column_of_texts(values, name);
+    }
+    return column_of(array, name, memory);
   }
   if (is_text(values)) fail(name, "one text is no column; give a list of them");
   if (nb::hasattr(values, "dtype") && nb::hasattr(values, "tolist")) {
-    const nb::object dtype = values.attr("dtype");
-    const nb::object kind = nb::getattr(dtype, "kind", nb::str(""));
-    if (kind.equal(nb::str("S")) || kind.equal(nb::str("U")) || kind.equal(nb::str("O"))) {
+    if (has_kind(values, "SUO")) {
       if (nb::len(nb::object(values.attr("shape"))) != 1)
         fail(name, "an array of texts must have one axis");
       return column_of_texts(values.attr("tolist")(), name);
     }
-    if (nb::str(dtype).equal(nb::str("bfloat16")) && nb::hasattr(values, "view")) {
+    if (has_kind(values, "Mm")) refuse_array(values, name);
+    if (nb::str(values.attr("dtype")).equal(nb::str("bfloat16")) && nb::hasattr(values, "view")) {
       const nb::object bits = nb::module_::import_("numpy").attr("ascontiguousarray")(values);
       return Column::dense(
           taken_tensor(bits.attr("view")("uint16"), name, memory, DType::bfloat16));
@@ -172,7 +202,8 @@ ColumnBatch take_batch(nb::handle mapping, TakenMemory memory) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("a batch's names are str, but one is a {}", name_of_type(item[0])));
     }
-    const auto name = nb::cast<std::string>(item[0]);
+    std::string name;
+    append_text(item[0], name, name);
     columns.push_back({name, column_of(nb::object(item[1]), name, memory)});
   }
   return ColumnBatch(std::move(columns));
