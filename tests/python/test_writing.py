@@ -64,8 +64,13 @@ class Writers(unittest.TestCase):
                                          "b": ["x", "\u00e9"], "a": (True, 2), "f": [], "g": None}), long)
         self.assertEqual(infeed.example({"a": np.float16(0.5)}), infeed.example({"a": [0.5]}))
         self.assertEqual(infeed.example({"a": np.array(["x", "y"])}), infeed.example({"a": ["x", "y"]}))
+        self.assertEqual(infeed.example({"a": [["x\0"], ["y"]]}), infeed.example({"a": ["x\0", "y"]}))
+        self.assertEqual(infeed.example({"a": [[2**53, 0.5]]}), infeed.example({"a": [2.0**53, 0.5]}))
         for value, reason in [(2**63, "more than 64 bits"), (np.array([2**63], np.uint64), "above 2\\^63 - 1"),
+                              ([2**63, -1], "the integer 9223372036854775808 would become a float"),
+                              ([[0.5], [2**53 + 1]], "the integer 9007199254740993 would become a float"),
                               (np.zeros(2, complex), "values of the type complex128"), (["a", 1], "texts and other"),
+                              ([1, "a"], "texts and other"), ([[0.5, b"a"]], "texts and other"),
                               ([object()], "all must be alike|texts")]:
             with self.assertRaisesRegex(infeed.Error, f"feature 'a': .*({reason})"):
                 infeed.example({"a": value})

@@ -63,6 +63,24 @@ void add_doubles(ExampleBuilder& builder, std::string_view name, nb::handle arra
   builder.floats(name, std::span<const float>(narrow));
 }
 
+/// Throws if a list, or one inside it, has an integer that NumPy changed when it made floats of all.
+void check_integers(std::string_view name, nb::handle list) {
+  constexpr std::int64_t kExactMax = std::int64_t{1} << 53;
+  for (const nb::handle item : list) {
+    if (nb::isinstance<nb::list>(item) || nb::isinstance<nb::tuple>(item)) {
+      check_integers(name, item);
+    } else if (PyLong_Check(item.ptr())) {
+      int overflow = 0;
+      const long long number = PyLong_AsLongLongAndOverflow(item.ptr(), &overflow);
+      if (overflow != 0 || number > kExactMax || number < -kExactMax) {
+        fail(name, fmt::format("the integer {} would become a float, as other numbers of its list; "
+                               "floats hold integers up to 2^53",
+                               nb::cast<std::string>(nb::str(item))));
+      }
+    }
+  }
+}
+
 void add_array(ExampleBuilder& builder, std::string_view name, nb::handle array) {
   const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
   const auto dtype = nb::cast<std::string>(array.attr("dtype").attr("name"));
@@ -103,7 +121,13 @@ void add_feature(ExampleBuilder& builder, std::string_view name, nb::handle valu
     const nb::list list(value);
     if (nb::len(list) == 0) return;
     if (is_text(list[0])) return add_texts(builder, name, list);
-    add_array(builder, name, nb::module_::import_("numpy").attr("asarray")(list));
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    nb::object array = numpy.attr("asarray")(list);
+    const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+    if (kind == "f") check_integers(name, list);
+    // Texts of NumPy's own have no zeros at their ends, and numbers beside texts become some.
+    if (kind == "S" || kind == "U") array = numpy.attr("asarray")(list, "object");
+    add_array(builder, name, array);
   } else {
     add_array(builder, name, nb::module_::import_("numpy").attr("asarray")(value));
   }
