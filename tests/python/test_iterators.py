@@ -195,6 +195,18 @@ class Adapters(unittest.TestCase):
         again = [[v for b in loader for v in b["value"].tolist()] for _ in range(3)]
         self.assertEqual(again, orders[1:])
 
+    def test_one_that_cannot_begin_is_no_epoch(self):
+        def make():
+            return infeed.range(20).shuffle(20, seed=1).batch(20)
+
+        first = values(make())
+        other = infeed.range(20).shuffle(20, seed=1).batch(5).iterate(epoch=7).state_dict()
+        for options in [{"resume": other}, {"threads_max": -1}, {"resume": "epoch x"}]:
+            dataset = make()
+            with self.assertRaises(infeed.Error):
+                dataset.iterate(**options)
+            self.assertEqual(values(dataset), first)
+
     def test_they_are_true(self):
         dataset = infeed.range(3).repeat().batch(2)
         for thing in [dataset.numpy(), iter(dataset), iter(dataset.numpy()), iter(infeed.range(0))]:

@@ -187,8 +187,7 @@ class Dataset:
         tuning_profile: iterator.tuning().profile of an earlier run.
         order_hash: keep a hash of all elements in order.
         """
-        self._number(options)
-        return Iterator(self, options)
+        return self._begun(Iterator, options)
 
     def at(self, step, resume=None, epoch=None):
         """Returns the element that a run has given at a step (its position, from 0), and where each of
@@ -208,16 +207,29 @@ class Dataset:
             element = consumer(element, epoch_of({**options, "epoch": epoch or 0}), step)
         return Traced(element, [Place(*row) for row in rows])
 
-    def _number(self, options):
-        """Gives the iteration its number, which keys shuffles. Those behind a resumed one go on counting
-        from its number."""
-        with _counting:
-            if options.get("resume") is not None:
-                resumed = epoch_of({"resume": checkpoint_of(options["resume"])})
-                self._iterations = max(self._iterations, resumed + 1)
-            elif options.get("epoch") is None:
+    def _begun(self, kind, options):
+        """Returns an iterator of that kind. Its number, which keys shuffles, is counted unless the options say it;
+        where it can't begin, the next one gets the number."""
+        is_counted = options.get("resume") is None and options.get("epoch") is None
+        if is_counted:
+            with _counting:
                 options["epoch"] = self._iterations
                 self._iterations += 1
+        try:
+            iterator = kind(self, options)
+        except BaseException:
+            with _counting:
+                if is_counted and self._iterations == options["epoch"] + 1:
+                    self._iterations -= 1
+            raise
+        if options.get("resume") is not None:
+            self._count_behind(checkpoint_of(options["resume"]))
+        return iterator
+
+    def _count_behind(self, checkpoint):
+        """Lets the iterations behind a resumed one go on counting from its number."""
+        with _counting:
+            self._iterations = max(self._iterations, epoch_of({"resume": checkpoint}) + 1)
 
     def in_process(self, ahead=4):
         """Iterates in a process of its own, for training loops that hold the interpreter's lock.

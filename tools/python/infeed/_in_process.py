@@ -36,8 +36,7 @@ class InProcessDataset(Dataset):
         """As Dataset.iterate."""
         if options.get("order_hash"):
             raise invalid("in_process: iterate(order_hash=True) would count what was made ahead: hash what next() gives")
-        self._number(options)
-        return ProcessIterator(self, options)
+        return self._begun(ProcessIterator, options)
 
     def _with_consumers(self, consumers):
         return InProcessDataset(Dataset(self._core, consumers), self._ahead)
@@ -245,7 +244,7 @@ class ProcessIterator(Resumable):
         self._bad_rows.clear()
         self._state = checkpoint
         self._position, self._epoch = number_in(checkpoint, "position"), epoch_of({"resume": checkpoint})
-        self._dataset._number({"resume": checkpoint})
+        self._dataset._count_behind(checkpoint)
 
     def _free(self, area):
         try:

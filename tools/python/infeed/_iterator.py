@@ -1,6 +1,7 @@
 """Iterator: one consumer's place in the stream."""
 
 import atexit
+import re
 import weakref
 
 from ._errors import Error, invalid
@@ -32,9 +33,10 @@ def checkpoint_of(state):
 
 
 def number_in(checkpoint, name):
-    """Returns the number in the line of that name of a checkpoint, which is text; 0 if it has none."""
-    lines = checkpoint.splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith(f"{name} ")), 0)
+    """Returns the number in the line of that name of a checkpoint, which is text; 0 if it has none. Whoever goes on from
+    a damaged one is told so by the engine."""
+    found = re.search(rf"^{name} (\d+)$", checkpoint, re.MULTILINE | re.ASCII)
+    return int(found[1]) if found else 0
 
 
 def epoch_of(options):
@@ -154,7 +156,7 @@ class Iterator(Resumable):
         it stays where it was."""
         checkpoint = checkpoint_of(state)
         self._core.resume(checkpoint)
-        self._dataset._number({"resume": checkpoint})
+        self._dataset._count_behind(checkpoint)
         self._epoch = epoch_of({"resume": checkpoint})
 
     def read_ahead_until(self, position):

@@ -117,8 +117,7 @@ class FedDataset(Dataset):
         others = set(options) - {"resume", "epoch"}
         if others:
             raise invalid(f"ray.feed: iterate() doesn't take {', '.join(sorted(others))} here")
-        self._number(options)
-        return FedIterator(self, options)
+        return self._begun(FedIterator, options)
 
     def _with_consumers(self, consumers):
         other = FedDataset(Dataset(self._core, consumers), self._makers, self._options)
@@ -269,7 +268,7 @@ class FedIterator(Resumable):
         self._epoch = epoch
         self._begin(place)
         self._bad_rows.clear()
-        self._dataset._number({"resume": place})
+        self._dataset._count_behind(place)
 
     def read_ahead_until(self, position):
         """As Iterator.read_ahead_until."""
