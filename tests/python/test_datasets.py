@@ -88,6 +88,10 @@ class Descriptions(unittest.TestCase):
             self.assertIn("name", inspect.signature(function).parameters)
         self.assertEqual(list(inspect.signature(infeed.Dataset.shuffle).parameters)[:3], ["self", "buffer", "seed"])
 
+    def test_shapes_of_all_forms(self):
+        for shape in [4, (4,), [4], np.int64(4), np.array([4]), (np.uint8(4),)]:
+            self.assertEqual(infeed.column("uint8", shape), infeed.column("uint8", (4,)))
+
     def test_mistakes_name_what_is_wrong(self):
         mistakes = [
             (lambda: infeed.range(5).shuffle("x"), infeed.Error, 'shuffle.buffer is "x"; it must be a whole number'),
@@ -98,6 +102,10 @@ class Descriptions(unittest.TestCase):
             (lambda: infeed.read("file.unknown"), infeed.Error, "doesn't say what kind of file"),
             (lambda: infeed.from_json("{"), infeed.Error, "no JSON"),
             (lambda: infeed.from_json('{"stages": [{"stage": "rang"}]}'), infeed.Error, r"\$.stages\[0\].stage"),
+            (lambda: infeed.range(10.7), infeed.Error, "range.stop is 10.7; it must be a whole number"),
+            (lambda: infeed.range(0, "9"), infeed.Error, 'range.stop is "9"; it must be a whole number'),
+            (lambda: infeed.column("uint8", "28"), infeed.Error, "a shape is '28'; it must be a tuple of whole"),
+            (lambda: infeed.column("uint8", (2.5,)), infeed.Error, r"a shape is \(2.5,\); it must be a tuple"),
             (lambda: infeed.range(5).map(abs), infeed.Error, "map_batches"),
             (lambda: infeed.from_generator(iter([])), infeed.Error, "the function that returns the generator"),
             (lambda: infeed.range(5).batch(1).map_batches(abs).prefetch(), infeed.Error, "must be the last stage"),

@@ -347,8 +347,7 @@ def range(start, stop=None, step=1, *, name=None):  # noqa: A001: the name in C+
     """Gives the integers from start up to but not including stop: range(stop) or range(start, stop)."""
     if stop is None:
         start, stop = 0, start
-    options = {"stop": int(stop), "start": int(start), "step": int(step), "name": name}
-    return _begin()._then("range", options)
+    return _begin()._then("range", {"stop": stop, "start": start, "step": step, "name": name})
 
 
 SOURCES["range"] = range

@@ -1,6 +1,8 @@
 """The columns of records, as Python writes them."""
 
+import contextlib
 import json
+import operator
 import os
 from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Tuple
@@ -45,28 +47,38 @@ def _dtype_name(dtype):
     return {"float": "float64", "int": "int64", "bool_": "bool"}.get(name, name.split(".")[-1])
 
 
+def _shape(given):
+    """Returns the extents of a row; one number is a shape of one axis."""
+    with contextlib.suppress(TypeError):
+        return [operator.index(given)]
+    try:
+        return [operator.index(extent) for extent in given]
+    except TypeError:
+        raise invalid(f"a shape is {given!r}; it must be a tuple of whole numbers, as (28, 28)") from None
+
+
 def _field(**members):
     if "dtype" in members:
         members["dtype"] = _dtype_name(members["dtype"])
     if "shape" in members:
-        members["shape"] = [int(extent) for extent in members["shape"]]
+        members["shape"] = _shape(members["shape"])
     return Field(tuple((key, value) for key, value in members.items() if value is not None))
 
 
 def column(dtype, shape=(), default=None):
     """A dense column: each row has the shape. `default` stands in for rows that lack it."""
-    return _field(dtype=dtype, shape=tuple(shape), default=default)
+    return _field(dtype=dtype, shape=shape, default=default)
 
 
 def ragged(dtype, shape=(), levels=1, row_lengths=None, default=None):
     """Rows of any number of items, each of the shape."""
-    return _field(kind="ragged", dtype=dtype, shape=tuple(shape), ragged_levels=levels,
+    return _field(kind="ragged", dtype=dtype, shape=shape, ragged_levels=levels,
                   row_lengths=row_lengths, default=default)
 
 
 def padded(dtype, width=None, padding=0, shape=(), default=None):
     """Rows filled up to the width or, without one, to the batch's longest row."""
-    return _field(kind="padded", dtype=dtype, width=width, padding=padding, shape=tuple(shape),
+    return _field(kind="padded", dtype=dtype, width=width, padding=padding, shape=shape,
                   default=default)
 
 
@@ -89,8 +101,7 @@ def _column_json(name, given):
         if len(given) != 2:
             raise invalid(f"the column {name!r} is {given!r}; a tuple is (dtype, shape), as "
                           "('uint8', (28, 28))")
-        shape = (given[1],) if isinstance(given[1], int) else given[1]
-        return {"name": name, "dtype": _dtype_name(given[0]), "shape": [int(e) for e in shape]}
+        return {"name": name, "dtype": _dtype_name(given[0]), "shape": _shape(given[1])}
     if given is bytes or given == "bytes":
         return {"name": name, "kind": "bytes"}
     if given is str:
