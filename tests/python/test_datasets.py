@@ -88,6 +88,15 @@ class Descriptions(unittest.TestCase):
             self.assertIn("name", inspect.signature(function).parameters)
         self.assertEqual(list(inspect.signature(infeed.Dataset.shuffle).parameters)[:3], ["self", "buffer", "seed"])
 
+    def test_file_names_may_be_bytes(self):
+        name = os.fsencode(__file__)
+        self.assertEqual(infeed.lines(name), infeed.lines(__file__))
+        self.assertEqual(infeed.lines([name]), infeed.lines([__file__]))
+        with tempfile.TemporaryDirectory() as folder:
+            text = pathlib.Path(folder, "a.txt")
+            text.write_text("one\n", "utf-8")
+            self.assertEqual(infeed.read(bytes(text)), infeed.read(str(text)))
+
     def test_shapes_of_all_forms(self):
         for shape in [4, (4,), [4], np.int64(4), np.array([4]), (np.uint8(4),)]:
             self.assertEqual(infeed.column("uint8", shape), infeed.column("uint8", (4,)))
@@ -99,6 +108,8 @@ class Descriptions(unittest.TestCase):
             (lambda: infeed.range(5).shuffle(5, sed=1), TypeError, "its options are buffer, seed"),
             (lambda: infeed.range(5).batch(2).batch(2), infeed.Error, "rebatch cuts them anew"),
             (lambda: infeed.records("no-such-*.tfrecord"), infeed.Error, "no-such"),
+            (lambda: infeed.records(b"a\xff.tfrecord"), infeed.Error, "records: .*udcff.tfrecord.* isn't UTF-8"),
+            (lambda: infeed.range(5, name="\udc80"), infeed.Error, "isn't UTF-8"),
             (lambda: infeed.read("file.unknown"), infeed.Error, "doesn't say what kind of file"),
             (lambda: infeed.from_json("{"), infeed.Error, "no JSON"),
             (lambda: infeed.from_json('{"stages": [{"stage": "rang"}]}'), infeed.Error, r"\$.stages\[0\].stage"),

@@ -34,12 +34,12 @@ def read(files, **options):
 
     Other files are read by naming the source: infeed.records("shard-*").
     """
-    if isinstance(files, (str, os.PathLike)):
-        name = os.fspath(files)
+    if isinstance(files, (str, bytes, os.PathLike)):
+        name = os.fsdecode(files)
         if os.path.isdir(name):
             return SOURCES["folder"](name, **options)
     else:
-        files = [os.fspath(name) for name in files]
+        files = [os.fsdecode(name) for name in files]
         name = files[0] if files else ""
     kind, ending = _kind_of(name)
     if kind is None:

@@ -37,17 +37,17 @@ def _to_option(option, value):
     if declared.startswith("Callable"):
         return _each_file(value)
     if declared.startswith("str | Sequence"):
-        if isinstance(value, (str, os.PathLike)):
-            return os.fspath(value)
-        return [os.fspath(name) for name in value]
+        if isinstance(value, (str, bytes, os.PathLike)):
+            return os.fsdecode(value)
+        return [os.fsdecode(name) for name in value]
     if isinstance(value, numbers.Real) and declared in _NUMBERS:
         return [value]
     if declared.startswith("Sequence[Place"):
         return [_record_of(place) for place in value]
     if declared == "Mapping[str, str]":
-        return {name: os.fspath(file) for name, file in value.items()}
+        return {name: os.fsdecode(file) for name, file in value.items()}
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return os.fsdecode(value)
     if option["name"] == "dtype" and not isinstance(value, str):
         return columns_json({"": value})[0]["dtype"]
     return value
@@ -66,7 +66,7 @@ def _each_file(function):
 def _record_of(place):
     """Returns a row of Dataset.at() as leave_out has it, or the pair that was given."""
     if isinstance(place, (tuple, list)) and len(place) == 2:
-        return [os.fspath(place[0]), place[1]]
+        return [os.fsdecode(place[0]), place[1]]
     if not isinstance(place, Place):
         raise invalid(f"leave_out: {place!r} is no record: give rows of Dataset.at(), or pairs (file, number)")
     if place.file is None:
@@ -82,7 +82,12 @@ def json_text(kind, options):
         raise invalid(f"{kind}: {value!r} is no value of an option")
 
     try:
-        return json.dumps(options, default=convert, allow_nan=False)
+        text = json.dumps(options, default=convert, allow_nan=False, ensure_ascii=False)
+        text.encode()
+        return text
+    except UnicodeEncodeError as error:
+        raise invalid(f"{kind}: {text[max(0, error.start - 40):error.end + 40]!r} isn't UTF-8, which descriptions, being "
+                      "JSON, must be: rename the file, or give a pattern that matches it, as 'folder/*'") from None
     except ValueError as error:
         raise invalid(f"{kind}: an option is NaN or infinite, which descriptions, being JSON, can't have: give a "
                       "finite number that the data doesn't have") from error
