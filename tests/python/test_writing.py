@@ -210,6 +210,30 @@ class Conversions(unittest.TestCase):
         with self.assertRaisesRegex(infeed.Error, "use existing='replace' to replace it"):
             infeed.convert(rows, self.folder / "z", size=400, shard_count=4)
 
+    def test_options_of_a_wrong_type_are_named(self):
+        for options, text in [({"shard_count": "4"}, "shard_count is '4'; it must be a whole number"),
+                              ({"shard_count": -1}, "shard_count is -1; it must be"),
+                              ({"compression": None}, "compression is None; it must be a text"),
+                              ({"compression_level": 1.5}, "compression_level is 1.5; it must be"),
+                              ({"seed": -2}, "seed is -2; it must be"),
+                              ({"version": 2}, "version is 2; it must be a text"),
+                              ({"validation_share": "0.1"}, "validation_share is '0.1'; it must be a number"),
+                              ({"check_content": 1}, "check_content is 1; it must be True or False"),
+                              ({"columns": "label"}, "columns is 'label'; it must be a list"),
+                              ({"classes": [1]}, r"classes is \[1\]; it must be a list of texts"),
+                              ({"size": "400"}, "size is '400'; it must be a whole number")]:
+            with self.assertRaisesRegex(infeed.Error, f"convert: {text}"):
+                infeed.convert(rows, self.folder / "x", **{"size": 400, **options})
+
+    def test_names_of_files(self):
+        for write in [infeed.RecordWriter, lambda name: infeed.convert([{"a": 1}], name)]:
+            with self.assertRaisesRegex(infeed.Error, r"the file name .*x\\x00y.* has a zero byte"):
+                write(str(self.folder / "x\0y"))
+        self.assertEqual(list(self.folder.iterdir()), [])
+        prefix = os.fsencode(self.folder) + b"/\xff"
+        made = infeed.convert([{"a": 1}], prefix, shard_count=1)
+        self.assertEqual(os.fsencode(made.files[0]), prefix + b"-00000-of-00001.tfrecord")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,6 +5,7 @@
 #include "convert/convert.h"
 #include "describe/stages/enums.h"
 #include "infeed/error.h"
+#include "python/element.h"
 #include "python/errors.h"
 #include "python/example_rows.h"
 #include "python/named_values.h"
@@ -34,15 +35,25 @@ struct EnumNames<tools::SplitPart> {
 namespace infeed::python {
 namespace {
 
+/// Returns an option of convert(); `expected` says what it may be.
+template <class T>
+T given_as(const nb::dict& given, const char* name, std::string_view expected) {
+  return option_as<T>("convert", name, given[name], expected);
+}
+
+std::vector<std::string> texts_of(const nb::dict& facts, const char* name) {
+  return given_as<std::vector<std::string>>(facts, name, "a list of texts");
+}
+
 /// Rows of Python by their numbers.
 class PythonRows final : public ExampleInput {
  public:
   /// `open` takes a number and returns an iterable of the rows from there on.
   PythonRows(nb::object open, std::uint64_t size, const nb::dict& facts)
       : open_(share(std::move(open))), size_(size) {
-    settings_ = nb::cast<std::string>(facts["version"]);
-    columns_ = nb::cast<std::vector<std::string>>(facts["columns"]);
-    classes_ = nb::cast<std::vector<std::string>>(facts["classes"]);
+    settings_ = given_as<std::string>(facts, "version", "a text");
+    columns_ = texts_of(facts, "columns");
+    classes_ = texts_of(facts, "classes");
     for (const nb::handle file : facts["files"]) {
       files_.push_back(examine_input_file(file_name(file)));
     }
@@ -109,23 +120,28 @@ std::unique_ptr<ExampleReader> PythonRows::open_reader() const {
 }
 
 tools::ConvertOptions options_of(const nb::dict& given) {
-  const auto number = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
-  const auto text = [&](const char* name) { return nb::cast<std::string>(given[name]); };
+  const auto number = [&](const char* name) {
+    return given_as<std::uint64_t>(given, name, "a whole number, 0 or more");
+  };
+  const auto text = [&](const char* name) { return given_as<std::string>(given, name, "a text"); };
   tools::ConvertOptions options;
   options.prefix = file_name(given["prefix"]);
-  options.shard_count = nb::cast<std::uint32_t>(given["shard_count"]);
+  options.shard_count =
+      given_as<std::uint32_t>(given, "shard_count", "a whole number from 0 to 4294967295");
   options.shard_bytes = number("shard_bytes");
   options.compression = named_value<Compression>("compression", text("compression"));
-  options.compression_level = nb::cast<std::optional<int>>(given["compression_level"]);
+  options.compression_level = given_as<std::optional<int>>(given, "compression_level",
+                                                           "a whole number from 0 to 9, or None");
   options.existing = named_value<tools::ExistingDataset>("existing", text("existing"));
-  options.seed = nb::cast<std::optional<std::uint64_t>>(given["seed"]);
+  options.seed =
+      given_as<std::optional<std::uint64_t>>(given, "seed", "a whole number, 0 or more, or None");
   options.part = named_value<tools::SplitPart>("part", text("part"));
-  options.validation_share = nb::cast<double>(given["validation_share"]);
+  options.validation_share = given_as<double>(given, "validation_share", "a number from 0 to 1");
   options.split_column = text("split_column");
   options.quarantine_max = number("quarantine_max");
-  options.check_content = nb::cast<bool>(given["check_content"]);
+  options.check_content = given_as<bool>(given, "check_content", "True or False");
   options.durability = named_value<Durability>("durability", text("durability"));
-  options.threads = nb::cast<int>(given["threads"]);
+  options.threads = given_as<int>(given, "threads", "a whole number, 0 or more");
   options.words = {.quarantine_max = "quarantine_max",
                    .quarantine_max_n = "quarantine_max=N",
                    .replace = "existing='replace'",
@@ -136,20 +152,22 @@ tools::ConvertOptions options_of(const nb::dict& given) {
 
 nb::dict as_dict(const tools::ConvertResult& result) {
   nb::dict dict;
-  dict["files"] = result.files;
-  dict["manifest_file"] = result.manifest_file;
+  nb::list files;
+  for (const std::string& file : result.files) files.append(to_python(file));
+  dict["files"] = files;
+  dict["manifest_file"] = to_python(result.manifest_file);
   dict["examples"] = result.manifest.examples();
   dict["bytes"] = result.manifest.bytes();
   nb::list quarantined;
   for (const tools::QuarantinedExample& example : result.manifest.quarantined) {
-    quarantined.append(nb::make_tuple(example.input, example.error));
+    quarantined.append(nb::make_tuple(to_python(example.input), to_python(example.error)));
   }
   dict["quarantined"] = quarantined;
   dict["seconds"] = result.seconds;
   dict["shards_found"] = result.shards_found;
   dict["was_complete"] = result.was_complete;
   nb::list rebuilt;
-  for (const tools::WrongShard& shard : result.rebuilt) rebuilt.append(shard.what);
+  for (const tools::WrongShard& shard : result.rebuilt) rebuilt.append(to_python(shard.what));
   dict["rebuilt"] = rebuilt;
   return dict;
 }

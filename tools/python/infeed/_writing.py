@@ -1,5 +1,6 @@
 """Rows of Python as shards of records (infeed.convert)."""
 
+import numbers
 import os
 from dataclasses import dataclass
 from typing import List, Tuple
@@ -34,13 +35,15 @@ def _opened(rows, size):
     if hasattr(rows, "__getitem__") and hasattr(rows, "__len__"):
         count = len(rows)
         if size is not None and size != count:
-            raise invalid(f"convert: size is {size}, but there are {count} rows")
+            raise invalid(f"convert: size is {size!r}, but there are {count} rows")
         return lambda first: (rows[index] for index in range(first, count)), count
     if not callable(rows):
         raise invalid("convert: rows are a sequence (with len() and rows[i]), or a function from a row's number to "
                       "an iterable that begins there: a generator alone could not go on after a stop")
     if size is None:
         raise invalid("convert: say how many rows there are: size=")
+    if not isinstance(size, numbers.Integral) or size < 0:
+        raise invalid(f"convert: size is {size!r}; it must be a whole number, 0 or more")
     return rows, size
 
 
@@ -76,6 +79,9 @@ def convert(rows, prefix, *, size=None, shard_count=16, shard_bytes=0, compressi
     Returns a Converted. Ctrl-C keeps the finished shards.
     """
     opened, count = _opened(rows, size)
+    for name, given in (("files", files), ("columns", columns), ("classes", classes)):
+        if isinstance(given, (str, bytes, os.PathLike)):
+            raise invalid(f"convert: {name} is {given!r}; it must be a list")
     facts = {"version": version, "columns": list(columns), "classes": list(classes),
              "files": [os.fspath(file) for file in files]}
     options = {"prefix": os.fspath(prefix), "shard_count": shard_count, "shard_bytes": shard_bytes,
