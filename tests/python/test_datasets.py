@@ -88,6 +88,20 @@ class Descriptions(unittest.TestCase):
             self.assertIn("name", inspect.signature(function).parameters)
         self.assertEqual(list(inspect.signature(infeed.Dataset.shuffle).parameters)[:3], ["self", "buffer", "seed"])
 
+    def test_numbers_of_numpy_are_numbers(self):
+        batches = infeed.range(4).batch(2)
+        self.assertEqual(list(batches.map_batches(same, "thread", np.int64(2), seed=np.int64(1))),
+                         list(batches.map_batches(same, "thread", 2, seed=1)))
+        self.assertEqual(repr(batches.in_process(np.int64(3))), repr(batches.in_process(3)))
+
+    def test_datasets_may_be_a_list(self):
+        first, second = infeed.range(4).batch(2), infeed.from_numpy({"x": np.arange(4)}).batch(2)
+        self.assertEqual(infeed.concatenate([first, first]), first.concatenate(first))
+        self.assertEqual(list(infeed.zip((first, second))), list(first.zip(second)))
+        for wrong in ["x", []]:
+            with self.assertRaisesRegex(TypeError, "zip: its inputs are Datasets, not"):
+                infeed.zip(wrong)
+
     def test_file_names_may_be_bytes(self):
         name = os.fsencode(__file__)
         self.assertEqual(infeed.lines(name), infeed.lines(__file__))
@@ -118,6 +132,9 @@ class Descriptions(unittest.TestCase):
             (lambda: infeed.column("uint8", "28"), infeed.Error, "a shape is '28'; it must be a tuple of whole"),
             (lambda: infeed.column("uint8", (2.5,)), infeed.Error, r"a shape is \(2.5,\); it must be a tuple"),
             (lambda: infeed.range(5).map(abs), infeed.Error, "map_batches"),
+            (lambda: infeed.range(5).batch(1).map_batches(abs, seed=2.5), infeed.Error, "seed is 2.5; it must be"),
+            (lambda: infeed.range(5).batch(1).map_batches(abs, seed=-1), infeed.Error, "seed is -1; it must be"),
+            (lambda: infeed.range(5).batch(1).in_process(1.5), infeed.Error, "ahead is 1.5; it must be a whole"),
             (lambda: infeed.from_generator(iter([])), infeed.Error, "the function that returns the generator"),
             (lambda: infeed.range(5).batch(1).map_batches(abs).prefetch(), infeed.Error, "must be the last stage"),
             (lambda: infeed.range(5).batch(1).map_batches(abs, where="gpu"), infeed.Error, "'thread' and 'process'"),

@@ -80,6 +80,7 @@ class Worlds(unittest.TestCase):
         self.assertEqual(world, infeed.World(rank=1, size=4, source="somebody"))
         self.assertEqual(pickle.loads(pickle.dumps(world)), world)
         self.assertEqual(infeed.World(), infeed.World(0, 1))
+        self.assertIs(type(infeed.World(np.int64(1), np.int32(4)).rank), int)
         for rank, size in ((4, 4), (-1, 4), (0, 0)):
             with self.assertRaisesRegex(infeed.Error, f"rank {rank} of {size}"):
                 infeed.World(rank, size)

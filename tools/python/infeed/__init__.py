@@ -17,7 +17,7 @@ alone, and an iterator's state_dict() goes on exactly where it stopped, in anoth
 
 from . import _core
 from ._core import Batch, Column, RecordWriter, Statistics, TuningReport, batch, example
-from ._dataset import SOURCES, Dataset, from_generator, from_json, from_numpy, reshard
+from ._dataset import SOURCES, Dataset, from_generator, from_json, from_numpy, join, reshard
 from ._errors import Error
 from ._iterator import Iterator
 from ._place import BadRow, Place, Traced
@@ -31,13 +31,13 @@ __version__ = _core.__version__
 
 
 def concatenate(first, *others):
-    """Appends datasets to the first one."""
-    return first.concatenate(*others)
+    """Appends datasets to the first one. They may be given as a list."""
+    return join("concatenate", first, *others)
 
 
 def zip(first, *others):  # noqa: A001: the name in C++ and tf.data
-    """Puts the columns of datasets of batches side by side."""
-    return first.zip(*others)
+    """Puts the columns of datasets of batches side by side. They may be given as a list."""
+    return join("zip", first, *others)
 
 
 def from_arrow(source, **options):

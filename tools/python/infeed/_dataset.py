@@ -1,5 +1,6 @@
 """Dataset: a pipeline, described stage by stage with the words of the C++ library."""
 
+import numbers
 import threading
 import uuid
 import weakref
@@ -10,7 +11,7 @@ from ._functions import consumer_stage, map_batches_options
 from ._iterator import Iterator, checkpoint_of, epoch_of
 from ._place import Place, Traced
 from ._schema import element_spec
-from ._stages import KINDS, EachFile, json_text, make_source, make_stage_method
+from ._stages import KINDS, EachFile, each_of, json_text, make_source, make_stage_method
 
 # Sources that need a Python object are functions of their own (sources.py).
 _WITH_OBJECTS = ("map_batches", "from_numpy", "from_generator")
@@ -239,8 +240,8 @@ class Dataset:
         """
         from ._in_process import InProcessDataset
 
-        if not isinstance(ahead, int) or ahead < 1:
-            raise invalid(f"in_process: ahead is {ahead!r}; it must be 1 or more")
+        if not isinstance(ahead, numbers.Integral) or ahead < 1:
+            raise invalid(f"in_process: ahead is {ahead!r}; it must be a whole number, 1 or more")
         return InProcessDataset(self, ahead)
 
     def __iter__(self):
@@ -284,6 +285,14 @@ def _begin():
 
 def _unpickled(text, objects, consumers):
     return Dataset(_core.from_json(text, objects), consumers)
+
+
+def join(stage, *given):
+    """Returns the first dataset with the stage of that name, which takes the others."""
+    first, *others = each_of(given) or [None]
+    if not isinstance(first, Dataset):
+        raise TypeError(f"{stage}: its inputs are Datasets, not {type(first).__name__}")
+    return getattr(first, stage)(*others)
 
 
 def reshard(state, dataset):

@@ -1,6 +1,7 @@
 """Functions of whole batches (Dataset.map_batches)."""
 
 import inspect
+import numbers
 
 import numpy as np
 
@@ -76,6 +77,8 @@ def consumer_stage(fn, workers, seed):
     if workers != 1:
         raise invalid("map_batches: where='consumer' has one worker, the consumer; for more use "
                       "where='thread' or 'process'")
+    if seed is not None and not (isinstance(seed, numbers.Integral) and 0 <= seed < 2**64):
+        raise invalid(f"map_batches: seed is {seed!r}; it must be a whole number of 0 or more")
     return ConsumerStage(BatchFunction(fn), 0 if seed is None else seed)
 
 
@@ -84,8 +87,8 @@ def map_batches_options(fn, where, workers, seed, version, name):
     if where not in ("thread", "process"):
         raise invalid(f"map_batches: where is {where!r}; there are 'consumer', 'thread' and "
                       "'process'")
-    if not isinstance(workers, int) or workers < 1:
-        raise invalid(f"map_batches: workers is {workers!r}; it must be 1 or more")
+    if not isinstance(workers, numbers.Integral) or workers < 1:
+        raise invalid(f"map_batches: workers is {workers!r}; it must be a whole number, 1 or more")
     function = BatchFunction(fn)
     # Functions can't be compared, but their names can.
     shown = function.__qualname__ if version is None else f"{function.__qualname__} {version}"

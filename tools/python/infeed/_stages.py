@@ -141,6 +141,11 @@ def make_stage_method(kind):
     return _dressed(method, kind, signature)
 
 
+def each_of(given):
+    """Returns the datasets one by one: they may be given as a list, as in tf.data."""
+    return [one for several in given for one in (several if isinstance(several, (list, tuple)) else [several])]
+
+
 def make_source(kind, begin):
     """Returns the function that makes a Dataset of a source; begin() returns an empty one."""
     signature = _signature(kind, None)
@@ -152,10 +157,7 @@ def make_source(kind, begin):
         if isinstance(files, EachFile):
             del arguments["files"]
             return files._then(kind["name"], _options_of(kind, arguments))
-        # The datasets may be given as a list, as in tf.data.
-        inputs = [one for given in inputs
-                  for one in (given if isinstance(given, (list, tuple)) else [given])]
-        return begin()._then(kind["name"], _options_of(kind, arguments), inputs)
+        return begin()._then(kind["name"], _options_of(kind, arguments), each_of(inputs))
 
     return _dressed(source, kind, signature)
 

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import inspect
 import json
+import numbers
 import os
 import sys
 
@@ -36,9 +37,11 @@ class World:
     source: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self):
-        for value in (self.rank, self.size):
-            if not isinstance(value, int) or isinstance(value, bool):
+        for name in ("rank", "size"):
+            value = getattr(self, name)
+            if not isinstance(value, numbers.Integral) or isinstance(value, bool):
                 raise TypeError(f"World: rank and size are whole numbers, not {value!r}")
+            object.__setattr__(self, name, int(value))  # NumPy's have no JSON
         if not 0 <= self.rank < self.size:
             raise invalid(f"World: rank {self.rank} of {self.size} can't be: ranks are counted from 0, "
                           "and there is at least one")
