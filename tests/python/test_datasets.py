@@ -316,6 +316,12 @@ class Iterators(unittest.TestCase):
         with self.assertRaisesRegex(infeed.Error, "closed"):
             next(iterator)
 
+    def test_close_waits_for_as_long_as_it_is_told(self):
+        for seconds_max in [60, 1e9, 1e10, 1e300, float("inf")]:
+            iterator = iter(infeed.range(9).shuffle(9, seed=1).batch(3).prefetch())
+            next(iterator)
+            self.assertTrue(iterator.close(seconds_max), seconds_max)
+
     def test_a_state_brings_its_pass(self):
         dataset = infeed.range(50).shuffle(50, seed=1)
         iterator = dataset.iterate(epoch=2)

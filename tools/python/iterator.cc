@@ -1,7 +1,6 @@
 #include "python/iterator.h"
 
 #include <chrono>
-#include <cmath>
 #include <future>
 #include <limits>
 #include <stop_token>
@@ -239,7 +238,8 @@ bool PyIterator::close(double seconds_max) {
     const std::lock_guard lock(state->calls);
     state->set(nullptr);
   };
-  if (std::isinf(seconds_max)) {
+  constexpr double kSecondsMax = 1e9;  // 30 years, which nanoseconds can count
+  if (!(seconds_max < kSecondsMax)) {
     end();
     return true;
   }
