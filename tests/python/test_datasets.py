@@ -94,6 +94,9 @@ class Descriptions(unittest.TestCase):
                          list(batches.map_batches(same, "thread", 2, seed=1)))
         self.assertEqual(repr(batches.in_process(np.int64(3))), repr(batches.in_process(3)))
 
+    def test_defaults_of_bytes_may_be_bytes(self):
+        self.assertEqual(infeed.bytes_(default="é".encode()), infeed.bytes_(default="é"))
+
     def test_datasets_may_be_a_list(self):
         first, second = infeed.range(4).batch(2), infeed.from_numpy({"x": np.arange(4)}).batch(2)
         self.assertEqual(infeed.concatenate([first, first]), first.concatenate(first))
@@ -131,6 +134,7 @@ class Descriptions(unittest.TestCase):
             (lambda: infeed.range(0, "9"), infeed.Error, 'range.stop is "9"; it must be a whole number'),
             (lambda: infeed.column("uint8", "28"), infeed.Error, "a shape is '28'; it must be a tuple of whole"),
             (lambda: infeed.column("uint8", (2.5,)), infeed.Error, r"a shape is \(2.5,\); it must be a tuple"),
+            (lambda: infeed.range(5).arrow(3), TypeError, r"reader\(\) takes 1 positional argument"),
             (lambda: infeed.range(5).map(abs), infeed.Error, "map_batches"),
             (lambda: infeed.range(5).batch(1).map_batches(abs, seed=2.5), infeed.Error, "seed is 2.5; it must be"),
             (lambda: infeed.range(5).batch(1).map_batches(abs, seed=-1), infeed.Error, "seed is -1; it must be"),

@@ -39,11 +39,11 @@ _counting = threading.Lock()
 
 
 def _adapter(module, function, doc):
-    def method(self, **options):
+    def method(self, *arguments, **options):
         import importlib
 
         adapters = importlib.import_module(f"infeed.{module}")
-        return getattr(adapters, function)(self, **options)
+        return getattr(adapters, function)(self, *arguments, **options)
 
     method.__doc__ = doc
     return method

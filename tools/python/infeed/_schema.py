@@ -83,7 +83,9 @@ def padded(dtype, width=None, padding=0, shape=(), default=None):
 
 
 def bytes_(default=None):
-    """One value of bytes in each row."""
+    """One value of bytes in each row. `default` is a text, or its bytes in UTF-8, since descriptions are JSON."""
+    if isinstance(default, bytes):
+        default = default.decode()
     return _field(kind="bytes", default=default)
 
 
