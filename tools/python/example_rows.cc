@@ -63,7 +63,8 @@ void add_doubles(ExampleBuilder& builder, std::string_view name, nb::handle arra
   builder.floats(name, std::span<const float>(narrow));
 }
 
-/// Throws if a list, or one inside it, has an integer that NumPy changed when it made floats of all.
+/// Throws if a list, or one inside it, has an integer that may have changed when NumPy made floats
+/// of all.
 void check_integers(std::string_view name, nb::handle list) {
   constexpr std::int64_t kExactMax = std::int64_t{1} << 53;
   for (const nb::handle item : list) {

@@ -24,9 +24,9 @@ class KeptThreadState {
   PyThreadState* thread_;
 };
 
-/// Keeps this thread until the process has ended, if Python is over and another thread ends it. Python
-/// before 3.14 ends a thread that asks for the GIL then by unwinding its stack, which C++ and Python's own
-/// PyGILState_Release() answer with abort().
+/// Keeps this thread until the process has ended, if Python is over and another thread ends it.
+/// Python before 3.14 ends a thread that asks for the GIL then by unwinding its stack, which C++ and
+/// Python's own PyGILState_Release() answer with abort().
 void stay_if_python_is_over() {
   while (Py_IsInitialized() == 0 && gettid() != getpid()) pause();
 }

@@ -45,7 +45,8 @@ std::optional<DType> dtype_of_dlpack(nb::dlpack::dtype type) {
 
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-/// Returns the object, or a memoryview of its buffer: that of ctypes has no strides, which nanobind reads.
+/// Returns the object, or a memoryview of its buffer: that of ctypes has no strides, which nanobind
+/// reads.
 nb::object with_strides(nb::handle object) {
   if (nb::hasattr(object, "__dlpack__")) return nb::borrow(object);
   PyObject* const view = PyMemoryView_FromObject(object.ptr());

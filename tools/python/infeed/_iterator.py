@@ -33,8 +33,8 @@ def checkpoint_of(state):
 
 
 def number_in(checkpoint, name):
-    """Returns the number in the line of that name of a checkpoint, which is text; 0 if it has none. Whoever goes on from
-    a damaged one is told so by the engine."""
+    """Returns the number in the line of that name of a checkpoint, which is text; 0 if it has none. The engine
+    refuses a damaged one."""
     found = re.search(rf"^{name} (\d+)$", checkpoint, re.MULTILINE | re.ASCII)
     return int(found[1]) if found else 0
 

@@ -86,8 +86,8 @@ def json_text(kind, options):
         text.encode()
         return text
     except UnicodeEncodeError as error:
-        raise invalid(f"{kind}: {text[max(0, error.start - 40):error.end + 40]!r} isn't UTF-8, which descriptions, being "
-                      "JSON, must be: rename the file, or give a pattern that matches it, as 'folder/*'") from None
+        raise invalid(f"{kind}: {text[max(0, error.start - 40):error.end + 40]!r} isn't UTF-8, which descriptions, "
+                      "being JSON, must be: rename the file, or give a pattern that matches it, as 'folder/*'") from None
     except ValueError as error:
         raise invalid(f"{kind}: an option is NaN or infinite, which descriptions, being JSON, can't have: give a "
                       "finite number that the data doesn't have") from error
