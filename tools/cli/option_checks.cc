@@ -15,6 +15,8 @@
 #include <infeed/records/detail/nearest_names.h>
 #include <infeed/records/files.h>
 
+#include "cli/side_file.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -111,9 +113,16 @@ std::optional<std::string> report_in_use(const CLI::App& command) {
     const auto other = std::ranges::find_if(options, [&](const CLI::Option* option) {
       return option != report && names_file(*option, file);
     });
-    if (other == options.end()) continue;
-    return fmt::format("{} would write over '{}', which is given as {}, too; name another file",
-                       report->get_name(), file, (*other)->get_name());
+    if (other != options.end()) {
+      return fmt::format("{} would write over '{}', which is given as {}, too; name another file",
+                         report->get_name(), file, (*other)->get_name());
+    }
+    if (is_dataset_file_name(file)) {
+      return fmt::format(
+          "{} names '{}', which is how a dataset's own files are called (shards, their indices, "
+          "the manifest); name another file, such as report.json",
+          report->get_name(), file);
+    }
   }
   return std::nullopt;
 }

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::string_view kIndexEnding = ".index";
 constexpr std::string_view kPointsEnding = ".points";
+constexpr std::string_view kManifestEnding = ".manifest.json";
 // Distance of flush points. They cost no size, and 16 threads find work in a shard of 16 MiB.
 constexpr std::uint64_t kFlushPointBytes = std::uint64_t{1} << 20;
 
@@ -57,7 +58,7 @@ void leave_out_side_files(std::vector<std::string>& files) {
     const std::string_view ending = side_ending_of(file);
     return !ending.empty() && found.contains(file.substr(0, file.size() - ending.size()));
   });
-  const auto is_manifest = [](const std::string& file) { return file.ends_with(".manifest.json"); };
+  const auto is_manifest = [](const std::string& file) { return file.ends_with(kManifestEnding); };
   if (!std::all_of(files.begin(), files.end(), is_manifest)) std::erase_if(files, is_manifest);
 }
 
@@ -73,6 +74,12 @@ std::vector<std::string> list_record_files(const std::string& folder) {
 }
 
 bool holds_record_files(const std::string& folder) { return !record_files_in(folder).empty(); }
+
+bool is_dataset_file_name(const std::string& file) {
+  const std::string name = fs::path(file).filename().string();
+  if (name.ends_with(kManifestEnding) || !side_ending_of(name).empty()) return true;
+  return is_record_file_name(name) && !name.ends_with(".json");
+}
 
 std::vector<std::string> sets_of_files(const std::vector<std::string>& files) {
   std::set<std::string> sets;

@@ -35,6 +35,10 @@ std::vector<std::string> list_record_files(const std::string& folder);
 /// True if the folder has any.
 bool holds_record_files(const std::string& folder);
 
+/// True if a file of that name is a record file of its folder, lies beside one, or is a manifest. A name
+/// that ends in another .json is none: x.tfrecord.json is a report about x.tfrecord.
+bool is_dataset_file_name(const std::string& file);
+
 /// Returns the names before the shards' numbers, sorted; "" for files that aren't named like
 /// shards.
 std::vector<std::string> sets_of_files(const std::vector<std::string>& files);

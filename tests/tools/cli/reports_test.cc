@@ -44,6 +44,42 @@ TEST(Reports, AFileThatIsReadIsntWrittenOver) {
   }
 }
 
+/// A folder's manifest and shards were replaced by the report about them, with status 0.
+TEST(Reports, AFileOfADatasetIsntWrittenOver) {
+  const TemporaryFolder folder;
+  const std::string table = folder.write("t.csv", "a,b\n1,2\n");
+  const std::string data = folder.file("data");
+  const auto convert = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"convert", table, "-o", data, "--shards", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_infeed(words);
+  };
+  // Before there is any: the report would come last.
+  EXPECT_EQ(convert({"--json", data + "/data.manifest.json"}).status, 2);
+  ASSERT_EQ(convert({}).status, 0);
+  const auto before = folder_content(data);
+  const std::string shard = data + "/data-00000-of-00001.tfrecord";
+  for (const std::string& report :
+       {data + "/data.manifest.json", shard, shard + ".index", shard + ".idx"}) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"verify", data},
+          {"inspect", data},
+          {"repair", data, "-o", folder.file("saved")},
+          {"reshard", data, "-o", folder.file("other")},
+          {"convert", table, "-o", data, "--shards", "1"}}) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), {"--json", report});
+      const ProgramResult result = run_infeed(all);
+      EXPECT_EQ(result.status, 2) << words[0];
+      EXPECT_THAT(result.err, AllOf(HasSubstr("--json names '" + report + "'"),
+                                    HasSubstr("name another file, such as report.json")));
+    }
+  }
+  EXPECT_EQ(folder_content(data), before);
+  const std::string report = folder.file("x.tfrecord.json");
+  EXPECT_EQ(run_infeed({"verify", data, "--json", report}).status, 0);
+}
+
 TEST(Reports, TwoDontGetOneFile) {
   const TemporaryFolder folder;
   const std::string report = folder.file("report");
