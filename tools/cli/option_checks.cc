@@ -9,10 +9,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
+#include <infeed/records/detail/json_depth.h>
 #include <infeed/records/detail/nearest_names.h>
+#include <infeed/records/file.h>
 #include <infeed/records/files.h>
 
 #include "cli/side_file.h"
@@ -50,14 +53,48 @@ std::vector<std::string> files_meant(const std::string& argument) try {
   return {};
 }
 
-/// True if an argument of the option means the file.
-bool names_file(const CLI::Option& option, const std::string& file) {
-  return takes_files(option) &&
-         std::ranges::any_of(option.results(), [&](const std::string& argument) {
-           return std::ranges::any_of(files_meant(argument), [&](const std::string& one) {
-             return is_same_file(file, one);
-           });
-         });
+/// True if one of the arguments means the file.
+bool mean_file(const std::vector<std::string>& arguments, const std::string& file) {
+  return std::ranges::any_of(arguments, [&](const std::string& argument) {
+    return std::ranges::any_of(files_meant(argument),
+                               [&](const std::string& one) { return is_same_file(file, one); });
+  });
+}
+
+/// Returns all texts of a pipeline in JSON, among which are the files that it reads; none if it can't
+/// be read, about which the command says more.
+std::vector<std::string> texts_of_pipeline(const std::string& pipeline) try {
+  std::error_code ignored;
+  if (!fs::is_regular_file(pipeline, ignored)) return {};  // a pipe can be read only once
+  const std::string json = read_file(pipeline);
+  if (detail::exceeds_json_limits(json)) return {};
+  std::vector<std::string> texts;
+  for (const auto& value : nlohmann::json::parse(json).flatten()) {
+    if (value.is_string()) texts.push_back(value.get<std::string>());
+  }
+  return texts;
+} catch (const Error&) {
+  return {};
+} catch (const nlohmann::json::exception&) {
+  return {};
+}
+
+/// True if the option's pipeline reads the file, which is there.
+bool pipeline_reads(const CLI::Option& option, const std::string& file) {
+  std::error_code ignored;
+  return option.check_name("--pipeline") && option.count() > 0 &&
+         fs::is_regular_file(file, ignored) &&
+         mean_file(texts_of_pipeline(option.results().back()), file);
+}
+
+/// Returns how the file is used by an argument of the option: "which is given as FILE, too"; nothing if
+/// it isn't.
+std::optional<std::string> use_of(const CLI::Option& option, const std::string& file) {
+  if (takes_files(option) && mean_file(option.results(), file)) {
+    return fmt::format("which is given as {}, too", option.get_name());
+  }
+  if (pipeline_reads(option, file)) return "which the pipeline names";
+  return std::nullopt;
 }
 
 /// Returns what is wrong with `text`; empty if it is allowed. "128MB" begins with a number, too.
@@ -110,12 +147,11 @@ std::optional<std::string> report_in_use(const CLI::App& command) {
   for (const CLI::Option* const report : options) {
     if (report->count() == 0 || !is_report(*report)) continue;
     const std::string file = report->results().back();
-    const auto other = std::ranges::find_if(options, [&](const CLI::Option* option) {
-      return option != report && names_file(*option, file);
-    });
-    if (other != options.end()) {
-      return fmt::format("{} would write over '{}', which is given as {}, too; name another file",
-                         report->get_name(), file, (*other)->get_name());
+    for (const CLI::Option* const option : options) {
+      const auto use = option == report ? std::nullopt : use_of(*option, file);
+      if (!use) continue;
+      return fmt::format("{} would write over '{}', {}; name another file", report->get_name(),
+                         file, *use);
     }
     if (is_dataset_file_name(file)) {
       return fmt::format(

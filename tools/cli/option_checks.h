@@ -27,9 +27,10 @@ std::optional<double> finite_number(std::string_view text);
 /// a number in range. Call it when the command has all its options.
 void refuse_senseless_values(CLI::App& command);
 
-/// Returns what is wrong if a report of a parsed command would replace a file that the command reads or a
-/// file of a dataset, or be written twice; nothing otherwise. The files of a dataset are known by their
-/// names: a folder as an input is not looked into, and those of an output may not be there yet.
+/// Returns what is wrong if a report of a parsed command would replace a file that the command or its
+/// pipeline in JSON reads, or a file of a dataset, or be written twice; nothing otherwise. The files of
+/// a dataset are known by their names: a folder as an input is not looked into, and those of an output
+/// may not be there yet.
 std::optional<std::string> report_in_use(const CLI::App& command);
 
 /// Returns the first word of a parsed command that looks like an option and is none: "--ouput".

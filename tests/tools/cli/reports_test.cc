@@ -80,6 +80,39 @@ TEST(Reports, AFileOfADatasetIsntWrittenOver) {
   EXPECT_EQ(run_infeed({"verify", data, "--json", report}).status, 0);
 }
 
+/// The table was replaced by the report about its first batch.
+TEST(Reports, AFileThatAPipelineReadsIsntWrittenOver) {
+  const TemporaryFolder folder;
+  const std::string table = folder.write("t.csv", "a\n1\n2\n");
+  const auto pipeline_of = [&](const std::string& files) {
+    return folder.write("pipeline.json", R"({"stages": [{"stage": "csv", "files": ")" + files +
+                                             R"(", "columns": [{"name": "a", "dtype": "int64"}]},)"
+                                             R"({"stage": "batch", "size": 2}]})");
+  };
+  for (const std::string& files : {table, folder.file("*.csv")}) {
+    const std::string pipeline = pipeline_of(files);
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"batch", "--step", "0", "--json"},
+          {"pace", "--seconds", "0.01", "--step-us", "10", "--service-times"},
+          {"profile", folder.file("run"), "--seconds", "0.1", "--html"}}) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), {table, "--pipeline", pipeline});
+      const ProgramResult result = run_infeed(all);
+      EXPECT_EQ(result.status, 2) << words[0];
+      EXPECT_THAT(result.err, HasSubstr(words.back() + " would write over '" + table +
+                                        "', which the pipeline names; name another file"));
+      EXPECT_EQ(read_whole(table), "a\n1\n2\n");
+    }
+  }
+  const std::string report = folder.file("report.json");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(
+        run_infeed({"batch", "--step", "0", "--pipeline", pipeline_of(table), "--json", report})
+            .status,
+        0);
+  }
+}
+
 TEST(Reports, TwoDontGetOneFile) {
   const TemporaryFolder folder;
   const std::string report = folder.file("report");
