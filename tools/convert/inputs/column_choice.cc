@@ -104,7 +104,8 @@ ColumnChoice KindGuess::choose(const LocationOf& location_of) const {
     if (count(ValueForm::code) > 0) {
       choice.note = "text, for leading zeros: " + first(seen(ValueForm::code));
     } else if (has_too_much_text()) {
-      warn(fmt::format("text, though most values are {}: {} of {} aren't, first {}{}",
+      warn(fmt::format("text, though {} values are {}: {} of {} aren't, first {}{}",
+                       2 * texts() < total_ ? "most" : "some",
                        has_booleans_only() ? "true or false" : "numbers", with_commas(texts()),
                        with_commas(total_), first(first_text()),
                        as_null_word(first_text().first_written)));

@@ -71,7 +71,10 @@ class KindGuess {
     return count(ValueForm::text) + (has_booleans_only() ? 0 : count(ValueForm::boolean));
   }
   const Seen& first_text() const;
-  bool is_mostly_text() const { return 2 * (texts() - null_words_) >= total_ - null_words_; }
+  /// Words count, and true and false beside numbers don't: that these become text is worth a note.
+  bool is_mostly_text() const {
+    return 2 * (count(ValueForm::text) - null_words_) >= total_ - null_words_;
+  }
   bool has_too_much_text() const { return 10 * texts() > total_; }
 
   std::uint64_t total_ = 0;
