@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <new>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <sys/resource.h>
@@ -75,21 +76,32 @@ void complain_of_memory(const char* who) noexcept {
   std::abort();
 }
 
+/// Returns the error's text in one line, without the type of a value that is missing: "INT:INT in [0 - 9]".
+std::string text_of(const CLI::ParseError& error) {
+  static const std::regex missing_value(R"((\S+): 1 required .* missing)");
+  std::string text = error.what();
+  while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
+  std::smatch found;
+  if (!std::regex_match(text, found, missing_value)) return text;
+  return found.str(1) + ": a value is expected behind it, but none is given";
+}
+
 /// Prints what is wrong with the arguments, and where the options are explained.
 int complain_about_usage(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
-  const std::string who = chosen.empty() ? "infeed" : "infeed " + chosen.front()->get_name();
-  if (!chosen.empty()) {
-    // An unknown option explains any other error (a required option is missing).
-    if (const auto unknown = unknown_option(*chosen.front())) {
-      complain(who, fmt::format("there is no option {}{}; see {} --help", *unknown,
-                                suggestion(*unknown, option_names(*chosen.front())), who));
-      return kExitWrongUsage;
-    }
+  std::string who = "infeed";
+  // An unknown option explains any other error (a required option or the command is missing).
+  auto unknown = unknown_option(app);
+  const CLI::App* command = &app;
+  if (!unknown && !chosen.empty()) {
+    command = chosen.front();
+    who += " " + command->get_name();
+    unknown = unknown_option(*command);
   }
-  std::string text = error.what();
-  while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
-  complain(who, fmt::format("{}; see {} --help", text, who));
+  const std::string wrong = unknown ? fmt::format("there is no option {}{}", *unknown,
+                                                  suggestion(*unknown, option_names(*command)))
+                                    : text_of(error);
+  complain(who, fmt::format("{}; see {} --help", wrong, who));
   return kExitWrongUsage;
 }
 

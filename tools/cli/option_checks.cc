@@ -97,21 +97,42 @@ std::optional<std::string> use_of(const CLI::Option& option, const std::string& 
   return std::nullopt;
 }
 
-/// Returns what is wrong with `text`; empty if it is allowed. "128MB" begins with a number, too.
-std::string complaint_about_count(const std::string& text) {
+bool is_size(const std::string& type) { return type.starts_with("BYTES"); }
+
+bool is_count(const std::string& type) {
+  // An option with a name for its values ("US") still has the type in its range.
+  return type.starts_with("UINT") || type.starts_with("INT") || type.find("INT in [") != type.npos;
+}
+
+/// Takes leading zeros away: CLI11 would read 010 as an octal number.
+void drop_leading_zeros(std::string& text) {
+  const auto is_digit = [](unsigned char letter) { return std::isdigit(letter) != 0; };
+  while (text.size() > 1 && text[0] == '0' && is_digit(text[1])) text.erase(0, 1);
+}
+
+/// Returns what is wrong with `text`; empty if it is allowed. A size may have a unit: "128MB".
+std::string complaint_about_count(const std::string& text, const std::string& type) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range) {
+    if (type.find(" in [") != type.npos) return {};  // whose check tells the limits
     return fmt::format("{} is too large: at most 2^64 - 1 is possible", text);
   }
-  if (error == std::errc()) return {};
-  return fmt::format("'{}' is given, but a whole number, 0 or more, is expected", text);
+  const std::string_view rest(end, text.data() + text.size());
+  const bool is_unit = std::ranges::all_of(
+      rest, [](unsigned char letter) { return std::isalpha(letter) || letter == ' '; });
+  if (error == std::errc() && (rest.empty() || (is_size(type) && is_unit))) return {};
+  return fmt::format("'{}' is given, but a whole number, 0 or more, is expected{}", text,
+                     is_size(type) ? ", with a unit or without (1536MiB)" : "");
 }
 
-std::string complaint_about(const std::string& text, const std::string& type) {
+/// Returns what is wrong with `text`, which it may write as CLI11 reads it; empty if it is allowed.
+std::string complaint_about(std::string& text, const std::string& type) {
   if (text.empty()) return "an empty text is given; leave the option out, or name something";
-  if (type.starts_with("UINT") || type.starts_with("BYTES")) return complaint_about_count(text);
-  // An option with a name for its values ("US") still has the type in its range.
+  if (is_count(type) || is_size(type)) {
+    drop_leading_zeros(text);
+    return complaint_about_count(text, type);
+  }
   if (type.find("FLOAT") == type.npos || finite_number(text)) return {};
   return fmt::format("'{}' is given, but a number is expected", text);
 }
@@ -130,6 +151,14 @@ CLI::Validator is_positive() {
             return is_zero ? fmt::format("{} is given, but at least 1 is expected", text) : "";
           },
           ""};
+}
+
+CLI::Validator is_positive_number() {
+  return {[](const std::string& text) -> std::string {
+            if (finite_number(text).value_or(0) > 0) return {};
+            return fmt::format("{} is given, but a number above 0 is expected", text);
+          },
+          "POSITIVE"};
 }
 
 void refuse_senseless_values(CLI::App& command) {

@@ -14,17 +14,21 @@ class Validator;
 /// Checks for the options of every command, so that none has to remember them.
 namespace infeed::tools {
 
-/// Requires a positive number or size. The message of CLI11's own check contains the largest
+/// Requires a positive whole number or size. The message of CLI11's own check contains the largest
 /// double.
 CLI::Validator is_positive();
+
+/// Requires a number above 0, as is_positive() does a whole one.
+CLI::Validator is_positive_number();
 
 /// Reads a decimal number. Empty for anything else, and for NaN and infinity: NaN is neither below
 /// nor above the limits of a range, so that it would pass every one.
 std::optional<double> finite_number(std::string_view text);
 
-/// Refuses an empty text, which is no name and no path, -1, which is no count, and NaN and infinity,
-/// which are no numbers. They would be taken for an option that isn't given, for 2^64 - 1, and for
-/// a number in range. Call it when the command has all its options.
+/// Refuses an empty text, which is no name and no path, -1 and 0x10, which are no counts, and NaN and
+/// infinity, which are no numbers. They would be taken for an option that isn't given, for 2^64 - 1 and
+/// 16, and for a number in range. Leading zeros of a count are dropped: 010 would be taken for 8. Call
+/// it when the command has all its options.
 void refuse_senseless_values(CLI::App& command);
 
 /// Returns what is wrong if a report of a parsed command would replace a file that the command or its

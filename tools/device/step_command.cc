@@ -17,6 +17,7 @@
 
 #include "cli/json_text.h"
 #include "cli/limits.h"
+#include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "device/sweep_batch.h"
 #include "device/validate_steps.h"
@@ -238,7 +239,7 @@ Command add_step_command(CLI::App& app) {
   command
       ->add_option("--learning-rate", options->learning_rate,
                    "Of a batch of 256; the sweep scales it linearly")
-      ->check(CLI::PositiveNumber)
+      ->check(is_positive_number())
       ->capture_default_str()
       ->needs(sweep);
   command
