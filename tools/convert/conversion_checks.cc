@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
+#include <string_view>
 #include <unordered_set>
 
 #include <infeed/error.h>
@@ -23,6 +24,21 @@ std::string advice_for(const ConvertOptions& options) {
          "repeat those, or choose another folder";
 }
 
+/// Refuses names under which the dataset's own files would be taken for others.
+void require_sound_name(const std::string& name) {
+  const auto refuse = [&](std::string_view why) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the dataset's name '{}' {}: choose another one", name, why));
+  };
+  if (name.empty()) refuse("is empty, so that its manifest would be a hidden file");
+  if (name.starts_with('.')) {
+    refuse("begins with a dot, as the names of unfinished files do, which are removed at the end");
+  }
+  if (parse_shard_name(name)) {
+    refuse("is one of a shard, so that its manifest would be taken for one");
+  }
+}
+
 }  // namespace
 
 void require_sound(const ConvertOptions& options) {
@@ -30,12 +46,7 @@ void require_sound(const ConvertOptions& options) {
   const auto refuse = [](const std::string& text) {
     throw Error(ErrorCode::invalid_argument, text);
   };
-  if (const std::string name = DatasetNames(options.prefix).name; name.starts_with('.')) {
-    refuse(
-        fmt::format("the dataset's name '{}' begins with a dot, as the names of unfinished files "
-                    "do, which are removed at the end: choose another one",
-                    name));
-  }
+  require_sound_name(DatasetNames(options.prefix).name);
   if (options.share && options.finish_only) refuse("a share makes shards, finishing makes none");
   if (is_part && options.existing != ExistingDataset::refuse) {
     refuse(

@@ -365,11 +365,18 @@ TEST_F(DatasetCommands, APipeThatWouldBeReadTwiceIsRefused) {
   }
 }
 
-TEST_F(DatasetCommands, ANameOfUnfinishedFilesIsRefused) {
-  const ProgramResult result =
-      run_infeed({"convert", folder_.file("t.csv"), "-o", folder_.file("other"), "--name", ".x"});
-  EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, HasSubstr("the dataset's name '.x' begins with a dot"));
+TEST_F(DatasetCommands, ANameOfOtherFilesIsRefused) {
+  const std::string other = folder_.file("other");
+  for (const auto& [name, said] : std::vector<std::pair<std::string, std::string>>{
+           {".x", "the dataset's name '.x' begins with a dot"},
+           {"a/", "the dataset's name '' is empty"},
+           {"a-00000-of-00002", "the dataset's name 'a-00000-of-00002' is one of a shard"}}) {
+    const ProgramResult result =
+        run_infeed({"convert", folder_.file("t.csv"), "-o", other, "--name", name});
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, HasSubstr(said));
+    EXPECT_FALSE(fs::exists(other));
+  }
 }
 
 TEST_F(DatasetCommands, OptionsOfAnInputNeedOne) {
