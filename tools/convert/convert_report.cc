@@ -38,6 +38,18 @@ std::string share_line(const std::string& set, const ConvertResult& result) {
                      result.share->index, result.share->count, done);
 }
 
+void print_quarantined(Terminal& terminal, const std::string& set, const ConvertResult& result) {
+  const std::vector<QuarantinedExample>& quarantined = result.manifest.quarantined;
+  if (quarantined.empty()) return;
+  terminal.line(terminal.paint(
+      Paint::warning,
+      fmt::format("{}: left out {}; all are listed in {}", set,
+                  counted(quarantined.size(), "bad example"), result.manifest_file)));
+  for (std::size_t i = 0; i < quarantined.size() && i < kQuarantinedShownMax; ++i) {
+    terminal.line(fmt::format("  {}: {}", quarantined[i].input, quarantined[i].error));
+  }
+}
+
 }  // namespace
 
 ProgressLine::ProgressLine(Terminal& terminal, std::string set)
@@ -69,6 +81,7 @@ void print_result(Terminal& terminal, const std::string& set, const ExampleInput
                               counted(result.files.size(), "shard"), as_megabytes(manifest.bytes()),
                               result.files.front()));
     print_columns(terminal, input, manifest.statistics);
+    print_quarantined(terminal, set, result);
     return;
   }
   if (result.share) {
@@ -88,15 +101,7 @@ void print_result(Terminal& terminal, const std::string& set, const ExampleInput
                             counted(result.files.size(), "shard"), found_note(result.shards_found),
                             as_megabytes(manifest.bytes()), result.seconds, result.files.front()));
   print_columns(terminal, input, manifest.statistics);
-  if (manifest.quarantined.empty()) return;
-  terminal.line(terminal.paint(
-      Paint::warning,
-      fmt::format("{}: left out {}; all are listed in {}", set,
-                  counted(manifest.quarantined.size(), "bad example"), result.manifest_file)));
-  for (std::size_t i = 0; i < manifest.quarantined.size() && i < kQuarantinedShownMax; ++i) {
-    const QuarantinedExample& example = manifest.quarantined[i];
-    terminal.line(fmt::format("  {}: {}", example.input, example.error));
-  }
+  print_quarantined(terminal, set, result);
 }
 
 void print_estimate(Terminal& terminal, const std::string& set, const ExampleInput& input,

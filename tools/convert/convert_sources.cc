@@ -23,7 +23,13 @@ InputOptions input_options(const ConvertCommandOptions& options, std::stop_token
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("--rename takes OLD=NEW, but '{}' is given", pair));
     }
-    input.renamed[pair.substr(0, equals)] = pair.substr(equals + 1);
+    const auto [renamed, is_new] =
+        input.renamed.try_emplace(pair.substr(0, equals), pair.substr(equals + 1));
+    if (!is_new && renamed->second != pair.substr(equals + 1)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("--rename gives '{}' two names, '{}' and '{}'; name one",
+                              renamed->first, renamed->second, pair.substr(equals + 1)));
+    }
   }
   return input;
 }
