@@ -194,6 +194,7 @@ std::optional<std::string> report_in_use(const CLI::App& command) {
 
 std::optional<std::string> unknown_option(const CLI::App& command) {
   for (const std::string& word : command.remaining()) {
+    if (word == "--") break;  // behind it stand no options
     if (word.size() > 1 && word.starts_with('-')) return word.substr(0, word.find('='));
   }
   return std::nullopt;

@@ -316,21 +316,23 @@ Command add_inspect_command(CLI::App& app) {
   command->add_option("--show", options->shown, "Print so many records")->capture_default_str();
   command->add_option("--first", options->first, "Begin to print at that record")
       ->capture_default_str();
-  command
-      ->add_option("--picture", options->picture_column,
-                   "Also draw that column of the printed records: PNG, JPEG, or raw pixels")
-      ->type_name("COLUMN");
+  CLI::Option* const picture =
+      command
+          ->add_option("--picture", options->picture_column,
+                       "Also draw that column of the printed records: PNG, JPEG, or raw pixels")
+          ->type_name("COLUMN");
   command
       ->add_option("--picture-size", options->picture_size,
                    "Of raw pixels that aren't square: WIDTHxHEIGHT or WIDTHxHEIGHTx3")
-      ->type_name("SIZE");
+      ->type_name("SIZE")
+      ->needs(picture);
   CLI::Option* const proto =
       command
           ->add_option("--proto", options->descriptor_set,
                        "The records are protobuf messages of a type in that descriptor set "
                        "(protoc --include_imports --descriptor_set_out=FILE): print their fields")
           ->type_name("FILE")
-          ->excludes("--picture");
+          ->excludes(picture);
   command
       ->add_option("--message", options->message,
                    "Name of the type, like shop.Click, if the set's last file has several")

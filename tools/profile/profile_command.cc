@@ -188,7 +188,8 @@ Command add_profile_command(CLI::App& app) {
   command->add_option("--seconds", options->seconds, "How long that runs")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str()
-      ->type_name("S");
+      ->type_name("S")
+      ->needs(pipeline);
   command->add_flag(
       "--try", options->tries,
       "Make what is advised, as far as the pipeline's file has it, measure it against the "
