@@ -15,8 +15,9 @@ StreamWindow::StreamWindow(std::unique_ptr<ByteSource> source, std::shared_ptr<B
 
 std::optional<std::uint64_t> StreamWindow::remaining_bytes() const {
   const auto size = source_->size_bytes();
-  if (!size) return std::nullopt;
-  return std::max<std::uint64_t>(*size > offset_ ? *size - offset_ : 0, this->size());
+  // A file that has grown since it was opened has an end that isn't known.
+  if (!size || offset_ + this->size() > *size) return std::nullopt;
+  return *size - offset_;
 }
 
 void StreamWindow::make_room(std::size_t bytes) {

@@ -24,7 +24,8 @@ class StreamWindow {
   Block* block() const { return block_.get(); }
   /// Place of data() in the stream.
   std::uint64_t offset() const { return offset_; }
-  /// Bytes from data() to the end of the stream, where that is known. A file may turn out shorter.
+  /// Bytes from data() to the end of the stream, where that is known. A file may turn out shorter;
+  /// one that has turned out longer has no known end.
   std::optional<std::uint64_t> remaining_bytes() const;
 
   void consume(std::size_t bytes) {

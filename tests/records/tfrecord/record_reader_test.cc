@@ -258,6 +258,26 @@ TEST(RecordReader, a_file_that_shrinks_while_it_is_read_is_an_error) {
   EXPECT_EQ(error.record(), 98U);
 }
 
+/// Blocks that are read behind the old end begin and end inside of records.
+TEST(RecordReader, a_file_that_grows_while_it_is_read_has_no_cut_records) {
+  const TemporaryFolder folder;
+  const Payloads payloads(10, std::string(1000, 'x'));
+  const Payloads appended(40, std::string(1100, 'y'));
+  Record record;
+  const auto grown = [&](const std::string& file) {
+    folder.write(file, frame(payloads));
+    RecordReader reader(folder.file(file), {.block_bytes = 4096});
+    EXPECT_TRUE(reader.next(record));
+    write_at(folder.file(file), frame(payloads).size(), frame(appended));
+    return reader;
+  };
+  RecordReader reader = grown("read");
+  const Payloads rest = read_all(reader);
+  ASSERT_EQ(rest.size(), 49U);
+  EXPECT_EQ(Payloads(rest.begin() + 9, rest.end()), appended);
+  EXPECT_EQ(grown("skipped").skip(100), 49U);
+}
+
 TEST(RecordReader, files_that_cannot_be_read_say_why) {
   const TemporaryFolder folder;
   const Error missing = error_of([&] { RecordReader(folder.file("nothing")); });
