@@ -82,7 +82,8 @@ void check_name(std::string_view noun, std::string_view name, std::set<std::stri
   }
 }
 
-detail::CheckpointManifest manifest_of(const TrainingState& state) {
+/// Returns the text of the manifest. Refuses one that no reader would take.
+std::string manifest_of(const TrainingState& state) {
   detail::CheckpointManifest manifest{.step = state.step};
   std::set<std::string_view> tensor_names;
   for (const NamedTensor& named : state.tensors) {
@@ -101,11 +102,18 @@ detail::CheckpointManifest manifest_of(const TrainingState& state) {
                               .size_bytes = named.bytes.size(),
                               .crc32c = crc32c(named.bytes)});
   }
-  return manifest;
+  std::string text = manifest.to_text();
+  if (text.size() > detail::kManifestBytesMax) {
+    refuse(fmt::format(
+        "the manifest of a checkpoint would have {} bytes, and {} are the limit; "
+        "give its {} entries shorter names, or join some",
+        text.size(), detail::kManifestBytesMax, state.tensors.size() + state.bytes.size()));
+  }
+  return text;
 }
 
 void write_files(const fs::path& folder, const TrainingState& state, Durability durability) {
-  const detail::CheckpointManifest manifest = manifest_of(state);
+  const std::string manifest = manifest_of(state);
   OutputFile tensors((folder / "tensors").string(), ExistingFile::refuse, durability);
   for (const NamedTensor& named : state.tensors) tensors.write(bytes_of(named.tensor));
   tensors.commit();
@@ -113,7 +121,7 @@ void write_files(const fs::path& folder, const TrainingState& state, Durability 
   for (const NamedBytes& named : state.bytes) bytes.write(named.bytes);
   bytes.commit();
   OutputFile text((folder / "manifest").string(), ExistingFile::refuse, durability);
-  text.write(manifest.to_text());
+  text.write(manifest);
   text.commit();
 }
 

@@ -14,7 +14,6 @@ constexpr std::string_view kManifestMagic = "infeed-training-checkpoint ";
 constexpr std::string_view kChecksum = "checksum ";
 // "checksum 1a2b3c4d\n"
 constexpr std::size_t kChecksumLine = 18;
-constexpr std::size_t kAxesMax = 8;
 
 /// Takes the next word off the line. The last one, a name, keeps its spaces.
 std::string_view take_word(std::string_view& line) {
@@ -36,9 +35,7 @@ bool parse_shape(std::string_view word, Shape& shape) {
   while (word != "scalar" && !word.empty()) {
     const std::size_t end = std::min(word.find('x'), word.size());
     std::int64_t extent = 0;
-    if (!parse_whole(word.substr(0, end), extent) || extent < 0 || extents.size() == kAxesMax) {
-      return false;
-    }
+    if (!parse_whole(word.substr(0, end), extent) || extent < 0) return false;
     if (extent > 0 && items > kItemsMax / static_cast<std::uint64_t>(extent)) return false;
     items *= static_cast<std::uint64_t>(extent);
     extents.push_back(extent);

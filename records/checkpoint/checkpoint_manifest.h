@@ -13,6 +13,9 @@
 
 namespace infeed::detail {
 
+/// Most bytes of a manifest. It has a line an entry, so larger files aren't ours.
+inline constexpr std::uint64_t kManifestBytesMax = std::uint64_t{16} << 20;
+
 struct CheckpointManifest {
   /// Version 1 held float32 alone, and its bytes were "texts".
   static constexpr int kVersion = 2;

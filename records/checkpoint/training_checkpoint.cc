@@ -13,15 +13,13 @@
 namespace infeed {
 namespace {
 
-/// A manifest has a line an entry. Larger files aren't ours.
-constexpr std::uint64_t kManifestBytesMax = std::uint64_t{16} << 20;
-
 std::string read_manifest(const std::string& name) {
   const File file = File::open_to_read(name);
   const std::uint64_t size = file.size_bytes().value_or(0);
-  if (size > kManifestBytesMax) {
+  if (size > detail::kManifestBytesMax) {
     throw detail::damaged_checkpoint(
-        name, fmt::format("{} bytes where {} bytes at most are expected", size, kManifestBytesMax));
+        name, fmt::format("{} bytes where {} bytes at most are expected", size,
+                          detail::kManifestBytesMax));
   }
   return read_file(file);
 }

@@ -38,7 +38,7 @@
 /// Errors name the file, and the entry: data_loss for damaged or cut files; failed_precondition for
 /// an entry that is missing or has another type or shape, for a later version, or when another
 /// process writes into the same folder; invalid_argument for names that are empty, have line
-/// breaks or come twice; not_found; errors of writing files. Nothing is allocated that a file's
+/// breaks, come twice or take over 16 MiB; not_found; errors of writing files. Nothing is allocated that a file's
 /// size doesn't cover.
 /// Thread-safety: functions as the file system's; any threads may read a TrainingCheckpoint.
 namespace infeed {
