@@ -1,10 +1,13 @@
 #include "infeed/records/seekable_file.h"
 
+#include <cerrno>
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <system_error>
+#include <unistd.h>
 
 #include "infeed/error.h"
 #include "infeed/records/byte_stream.h"
@@ -84,8 +87,16 @@ File make_nameless_file(const std::string& purpose) {
                             "with room for a copy of {}",
                             error.message(), purpose));
   }
-  return File::open(folder, O_TMPFILE | O_RDWR,
-                    fmt::format("the copy of {} in {} (TMPDIR)", purpose, folder));
+  const std::string shown = fmt::format("the copy of {} in {} (TMPDIR)", purpose, folder);
+  const int nameless = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (nameless >= 0) return {nameless, shown};
+  // Not every file system has such files: NFS has none, nor have overlays (containers) and FUSE before
+  // Linux 6.1. There it has a name for a moment.
+  std::string name = folder + "/infeed-XXXXXX";
+  const int named = ::mkostemp(name.data(), O_CLOEXEC);
+  if (named < 0) throw system_error("create", shown, errno);
+  ::unlink(name.c_str());
+  return {named, shown};
 }
 
 SeekableFile::SeekableFile(std::string name, File file)

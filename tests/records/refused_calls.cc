@@ -1,6 +1,7 @@
 #include "records/refused_calls.h"
 
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -41,6 +42,18 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to,
 int link(const char* from, const char* to) noexcept {
   if (infeed::test::is_refused(infeed::test::errors_of_calls.link)) return -1;
   return static_cast<int>(::syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
+
+int open(const char* name, int flags, ...) {
+  const bool is_nameless = (flags & O_TMPFILE) == O_TMPFILE;
+  if (is_nameless && infeed::test::is_refused(infeed::test::errors_of_calls.nameless)) return -1;
+  std::va_list mode;
+  va_start(mode, flags);
+  const int opened = static_cast<int>(
+      ::syscall(SYS_openat, AT_FDCWD, name, flags,
+                is_nameless || (flags & O_CREAT) != 0 ? va_arg(mode, unsigned) : 0U));
+  va_end(mode);
+  return opened;
 }
 
 }  // extern "C"

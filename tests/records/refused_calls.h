@@ -10,6 +10,7 @@ class RefusedCalls {
     int rename_to_new = 0;  ///< renameat2() with RENAME_NOREPLACE
     int exchange = 0;       ///< renameat2() with RENAME_EXCHANGE
     int link = 0;
+    int nameless = 0;  ///< open() with O_TMPFILE
   };
 
   explicit RefusedCalls(const Errors& errors);

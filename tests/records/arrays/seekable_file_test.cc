@@ -1,5 +1,6 @@
 #include "infeed/records/seekable_file.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "records/codec/zstd_framed.h"
+#include "records/refused_calls.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
@@ -105,6 +107,15 @@ TEST(NamelessFile, LiesInTheFolderForTemporaryFiles) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   file.write("some text");
   EXPECT_EQ(read_file(file), "some text");
+  {
+    const RefusedCalls refused({.nameless = EOPNOTSUPP});  // as NFS does
+    File unnamed = make_nameless_file("a test");
+    EXPECT_EQ(unnamed.name(), file.name());
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+    unnamed.write("other text");
+    EXPECT_EQ(read_file(unnamed), "other text");
+    EXPECT_EQ(read_whole(SeekableFile("x", std::move(unnamed)).path()), "other text");
+  }
   ::setenv("TMPDIR", folder.file("none").c_str(), 1);
   const Error error = error_of([] { make_nameless_file("a test"); });
   EXPECT_EQ(error.code(), ErrorCode::not_found);
