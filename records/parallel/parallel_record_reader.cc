@@ -19,10 +19,7 @@ class ParallelRecordReader::State {
       : options_(checked(std::move(options))),
         reader_(std::move(file), with_own_callbacks(options_.reader)) {
     std::optional<std::vector<detail::Segment>> blocks = plan();
-    const auto note = [this](const DamagedRange& range) {
-      damaged_.push_back(range);
-      if (options_.reader.on_damage) options_.reader.on_damage(range);
-    };
+    const auto note = [this](const DamagedRange& range) { this->note(range); };
     if (blocks) {
       damage_from_reader_ = note;
       source_ = detail::make_block_source(options_, reader_, std::move(*blocks));
@@ -46,16 +43,12 @@ class ParallelRecordReader::State {
   std::uint64_t skip(std::uint64_t count) {
     const std::uint64_t before = passed_;
     if (!has_begun_) {  // no thread uses the reader yet
-      const auto by_reader = [this] {
-        return reader_.position().record - reader_.damaged().size();
-      };
       try {
-        reader_.skip(count);
+        passed_ += reader_.skip(count);
       } catch (...) {
-        passed_ = by_reader();
+        passed_ = reader_.position().record - records_lost();
         throw;
       }
-      passed_ = by_reader();
       return passed_ - before;
     }
     std::array<Record, 256> dropped;
@@ -75,6 +68,17 @@ class ParallelRecordReader::State {
   const std::string& how() const { return how_; }
 
  private:
+  void note(const DamagedRange& range) {
+    damaged_.push_back(range);
+    if (options_.reader.on_damage) options_.reader.on_damage(range);
+  }
+  /// Records that the reader's numbers count for ranges: none for one without bytes, as where a
+  /// trailer is missing.
+  std::uint64_t records_lost() const {
+    return static_cast<std::uint64_t>(std::ranges::count_if(
+        reader_.damaged(), [](const DamagedRange& range) { return range.begin != range.end; }));
+  }
+
   /// Returns the segments of a compressed file (none for a plain one), or nothing if one thread
   /// decodes ahead. Sets how_.
   std::optional<std::vector<detail::Segment>> plan() {
@@ -112,7 +116,9 @@ class ParallelRecordReader::State {
   RecordReaderOptions with_own_callbacks(RecordReaderOptions options) {
     // A thread that waits for a server or a pipe must not keep the destructor waiting.
     options.url.stop = stop_.get_token();
-    options.on_damage = [this](const DamagedRange& range) { damage_from_reader_(range); };
+    options.on_damage = [this](const DamagedRange& range) {
+      has_begun_ ? damage_from_reader_(range) : note(range);
+    };
     return options;
   }
 

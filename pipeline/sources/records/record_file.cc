@@ -116,9 +116,12 @@ bool RecordFile::has_blocks() const {
 }
 
 std::uint64_t RecordFile::passed() const {
-  // The numbers of a file count one lost record a damaged range.
-  return parallel_ ? parallel_->records_passed()
-                   : reader_->position().record - reader_->damaged().size();
+  if (parallel_) return parallel_->records_passed();
+  // The numbers of a file count one lost record a damaged range, if that has bytes.
+  return reader_->position().record - static_cast<std::uint64_t>(std::ranges::count_if(
+                                          reader_->damaged(), [](const DamagedRange& range) {
+                                            return range.begin != range.end;
+                                          }));
 }
 
 Compression RecordFile::compression() const {

@@ -334,6 +334,28 @@ TEST_F(ParallelRecordReaderTest, records_are_skipped_and_counted) {
   }
 }
 
+/// A cut between two records loses bytes of the file, but none of the stream.
+TEST_F(ParallelRecordReaderTest, a_skip_to_damage_counts_records_and_tells_of_it) {
+  const Payloads payloads(20, "hello");
+  const std::string whole = test::gzip(frame(payloads));
+  const std::vector<std::pair<std::size_t, std::uint64_t>> cuts = {{11, 0}, {whole.size() - 1, 20}};
+  for (const auto& [bytes, records] : cuts) {
+    folder_.write("x", whole.substr(0, bytes));
+    std::size_t told = 0;
+    ParallelRecordReader reader(
+        file_, {.reader = {.damage = DamagePolicy::skip_and_resynchronise,
+                           .on_damage = [&told](const DamagedRange&) { ++told; }}});
+    EXPECT_EQ(reader.skip(1000), records);
+    EXPECT_EQ(reader.records_passed(), records);
+    EXPECT_EQ(reader.damaged().size(), 1U);
+    EXPECT_EQ(told, 1U);
+    Record record;
+    EXPECT_FALSE(reader.next(record));
+    EXPECT_EQ(reader.skip(1), 0U);
+    EXPECT_EQ(told, 1U);
+  }
+}
+
 TEST_F(ParallelRecordReaderTest, pipes_are_decoded_ahead) {
   const std::string pipe = folder_.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
