@@ -1,6 +1,7 @@
 #include "remote/aws/xml.h"
 
 #include <gtest/gtest.h>
+#include <string>
 
 namespace infeed::detail {
 namespace {
@@ -19,6 +20,12 @@ TEST(Xml, GivesTheTextsOfTagsOneAfterTheOther) {
 TEST(Xml, ResolvesEntities) {
   EXPECT_EQ(xml_text("<K>a&amp;b&lt;&gt;&quot;&apos;&amp;lt;&other;&</K>", "K"),
             "a&b<>\"'&lt;&other;&");
+  EXPECT_EQ(xml_text("<K>it&#39;s &#34;a&#x22; &#xe9;&#8364;&#x1F600;&amp;#39;</K>", "K"),
+            "it's \"a\" \u00e9\u20ac\U0001f600&#39;");
+  for (const std::string none : {"&#;", "&#x;", "&#39", "&#-1;", "&#0;", "&#xd800;", "&#1114112;",
+                                 "&#4294967335;", "&#39 ;", "&#X27;", "&#"}) {
+    EXPECT_EQ(xml_text("<K>" + none + "</K>", "K"), none);
+  }
 }
 
 TEST(Xml, ATagThatIsCutHasNoText) {
