@@ -57,7 +57,7 @@ class JudgedPassStage final : private HiddenCounters, public PassThroughStage {
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (!goes_on_looking()) return input().pull(out, want);
     require_more();
-    const Pull pulled = input().pull(out, std::min<std::uint64_t>(want, records_left()));
+    const Pull pulled = input().pull(out, std::min<std::uint64_t>(want, most_at_once()));
     if (pulled == Pull::end) require_all();
     look_at(out);
     return pulled;
@@ -92,13 +92,16 @@ class JudgedPassStage final : private HiddenCounters, public PassThroughStage {
 
  private:
   bool goes_on_looking() {
-    is_looking_ = is_looking_ && passed_ <= looked_at_max_;
+    is_looking_ = is_looking_ && (passed_ < looked_at_max_ || records_left() == 0);
     return is_looking_;
   }
   bool is_far(std::uint64_t count) const {
-    return count > kSkippedMax || passed_ > looked_at_max_ || count > looked_at_max_ - passed_;
+    return count > kSkippedMax || count > looked_at_max_ - passed_;
   }
   std::uint64_t records_left() const { return spec_->records_max - judge_->records(); }
+  /// Returns how many elements may be looked at together: the verdict mustn't depend on how many come at
+  /// once.
+  std::uint64_t most_at_once() const { return std::min(records_left(), looked_at_max_ - passed_); }
 
   [[noreturn]] void fail() const { throw judge_->error().at_stage(consumer_.counters->path()); }
   /// Called before another element.
@@ -127,7 +130,7 @@ class JudgedPassStage final : private HiddenCounters, public PassThroughStage {
     for (std::uint64_t block = 1; skipped < count && goes_on_looking();
          block = dropped.capacity()) {
       require_more();
-      const std::uint64_t want = std::min({block, count - skipped, records_left()});
+      const std::uint64_t want = std::min({block, count - skipped, most_at_once()});
       const Pull pulled = input().pull(dropped, static_cast<std::size_t>(want));
       if (pulled == Pull::end) require_all();
       if (pulled != Pull::values) break;
@@ -148,14 +151,14 @@ class JudgedPassStage final : private HiddenCounters, public PassThroughStage {
       std::iota(positions.begin(), positions.end(), position);
       const auto count = static_cast<std::size_t>(
           std::min<std::uint64_t>({positions.size(), chunk.capacity(), end - position,
-                                   position == 0 ? 1 : records_left()}));
+                                   position == 0 ? 1 : most_at_once()}));
       const Pull pulled = input().pull_at(chunk, std::span(positions).first(count));
       if (pulled != Pull::values) return pulled;
       position += chunk.slots();
       look_at(chunk);
       chunk.clear();
     }
-    if (is_looking_) require_all();
+    if (goes_on_looking()) require_all();
     return Pull::values;
   }
 

@@ -11,6 +11,7 @@
 #include <infeed/pipeline/reshard_checkpoint.h>
 #include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/skip.h>
+#include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/slices.h>
 #include <infeed/pipeline/take.h>
 #include <infeed/pipeline/zip.h>
@@ -188,6 +189,21 @@ TEST(ExpectedFeatures, BehindFourThousandElementsNothingIsJudged) {
   }
   auto mixed = (dataset | global_shuffle({.seed = 7})).iterate();
   EXPECT_EQ(take_stream(mixed).size(), 8000U);
+}
+
+/// A resume behind the four thousandth element, from where on nobody looks, would go on where the run
+/// itself had ended.
+TEST(ExpectedFeatures, ThePullThatPassesFourThousandElementsLooksNoFurther) {
+  std::vector<std::string> list = examples(5000, {});
+  std::fill(list.begin() + 800, list.begin() + 3900, "no Example");
+  EXPECT_EQ(stream_of(slices(list) | parse<Tagged>(schema())).size(), 5000);
+  // The thousandth Example is the last element that counts.
+  list[800] = list[4000];
+  std::fill(list.begin() + 801, list.begin() + 3801, "no Example");
+  std::copy_n(list.begin() + 4001, 199, list.begin() + 3801);
+  const auto [count, error] = run_to_error(slices(list) | parse<Tagged>(schema()) | skip_errors());
+  EXPECT_EQ(count, 1000);
+  EXPECT_TRUE(error.has_value());
 }
 
 /// Another host had seen the feature, which none of the next thousand records has.
