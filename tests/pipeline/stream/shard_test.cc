@@ -209,23 +209,28 @@ TEST(Shard, OfAShardAndBeforeRepeatKeepsTheNumbers) {
   EXPECT_EQ(of_all_hosts(4, repeated), of_all_hosts(1, repeated));
 }
 
+/// The hosts share the whole stream, or what a shard has left of it for training.
 TEST(Shard, AReshardedRunRepeatsTheAugmentation) {
-  const auto pipeline = [](const ShardOptions& options) {
-    return range(600) | shard(options) | map(augment, {.seed = 3}) | repeat(2);
-  };
-  const Stream whole = of_all_hosts(1, pipeline);
-  Stream taken;
-  Checkpoint saved;
-  for (std::uint64_t host = 0; host < 2; ++host) {
-    auto iterator = pipeline(ShardOptions{.count = 2, .index = host}).iterate();
-    for (std::string& element : take_stream(iterator, 390)) taken.push_back(std::move(element));
-    saved = iterator.checkpoint();
-  }
-  for (const std::uint64_t hosts : {1, 3, 4}) {
-    Stream all = of_all_hosts(hosts, pipeline, &saved);
-    all.insert(all.end(), taken.begin(), taken.end());
-    std::sort(all.begin(), all.end());
-    EXPECT_EQ(all, whole) << hosts << " hosts";
+  for (const std::int64_t parts : {1, 5}) {
+    SCOPED_TRACE(parts);
+    const auto pipeline = [parts](const ShardOptions& options) {
+      return range(600 * parts) | shard({.count = parts, .index = parts - 1}) | shard(options) |
+             map(augment, {.seed = 3}) | repeat(2);
+    };
+    const Stream whole = of_all_hosts(1, pipeline);
+    Stream taken;
+    Checkpoint saved;
+    for (std::uint64_t host = 0; host < 2; ++host) {
+      auto iterator = pipeline(ShardOptions{.count = 2, .index = host}).iterate();
+      for (std::string& element : take_stream(iterator, 390)) taken.push_back(std::move(element));
+      saved = iterator.checkpoint();
+    }
+    for (const std::uint64_t hosts : {1, 3, 4}) {
+      Stream all = of_all_hosts(hosts, pipeline, &saved);
+      all.insert(all.end(), taken.begin(), taken.end());
+      std::sort(all.begin(), all.end());
+      EXPECT_EQ(all, whole) << hosts << " hosts";
+    }
   }
 }
 

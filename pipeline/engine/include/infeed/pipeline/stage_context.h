@@ -52,7 +52,7 @@ struct UnshardedPositions {
   std::uint64_t offset = 0;
   std::uint64_t stride = 1;  ///< from one block to the next
   std::uint64_t width = 1;   ///< elements of a block
-  std::uint64_t step = 1;    ///< from one element of a block to the next
+  std::uint64_t step = 1;    ///< from one element to the next before the last shard
 
   std::uint64_t of(std::uint64_t position) const {
     if (width == 1) return offset + stride * position;
@@ -89,9 +89,10 @@ struct StageContext {
     std::uint64_t key = 0;
   } inner = {};
 
-  /// Returns where the positions of a stage behind shard begin in this run.
+  /// Returns where the positions of a stage behind shard begin in this run. The elements that were taken
+  /// before lie as far apart as those of shard's input, which may be a shard's itself.
   UnshardedPositions in_this_run(UnshardedPositions positions) const {
-    positions.offset += taken.elements;
+    positions.offset += positions.step * taken.elements;
     return positions;
   }
   /// Sets the pass of an input that is opened only when it is read: all opened passes were read.
