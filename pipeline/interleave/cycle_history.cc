@@ -11,7 +11,7 @@ TracedPlace InnerPlaces::at(std::uint64_t taken) const {
     return TracedPlace::unknown(
         "the records that its inner dataset gave with it are no neighbours");
   TracedPlace traced = first;
-  traced.place->record += taken;
+  traced.place->record += taken * traced.place->count;
   traced.place->offset.reset();
   return traced;
 }

@@ -120,9 +120,8 @@ class FlatMapStage final : public Stage, public Bookmarked {
     if (places.first.stage == &inner_.label()) untold_ = places.first.stage;
     if (!places.first.place || !places.are_neighbours) return;
     const RecordPlace& place = *places.first.place;
-    if (run().traces())
-      return places_.add_alone(position(), place.file, place.record, place.offset);
-    places_.add(position(), out.slots(), place.file, place.record, place.offset);
+    if (run().traces()) return places_.add_alone(position(), place);
+    places_.add(position(), out.slots(), place);
   }
 
   /// Returns the inner dataset of the current outer element. If there is none, returns null and

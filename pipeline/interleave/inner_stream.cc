@@ -5,6 +5,7 @@
 #include <infeed/pipeline/philox.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/note_calls.h"
 
 namespace infeed::detail {
 
@@ -63,8 +64,8 @@ InnerPlaces InnerStream::places() const {
   InnerPlaces places{stage_->trace(first), given_last_ == 1};
   if (given_last_ == 1 || !places.first.place) return places;
   const TracedPlace last = stage_->trace(given_ - 1);
-  places.are_neighbours = last.place && places.first.place->file == last.place->file &&
-                          last.place->record - places.first.place->record == given_last_ - 1;
+  places.are_neighbours =
+      last.place && are_ends_of_neighbours(*places.first.place, *last.place, given_last_);
   return places;
 }
 

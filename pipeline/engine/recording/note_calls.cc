@@ -46,11 +46,16 @@ TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_
   return joined_places(std::move(first), stage.trace(position + count - 1), count);
 }
 
+bool are_ends_of_neighbours(const RecordPlace& first, const RecordPlace& last,
+                            std::uint64_t count) {
+  return last.file == first.file && last.count == first.count &&
+         last.record == first.record + (count - 1) * first.count;
+}
+
 TracedPlace joined_places(TracedPlace first, const TracedPlace& last, std::uint64_t count) {
   if (count <= 1 || !first.place) return first;
   const RecordPlace& begin = *first.place;
-  if (last.place && last.place->file == begin.file &&
-      last.place->record == begin.record + (count - 1) * begin.count) {
+  if (last.place && are_ends_of_neighbours(begin, *last.place, count)) {
     first.place->count *= count;
     return first;
   }

@@ -17,6 +17,9 @@ void note_calls(const IteratorContext& run, StageCounters& counters, CallWatch& 
 void note_slow_calls(Recorder& recorder, const StageCounters& counters, const OwnTime& time,
                      const Recorder::Elements& elements, const Stage& input);
 
+/// Returns true if `count` elements with these places of the first one and the last one are neighbours,
+/// of as many records each.
+bool are_ends_of_neighbours(const RecordPlace& first, const RecordPlace& last, std::uint64_t count);
 /// Returns the records of `count` elements, if they are neighbours, by the places of the first one and
 /// the last one.
 TracedPlace joined_places(TracedPlace first, const TracedPlace& last, std::uint64_t count);

@@ -37,6 +37,10 @@ class PlaceLog {
     const std::lock_guard lock(mutex_);
     push({position, 1, nullptr, record, 1, offset}, file);
   }
+  void add_alone(std::uint64_t position, const RecordPlace& place) {
+    const std::lock_guard lock(mutex_);
+    push({position, 1, nullptr, place.record, place.count, place.offset}, place.file);
+  }
   /// Forgets the elements from `position` on.
   void forget_from(std::uint64_t position);
   TracedPlace find(std::uint64_t position) const;

@@ -23,6 +23,7 @@
 #include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/unbatch.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stream.h"
@@ -315,6 +316,25 @@ TEST_F(DatasetAt, RowsOfTextHaveTheirBatchsPlaceWhereSomeAreLeftOut) {
   ASSERT_EQ(found.rows.size(), 1U);
   EXPECT_EQ(found.rows[0].place->record, 0U);
   EXPECT_EQ(found.rows[0].place->count, 4U);
+}
+
+/// They had the first of their records, as if they were made of it alone.
+TEST_F(DatasetAt, ElementsThatAFlatMapGivesHaveAllTheirRecords) {
+  const auto batches = [](const std::string& file) {
+    return lines(file) | map(text_of) | batch(8);
+  };
+  const auto rows = [](std::string text) { return std::vector<std::string>{std::move(text)}; };
+  const auto each = [&](const std::string& file) { return batches(file) | unbatch() | map(rows); };
+  const Texts whole = files(lines_) | flat_map(batches) | map(rows_of_batch);
+  const Texts apart = files(lines_) | flat_map(each);
+  for (const auto& [dataset, step] : {std::pair{whole, 2U}, std::pair{apart, 20U}}) {
+    const auto found = dataset.at(step);
+    ASSERT_EQ(found.rows.size(), 1U);
+    ASSERT_TRUE(found.rows[0].place) << found.rows[0].why();
+    EXPECT_EQ(found.rows[0].place->file, lines_[0]);
+    EXPECT_EQ(found.rows[0].place->record, 16U);
+    EXPECT_EQ(found.rows[0].place->count, 8U);
+  }
 }
 
 TEST_F(DatasetAt, RefusesWhatItCantFind) {

@@ -233,5 +233,20 @@ TEST(NotePlaces, KeepsTheRecordsOfEachElement) {
   }
 }
 
+/// The rows of a batch of which one failed, and of the next, whole one, each with the records of its batch.
+TEST(NotePlaces, KeepsElementsOfMoreRecordsApart) {
+  const TracedAlone alone([](std::uint64_t i) {
+    return TracedPlace{i == 0 ? RecordPlace{"a", 22, 1} : RecordPlace{"a", 24, 2}, {}};
+  });
+  EXPECT_FALSE(detail::trace_range(alone.stage, 0, 3).place);
+  PlaceLog places;
+  detail::note_places(places, 0, 3, alone.stage, 0);
+  expect_record(places, 0, "a", 22);
+  for (const std::uint64_t position : {1, 2}) {
+    EXPECT_EQ(places.find(position).place->record, 24U);
+    EXPECT_EQ(places.find(position).place->count, 2U);
+  }
+}
+
 }  // namespace
 }  // namespace infeed::test
