@@ -79,11 +79,15 @@ TextFormat table_format(const std::string& kind, const InputOptions& options) {
 }
 
 void require_table_for_its_options(const std::string& kind, const InputOptions& options) {
-  const bool is_table = kind == "csv" || kind == "tsv";
-  if (is_table || (!options.delimiter && options.nulls.empty())) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("{} is for csv and tsv, but the input is {}",
-                          options.delimiter ? "--delimiter" : "--nulls", kind));
+  if (kind == "csv" || kind == "tsv") return;
+  const auto refuse = [&](std::string_view option, std::string_view kinds) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} is for {}, but the input is {}", option, kinds, kind));
+  };
+  if (options.delimiter) refuse("--delimiter", "csv and tsv");
+  if (!options.nulls.empty()) refuse("--nulls", "csv and tsv");
+  if (!options.has_header) refuse("--no-header", "csv and tsv");
+  if (!options.kinds.empty() && kind != "jsonl") refuse("--schema", "csv, tsv and jsonl");
 }
 
 std::unique_ptr<ExampleInput> open_files(const Files& files, const std::string& kind,
@@ -155,6 +159,7 @@ std::unique_ptr<ExampleInput> open_any(const std::vector<std::string>& names,
                               "in it: '{}/*'",
                               names.front(), names.front()));
     }
+    require_table_for_its_options("images", options);
     return open_image_folder(names.front(), options.images,
                              options.classes_file.empty() ? std::vector<std::string>()
                                                           : read_class_list(options.classes_file));

@@ -66,6 +66,17 @@ TEST_F(TableWords, WordsForNoValueCanBeNamed) {
               HasSubstr("--nulls is for csv and tsv, but the input is jsonl"));
 }
 
+TEST_F(TableWords, OptionsOfTablesAreRefusedOfOtherInputs) {
+  const std::string lines = write("l.jsonl", "{\"a\":1}\n");
+  EXPECT_THAT(refused({lines, "--no-header"}),
+              HasSubstr("--no-header is for csv and tsv, but the input is jsonl"));
+  const std::string schema = write("schema.json", R"({"columns": {"a": "floats"}})");
+  said({lines, "--schema", schema});
+  const std::string plain = write("plain.bin", "x");
+  EXPECT_THAT(refused({plain, "--kind", "files", "--schema", schema}),
+              HasSubstr("--schema is for csv, tsv and jsonl, but the input is files"));
+}
+
 TEST_F(TableWords, AFirstRowOfNumbersIsNotedThatMayBeNoHeader) {
   const std::string file =
       write("iris.csv", "5.1,3.5,1.4,0.2,Iris-setosa\n4.9,3.0,1.4,0.2,Iris-setosa\n");
