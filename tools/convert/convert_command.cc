@@ -179,7 +179,10 @@ class ConvertRun {
 };
 
 void add_choice_options(CLI::App& command, ConvertCommandOptions& options) {
-  command.add_option("--name", options.from.name, "What the names of the shards begin with")
+  command
+      .add_option("--name", options.from.name,
+                  "What the names of the shards begin with; of --validation's sets it is train and "
+                  "validation")
       ->capture_default_str();
   command
       .add_option("--columns", options.from.input.columns,

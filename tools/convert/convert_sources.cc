@@ -1,5 +1,6 @@
 #include "convert/convert_sources.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <utility>
 
@@ -10,6 +11,8 @@
 
 namespace infeed::tools {
 namespace {
+
+namespace fs = std::filesystem;
 
 InputOptions input_options(const ConvertCommandOptions& options, std::stop_token stop = {}) {
   InputOptions input = options.from.input;
@@ -45,7 +48,24 @@ ConvertSource input_source(const ConvertCommandOptions& options) {
 bool describes_an_input(const InputOptions& options) {
   return options.kind != "auto" || !options.has_header || options.delimiter ||
          !options.nulls.empty() || !options.kinds.empty() || !options.classes_file.empty() ||
-         !options.columns.empty() || !options.renamed.empty();
+         !options.columns.empty() || !options.renamed.empty() || options.images.decode ||
+         options.images.trust;
+}
+
+/// Refuses a folder that is read and written: the next call, which goes on, would take the shards in
+/// it for its input.
+void require_other_folder(const ConvertCommandOptions& options) {
+  const std::string& kind = options.from.input.kind;
+  if (kind != "auto" && kind != "records") return;  // others don't look at record files
+  for (const std::string& input : options.from.inputs) {
+    std::error_code ignored;
+    if (!fs::is_directory(input, ignored) || !fs::equivalent(input, options.to.output, ignored))
+      continue;
+    throw Error(ErrorCode::invalid_argument,
+                "the folder is input and output, so that the next call would take the shards in it "
+                "for its input; choose another folder for the output (-o)")
+        .at_file(input);
+  }
 }
 
 }  // namespace
@@ -56,15 +76,18 @@ std::vector<ConvertSource> list_sources(const ConvertCommandOptions& options) {
               return open_idx_pair(files.images_file, files.labels_file);
             }};
   };
+  require_other_folder(options);
   if (!options.from.inputs.empty()) return {input_source(options)};
+  if (describes_an_input(input_options(options))) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "no INPUT is named, but an option says how it is read (--kind, --columns, "
+        "--delimiter, --decode-images, ...): name its files. Without an INPUT these are the "
+        "images of IDX files, with the columns image and label");
+  }
   if (!options.from.images_file.empty()) {
     return {
         idx_pair(options.from.name, true, {options.from.images_file, options.from.labels_file})};
-  }
-  if (describes_an_input(input_options(options))) {
-    throw Error(ErrorCode::invalid_argument,
-                "no INPUT is named, but an option says how it is read (--kind, --columns, "
-                "--delimiter, ...): name its files. Without an INPUT it is Fashion-MNIST's images");
   }
   std::vector<ConvertSource> result;
   for (const Split split : {Split::train, Split::test}) {

@@ -382,7 +382,8 @@ TEST_F(DatasetCommands, ANameOfOtherFilesIsRefused) {
 TEST_F(DatasetCommands, OptionsOfAnInputNeedOne) {
   for (const std::vector<std::string>& options :
        {std::vector<std::string>{"--kind", "csv"}, std::vector<std::string>{"--columns", "id"},
-        std::vector<std::string>{"--no-header"}}) {
+        std::vector<std::string>{"--no-header"}, std::vector<std::string>{"--decode-images"},
+        std::vector<std::string>{"--rename", "label=y", "--images", "i", "--labels", "l"}}) {
     std::vector<std::string> command = {"convert", "-o", folder_.file("other")};
     command.insert(command.end(), options.begin(), options.end());
     const ProgramResult result = run_infeed(command);

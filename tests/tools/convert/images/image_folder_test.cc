@@ -168,6 +168,20 @@ TEST_F(ImageFolders, TwoFoldersHaveTheSameLabelsByAList) {
               HasSubstr("--classes is for folders of images, but the input is csv"));
 }
 
+/// After a kill the shards in it were the input.
+TEST_F(ImageFolders, AreNotWrittenInto) {
+  write("photos/a/1.png", as_png(8));
+  const std::string photos = folder_.file("photos");
+  const ProgramResult result = run_infeed({"convert", photos, "-o", photos + "/."});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("the folder is input and output"), HasSubstr(photos)));
+  EXPECT_FALSE(fs::exists(photos + "/data.manifest.json"));
+  // Record files aren't looked for then.
+  EXPECT_EQ(run_infeed({"convert", photos, "-o", photos, "--kind", "images"}).status, 0);
+  EXPECT_THAT(run_infeed({"convert", photos, "-o", photos, "--kind", "images"}).out,
+              HasSubstr("complete already"));
+}
+
 TEST_F(ImageFolders, PartsOfASplitAreNoClasses) {
   for (const char* const name : {"photos/Train/a/1.png", "photos/val/a/1.png"}) {
     write(name, as_png(8));
