@@ -339,6 +339,11 @@ void make_folder(const std::string& folder) {
   if (error) throw system_error("make the folder", folder, error.value());
 }
 
-void sync_folder(const std::string& folder) { File::open(folder, O_RDONLY | O_DIRECTORY).sync(); }
+void sync_folder(const std::string& folder) {
+  const File opened = File::open(folder, O_RDONLY | O_DIRECTORY);
+  // Some file systems know no such call for a folder (VirtualBox's shared folders, 9p): EINVAL.
+  if (::fsync(opened.descriptor()) != 0 && errno != EINVAL)
+    throw system_error("sync", folder, errno);
+}
 
 }  // namespace infeed
