@@ -198,6 +198,10 @@ void PyIterator::read_ahead_until(std::uint64_t position) {
 }
 
 std::uint64_t PyIterator::order_hash() {
+  if (!options_.order_hash) {
+    throw Error(ErrorCode::failed_precondition,
+                "this iterator keeps no order_hash: begin it with iterate(order_hash=True)");
+  }
   const auto lock = locked();
   return with_stream([](auto& stream) { return stream.order_hash(); });
 }
