@@ -223,9 +223,12 @@ class Taken(unittest.TestCase):
                               (np.array([1], ">i4"), "the dtype >i4 is no array.*byte order"),
                               (np.datetime64("2026-01-01"), r"the dtype datetime64\[D\] is no array"),
                               (np.array([1], "m8[s]"), r"the dtype timedelta64\[s\] is no array"),
+                              (np.ma.array([1, 2], mask=[False, True]), "its mask hides values.*filled"),
+                              (infeed.Ragged([1, 2], ([0, 1.5, 2],)), "row_splits are whole numbers, .*float64"),
                               (np.array([1 + 2j]), "code 5 with 128 bits")]:
             with self.assertRaisesRegex(infeed.Error, f"column 'x'.*({reason})"):
                 infeed.batch({"x": value})
+        self.assertEqual(infeed.batch({"x": np.ma.array([1, 2])})["x"].to_pylist(), [1, 2])
         with self.assertRaises(UnicodeEncodeError):
             infeed.batch({"\udc80": [1]})
         with self.assertRaisesRegex(infeed.Error, "'b' has 2 rows, but 'a' has 3|has 3 rows"):

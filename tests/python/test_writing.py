@@ -69,6 +69,7 @@ class Writers(unittest.TestCase):
         for value, reason in [(2**63, "more than 64 bits"), (np.array([2**63], np.uint64), "above 2\\^63 - 1"),
                               ([2**63, -1], "the integer 9223372036854775808 would become a float"),
                               ([[0.5], [2**53 + 1]], "the integer 9007199254740993 would become a float"),
+                              (np.ma.array([1, 2], mask=[False, True]), "its mask hides values"),
                               (np.zeros(2, complex), "values of the type complex128"), (["a", 1], "texts and other"),
                               ([1, "a"], "texts and other"), ([[0.5, b"a"]], "texts and other"),
                               ([object()], "all must be alike|texts")]:

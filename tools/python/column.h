@@ -35,6 +35,10 @@ void bind_pickling(nb::module_& module);
 nb::tuple pickled(const PyColumn& column);
 nb::tuple pickled(const PyBatch& batch);
 
+/// Returns true if the mask of one of NumPy's masked arrays hides some of its values, which mean
+/// nothing then.
+bool hides_values(nb::handle values);
+
 enum class TakenMemory : std::uint8_t {
   adopted,  ///< the arrays are kept alive, and must not change while anyone reads the batch
   copied,

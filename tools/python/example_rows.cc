@@ -8,6 +8,7 @@
 #include <infeed/records/detail/encoded_number.h>
 
 #include "infeed/error.h"
+#include "python/column.h"
 
 namespace infeed::python {
 namespace {
@@ -130,6 +131,8 @@ void add_feature(ExampleBuilder& builder, std::string_view name, nb::handle valu
     if (kind == "S" || kind == "U") array = numpy.attr("asarray")(list, "object");
     add_array(builder, name, array);
   } else {
+    if (hides_values(value))
+      fail(name, "its mask hides values; give filled(value), or leave it out");
     add_array(builder, name, nb::module_::import_("numpy").attr("asarray")(value));
   }
 }

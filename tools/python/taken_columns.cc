@@ -140,11 +140,20 @@ bool has_kind(nb::handle array, std::string_view kinds) {
          kinds.find(nb::cast<std::string_view>(kind)) != kinds.npos;
 }
 
+Tensor taken_splits(nb::handle level, std::string_view name, TakenMemory memory) {
+  const nb::object as_array = nb::module_::import_("numpy").attr("asarray");
+  const nb::object splits = as_array(level);
+  if (!has_kind(splits, "iu")) {
+    fail(name, fmt::format("its row_splits are whole numbers, but of the dtype {}",
+                           nb::cast<std::string>(nb::str(splits.attr("dtype")))));
+  }
+  return taken_tensor(as_array(splits, "int64"), name, memory);
+}
+
 Column ragged_column(nb::handle ragged, std::string_view name, TakenMemory memory) {
   std::vector<Tensor> splits;
   for (const nb::handle level : ragged.attr("row_splits")) {
-    splits.push_back(
-        taken_tensor(nb::module_::import_("numpy").attr("asarray")(level, "int64"), name, memory));
+    splits.push_back(taken_splits(level, name, memory));
   }
   const Column values = take_column(ragged.attr("values"), name, memory);
   if (values.kind() == Column::Kind::bytes) {
@@ -167,6 +176,10 @@ Column column_of(nb::handle values, std::string_view name, TakenMemory memory) {
   }
   if (is_text(values)) fail(name, "one text is no column; give a list of them");
   if (nb::hasattr(values, "dtype") && nb::hasattr(values, "tolist")) {
+    if (hides_values(values)) {
+      fail(name,
+           "its mask hides values, and a column has none that are missing; give filled(value)");
+    }
     if (has_kind(values, "SUO")) {
       if (nb::len(nb::object(values.attr("shape"))) != 1)
         fail(name, "an array of texts must have one axis");
@@ -185,6 +198,11 @@ Column column_of(nb::handle values, std::string_view name, TakenMemory memory) {
 }
 
 }  // namespace
+
+bool hides_values(nb::handle values) {
+  if (!nb::hasattr(values, "filled")) return false;
+  return nb::cast<bool>(nb::module_::import_("numpy").attr("ma").attr("is_masked")(values));
+}
 
 Column take_column(nb::handle values, std::string_view name, TakenMemory memory) {
   return column_of(values, name, memory);
