@@ -17,6 +17,11 @@ std::string name_of_type(nb::handle object) {
   return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
 }
 
+std::string text_of_dtype(nb::handle array) {
+  const nb::object dtype = array.attr("dtype");
+  return nb::cast<std::string>(nb::str(nb::handle(dtype)));
+}
+
 std::optional<DType> dtype_of_dlpack(nb::dlpack::dtype type) {
   if (type.lanes != 1) return std::nullopt;
   for (std::size_t i = 0; i < kDTypes; ++i) {
@@ -59,11 +64,10 @@ nb::object with_strides(nb::handle object) {
   constexpr std::string_view kGive =
       "give a NumPy array, an array with __dlpack__, a list of bytes or str, or infeed.Ragged";
   if (nb::hasattr(object, "dtype")) {
-    fail(name,
-         fmt::format(
-             "a {} of the dtype {} is no array of numbers on the CPU, in this machine's byte "
-             "order; {}",
-             name_of_type(object), nb::cast<std::string>(nb::str(object.attr("dtype"))), kGive));
+    fail(name, fmt::format(
+                   "a {} of the dtype {} is no array of numbers on the CPU, in this machine's byte "
+                   "order; {}",
+                   name_of_type(object), text_of_dtype(object), kGive));
   }
   fail(name,
        fmt::format("a {} is no array of numbers on the CPU; {}", name_of_type(object), kGive));
@@ -145,7 +149,7 @@ Tensor taken_splits(nb::handle level, std::string_view name, TakenMemory memory)
   const nb::object splits = as_array(level);
   if (!has_kind(splits, "iu")) {
     fail(name, fmt::format("its row_splits are whole numbers, but of the dtype {}",
-                           nb::cast<std::string>(nb::str(splits.attr("dtype")))));
+                           text_of_dtype(splits)));
   }
   return taken_tensor(as_array(splits, "int64"), name, memory);
 }
@@ -186,7 +190,7 @@ Column column_of(nb::handle values, std::string_view name, TakenMemory memory) {
       return column_of_texts(values.attr("tolist")(), name);
     }
     if (has_kind(values, "Mm")) refuse_array(values, name);
-    if (nb::str(values.attr("dtype")).equal(nb::str("bfloat16")) && nb::hasattr(values, "view")) {
+    if (text_of_dtype(values) == "bfloat16" && nb::hasattr(values, "view")) {
       const nb::object bits = nb::module_::import_("numpy").attr("ascontiguousarray")(values);
       return Column::dense(
           taken_tensor(bits.attr("view")("uint16"), name, memory, DType::bfloat16));
@@ -201,7 +205,8 @@ Column column_of(nb::handle values, std::string_view name, TakenMemory memory) {
 
 bool hides_values(nb::handle values) {
   if (!nb::hasattr(values, "filled")) return false;
-  return nb::cast<bool>(nb::module_::import_("numpy").attr("ma").attr("is_masked")(values));
+  const nb::object is_masked = nb::module_::import_("numpy").attr("ma").attr("is_masked");
+  return static_cast<bool>(nb::bool_(is_masked(values)));
 }
 
 Column take_column(nb::handle values, std::string_view name, TakenMemory memory) {
