@@ -86,6 +86,8 @@ commands() {
 by_the_clock='OneRun.*:Paced.*:Blame.*'
 # What qemu doesn't emulate: a limit of memory (RLIMIT_AS), MADV_POPULATE_READ, and ptrace().
 not_emulated='TerminalError.needs_no_memory*:MappedFiles.say_what_is_not_there*:KilledSave.*'
+# qemu's mincore() answers for pages of 4 KiB: 1,536 bytes for 96 pages of 64 KiB, past the end of what it was given.
+not_with_large_pages='RecordBlocks.of_mapped_files:MappedFiles.bring_what_is_not_in_memory'
 # It takes 20 times as long, so that threads end that wait for work, and come again.
 not_as_slow='ZstdFramesTest.threads_give_the_bytes_of_one:InferredSchema.new_names_in_each_record_cost_no_more'
 # What is written for several processors, and streams and trainings whose bits are written down.
@@ -144,7 +146,7 @@ on_aarch64() {
   part "aarch64: records" gtests "$arm" records "*-$not_emulated:$not_as_slow" "${emulator[@]}"
   part "aarch64: pipeline" gtests "$arm" pipeline "*-$by_the_clock" "${emulator[@]}"
   part "aarch64: device" gtests "$arm" device "$bits_device" "${emulator[@]}"
-  part "aarch64, pages of 64 KiB: records" gtests "$arm" records "Mapped*:Files*:Record*-$not_emulated" "${emulator[@]}" -p 65536
+  part "aarch64, pages of 64 KiB: records" gtests "$arm" records "Mapped*:Files*:Record*-$not_emulated:$not_with_large_pages" "${emulator[@]}" -p 65536
 }
 build_aarch64() {
   configure_preset aarch64 && build_targets aarch64 infeed_records_tests infeed_pipeline_tests infeed_device_tests
