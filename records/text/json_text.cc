@@ -8,6 +8,7 @@
 #include "infeed/records/limits.h"
 #include "text/text_masks.h"
 #include "text/text_plan.h"
+#include "text/utf8.h"
 
 namespace infeed::detail {
 namespace {
@@ -33,26 +34,6 @@ int read_hex(const char* at) {
 
 constexpr bool is_high_surrogate(int code) { return code >= 0xd800 && code < 0xdc00; }
 constexpr bool is_low_surrogate(int code) { return code >= 0xdc00 && code < 0xe000; }
-
-char* write_utf8(std::uint32_t code, char* out) {
-  const auto put = [&out](std::uint32_t byte) { *out++ = static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | code >> 6);
-    put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3f));
-    put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3f));
-    put(0x80 | (code >> 6 & 0x3f));
-    put(0x80 | (code & 0x3f));
-  }
-  return out;
-}
 
 struct StringBlock {
   std::uint32_t stops;  ///< quotes, backslashes and control characters

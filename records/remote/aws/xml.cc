@@ -6,23 +6,13 @@
 #include <utility>
 
 #include "infeed/detail/parse_whole.h"
+#include "text/utf8.h"
 
 namespace infeed::detail {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, char>, 5> kEntities = {
     {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}};
-
-std::string utf8_of(std::uint32_t code) {
-  constexpr std::uint32_t kRestBits = 0x3f;
-  const auto rest = [code](int shift) {
-    return static_cast<char>(0x80 | ((code >> shift) & kRestBits));
-  };
-  if (code < 0x80) return {static_cast<char>(code)};
-  if (code < 0x800) return {static_cast<char>(0xc0 | code >> 6), rest(0)};
-  if (code < 0x10000) return {static_cast<char>(0xe0 | code >> 12), rest(6), rest(0)};
-  return {static_cast<char>(0xf0 | code >> 18), rest(12), rest(6), rest(0)};
-}
 
 /// Takes a character that is written by its number off the front, as "&#39;" or "&#x27;": stores in Go
 /// write quotes so.
@@ -37,7 +27,8 @@ std::optional<std::string> take_numbered(std::string_view& text) {
   const bool is_surrogate = code >= 0xd800 && code < 0xe000;
   if (code == 0 || code > 0x10ffff || is_surrogate) return std::nullopt;
   text = rest.substr(1);
-  return utf8_of(code);
+  std::array<char, 4> bytes{};
+  return std::string(bytes.data(), write_utf8(code, bytes.data()));
 }
 
 std::string resolved(std::string_view text) {
