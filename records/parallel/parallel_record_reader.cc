@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "infeed/records/files.h"
+#include "infeed/records/lost_records.h"
 #include "parallel/record_source.h"
 
 namespace infeed {
@@ -46,7 +47,7 @@ class ParallelRecordReader::State {
       try {
         passed_ += reader_.skip(count);
       } catch (...) {
-        passed_ = reader_.position().record - records_lost();
+        passed_ = reader_.position().record - records_numbered_as_lost(reader_.damaged());
         throw;
       }
       return passed_ - before;
@@ -71,12 +72,6 @@ class ParallelRecordReader::State {
   void note(const DamagedRange& range) {
     damaged_.push_back(range);
     if (options_.reader.on_damage) options_.reader.on_damage(range);
-  }
-  /// Records that the reader's numbers count for ranges: none for one without bytes, as where a
-  /// trailer is missing.
-  std::uint64_t records_lost() const {
-    return static_cast<std::uint64_t>(std::ranges::count_if(
-        reader_.damaged(), [](const DamagedRange& range) { return range.begin != range.end; }));
   }
 
   /// Returns the segments of a compressed file (none for a plain one), or nothing if one thread

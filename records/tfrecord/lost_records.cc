@@ -114,4 +114,9 @@ Lost count_rest(const std::string& file, Compression compression,
   return {};
 }
 
+std::uint64_t records_numbered_as_lost(std::span<const DamagedRange> damaged) {
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      damaged, [](const DamagedRange& range) { return range.begin != range.end; }));
+}
+
 }  // namespace infeed

@@ -117,11 +117,7 @@ bool RecordFile::has_blocks() const {
 
 std::uint64_t RecordFile::passed() const {
   if (parallel_) return parallel_->records_passed();
-  // The numbers of a file count one lost record a damaged range, if that has bytes.
-  return reader_->position().record - static_cast<std::uint64_t>(std::ranges::count_if(
-                                          reader_->damaged(), [](const DamagedRange& range) {
-                                            return range.begin != range.end;
-                                          }));
+  return reader_->position().record - records_numbered_as_lost(reader_->damaged());
 }
 
 Compression RecordFile::compression() const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "infeed/error.h"
@@ -26,5 +27,9 @@ Lost count_rest(const std::string& file, Compression compression,
 std::optional<std::uint64_t> count_records_between(const std::string& file,
                                                    std::uint64_t file_bytes, std::uint64_t begin,
                                                    std::uint64_t end);
+
+/// Returns how many records the numbers of a file count for its damaged ranges: one each, but none for
+/// a range without bytes, as where a trailer is missing.
+std::uint64_t records_numbered_as_lost(std::span<const DamagedRange> damaged);
 
 }  // namespace infeed
