@@ -41,7 +41,7 @@ std::size_t InnerBuffers::elements_when_short() const {
 /// thousand reads of one element would hold 16 MB beside the account.
 std::uint64_t InnerBuffers::bytes_when_ready(const Chunk& chunk) const {
   if (!run_.keeps_places() || chunk.has_error() || chunk.empty()) return bytes_when_kept(chunk);
-  return chunk.bytes() + (chunk.capacity() - chunk.size()) * type_.size;
+  return chunk.bytes() + room_bytes(chunk);
 }
 
 void InnerBuffers::add(InnerReadAhead& inner, Chunk& chunk, InnerPlaces places) {

@@ -11,13 +11,17 @@
 
 namespace infeed::detail {
 
+/// Returns the bytes of the slots that no value fills.
+inline std::uint64_t room_bytes(const Chunk& chunk) {
+  return (chunk.capacity() - chunk.size()) * chunk.type().size;
+}
+
 /// Returns the bytes of a chunk that is kept ready. Nothing can follow an error in its chunk, so the
 /// error counts with all the room behind it: a queue of errors would have no bounds otherwise.
 inline std::uint64_t bytes_when_kept(const Chunk& chunk) {
   const std::uint64_t bytes = chunk.bytes();
   if (!chunk.has_error()) return bytes;
-  const std::uint64_t room_bytes = (chunk.capacity() - chunk.size()) * chunk.type().size;
-  return bytes + room_bytes + bytes_when_kept(*chunk.error());
+  return bytes + room_bytes(chunk) + bytes_when_kept(*chunk.error());
 }
 
 /// Why: a thread that pulls ahead of its consumer must reserve memory before it knows how large the
