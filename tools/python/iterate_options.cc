@@ -6,6 +6,7 @@
 
 #include "python/dataset.h"
 #include "python/named_values.h"
+#include "python/signals.h"
 
 namespace infeed::python {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 constexpr std::string_view kFunction = "iterate";
 
 std::chrono::milliseconds watchdog_from(const std::string& name, nb::handle value) {
-  constexpr double kSecondsMax = 1e9;  // 30 years, which nanoseconds can count
   constexpr std::string_view kSeconds = "a number of seconds from 0.001 to 1e9, or 0 for no limit";
   const auto seconds = option_as<double>(kFunction, name, value, kSeconds);
   if (seconds != 0 && !(seconds >= 0.001 && seconds <= kSecondsMax))

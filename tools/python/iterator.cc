@@ -242,7 +242,6 @@ bool PyIterator::close(double seconds_max) {
     const std::lock_guard lock(state->calls);
     state->set(nullptr);
   };
-  constexpr double kSecondsMax = 1e9;  // 30 years, which nanoseconds can count
   if (!(seconds_max < kSecondsMax)) {
     end();
     return true;

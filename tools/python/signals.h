@@ -16,6 +16,8 @@ namespace infeed::python {
 
 /// The longest time between two looks for signals.
 inline constexpr std::chrono::milliseconds kSignalSlice{100};
+/// The most seconds of a time that a caller gives: 30 years, which nanoseconds can count.
+inline constexpr double kSecondsMax = 1e9;
 
 /// Runs Python's signal handlers. Throws what they raise: KeyboardInterrupt.
 inline void check_signals() {

@@ -1,12 +1,11 @@
 """Dataset: a pipeline, described stage by stage with the words of the C++ library."""
 
-import numbers
 import threading
 import uuid
 import weakref
 
 from . import _core
-from ._errors import invalid
+from ._errors import invalid, require_whole
 from ._functions import consumer_stage, map_batches_options
 from ._iterator import Iterator, checkpoint_of, epoch_of
 from ._place import Place, Traced
@@ -240,8 +239,7 @@ class Dataset:
         """
         from ._in_process import InProcessDataset
 
-        if not isinstance(ahead, numbers.Integral) or ahead < 1:
-            raise invalid(f"in_process: ahead is {ahead!r}; it must be a whole number, 1 or more")
+        require_whole("in_process: ahead", ahead, 1)
         return InProcessDataset(self, ahead)
 
     def __iter__(self):

@@ -1,5 +1,7 @@
 """The exception that everything of the engine raises."""
 
+import numbers
+
 
 class Error(Exception):
     """What went wrong, where, and what to do.
@@ -42,3 +44,9 @@ def _restored(kind, args, members):
 
 def invalid(text):
     return Error(text, "invalid_argument")
+
+
+def require_whole(option, value, at_least):
+    """Refuses what is no whole number of at least so much. NumPy's are some."""
+    if not isinstance(value, numbers.Integral) or value < at_least:
+        raise invalid(f"{option} is {value!r}; it must be a whole number, {at_least} or more")

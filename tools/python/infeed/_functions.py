@@ -6,7 +6,7 @@ import numbers
 import numpy as np
 
 from . import _core
-from ._errors import invalid
+from ._errors import invalid, require_whole
 
 
 def takes_rng(fn):
@@ -87,8 +87,7 @@ def map_batches_options(fn, where, workers, seed, version, name):
     if where not in ("thread", "process"):
         raise invalid(f"map_batches: where is {where!r}; there are 'consumer', 'thread' and "
                       "'process'")
-    if not isinstance(workers, numbers.Integral) or workers < 1:
-        raise invalid(f"map_batches: workers is {workers!r}; it must be a whole number, 1 or more")
+    require_whole("map_batches: workers", workers, 1)
     function = BatchFunction(fn)
     # Functions can't be compared, but their names can.
     shown = function.__qualname__ if version is None else f"{function.__qualname__} {version}"

@@ -1,12 +1,11 @@
 """Rows of Python as shards of records (infeed.convert)."""
 
-import numbers
 import os
 from dataclasses import dataclass
 from typing import List, Tuple
 
 from . import _core
-from ._errors import invalid
+from ._errors import invalid, require_whole
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,7 @@ def _opened(rows, size):
                       "an iterable that begins there: a generator alone could not go on after a stop")
     if size is None:
         raise invalid("convert: say how many rows there are: size=")
-    if not isinstance(size, numbers.Integral) or size < 0:
-        raise invalid(f"convert: size is {size!r}; it must be a whole number, 0 or more")
+    require_whole("convert: size", size, 0)
     return rows, size
 
 
