@@ -94,7 +94,10 @@ inline constexpr bool kAllHaveCodecs<std::tuple<Ts...>> = (kHasElementCodec<Ts> 
 template <class T>
 struct ElementCodec<T, std::enable_if_t<detail::kIsNumber<T>>> {
   static std::string layout() {
-    const char* const kind = std::is_floating_point_v<T> ? "f" : (std::is_signed_v<T> ? "i" : "u");
+    // `char` has no sign on ARM and one on x86-64. Both write the same byte, so it has one name, and
+    // caches that were written on one are read on the other.
+    constexpr bool kSigned = std::is_signed_v<T> || std::is_same_v<T, char>;
+    const char* const kind = std::is_floating_point_v<T> ? "f" : (kSigned ? "i" : "u");
     return kind + std::to_string(8 * sizeof(T));
   }
   static void encode(const T& value, std::string& out) {

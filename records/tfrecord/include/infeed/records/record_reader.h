@@ -62,7 +62,8 @@ struct DamagedRange {
   std::string file;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  /// Number of the first record that is lost. Later numbers count one lost record a range.
+  /// Number of the first record that is lost. Later numbers count one lost record for each range
+  /// that has bytes.
   std::uint64_t record = 0;
   std::string message;
 };
