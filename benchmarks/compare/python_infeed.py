@@ -17,7 +17,7 @@ _TABLE = {**{name: "int64" for name in ("id", "user", "count", "year")},
 
 def _shuffled(rows):
     def make(request):
-        return (infeed.records(os.path.join(request.data, "fashion-mnist", "train-*.tfrecord"))
+        return (infeed.records(os.path.join(request.data, "fashion-mnist", "train-*.tfrecord"), map_files=True)
                 .shuffle(10_000, seed=42).repeat()
                 .parse({"image": ("uint8", (784,)), "label": "int64"}).batch(rows).prefetch().numpy())
 

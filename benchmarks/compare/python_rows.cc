@@ -33,12 +33,12 @@ double rows_of(const ColumnBatch& batch) { return static_cast<double>(batch.rows
 Measurement shuffled_images(const RunOptions& options, std::int64_t batch_rows) {
   const auto schema =
       ColumnSchema().column("image", DType::uint8, {784}).column("label", DType::int64);
-  return elements_a_second(options,
-                           records(fashion_mnist_shards(options.data).string()) |
-                               shuffle({.buffer = 10'000, .seed = 42}) | repeat() |
-                               parse_columns(schema, batch_rows, {.parallelism = autotune}) |
-                               prefetch(),
-                           rows_of);
+  return elements_a_second(
+      options,
+      records(fashion_mnist_shards(options.data).string(), {.map_files = true}) |
+          shuffle({.buffer = 10'000, .seed = 42}) | repeat() |
+          parse_columns(schema, batch_rows, {.parallelism = autotune}) | prefetch(),
+      rows_of);
 }
 
 Measurement csv_features(const RunOptions& options) {

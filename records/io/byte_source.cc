@@ -54,6 +54,7 @@ class RegularFileSource final : public ByteSource {
     return got;
   }
   std::optional<std::uint64_t> size_bytes() const override { return size_; }
+  const File* plain_file() const override { return &file_; }
   bool is_seekable() const override { return true; }
   void seek(std::uint64_t offset) override { offset_ = offset; }
 

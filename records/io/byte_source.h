@@ -35,6 +35,8 @@ class ByteSource {
   virtual std::optional<std::uint64_t> size_bytes() const { return std::nullopt; }
   /// Room that the next read can fill without copying; 0 when it does not matter.
   virtual std::size_t room_preferred() const { return 0; }
+  /// Returns the file on a disk whose bytes these are; null for all else.
+  virtual const File* plain_file() const { return nullptr; }
   virtual bool is_seekable() const { return false; }
   virtual void seek(std::uint64_t) {}
 };

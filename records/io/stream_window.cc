@@ -7,11 +7,18 @@
 
 namespace infeed::detail {
 
+namespace {
+
+constexpr std::size_t kFirstReadAfterJumpBytes = 4096;
+
+}  // namespace
+
 StreamWindow::StreamWindow(std::unique_ptr<ByteSource> source, std::shared_ptr<BlockPool> pool,
-                           std::size_t block_bytes)
+                           std::size_t block_bytes, std::shared_ptr<MappedFiles> mapped_files)
     : source_(std::move(source)),
       pool_(std::move(pool)),
-      block_bytes_(block_bytes_for(*source_, block_bytes)) {}
+      block_bytes_(block_bytes_for(*source_, block_bytes)),
+      mapped_files_(std::move(mapped_files)) {}
 
 std::optional<std::uint64_t> StreamWindow::remaining_bytes() const {
   const auto size = source_->size_bytes();
@@ -44,8 +51,42 @@ void StreamWindow::make_room(std::size_t bytes) {
   end_ = front + kept;
 }
 
+/// Maps the source's file, if that is possible. The window holds no bytes yet.
+void StreamWindow::begin_mapping() {
+  const auto files = std::exchange(mapped_files_, nullptr);
+  const File* const file = source_->plain_file();
+  if (file == nullptr) return;
+  auto mapped = files->of(*file);
+  // A file that has grown since it was opened has another end.
+  if (mapped == nullptr || mapped->size_bytes() != source_->size_bytes()) return;
+  if (offset_ > mapped->size_bytes()) return;
+  mapped_ = std::move(mapped);
+  block_ = BlockReference(make_view(pool_->file(), mapped_->data(), mapped_));
+  begin_ = end_ = block_->data + offset_;
+}
+
+/// Brings more of the mapped file into memory. Returns false where it has too little, or the disk
+/// fails: then the source goes on, which says what it finds there.
+bool StreamWindow::bring(std::size_t bytes) {
+  const std::uint64_t begin = offset_ + size();
+  const std::uint64_t least = bytes - size();
+  const std::uint64_t usual =
+      std::exchange(jumped_, false) ? kFirstReadAfterJumpBytes : block_bytes_;
+  const std::uint64_t left = mapped_->size_bytes() - begin;
+  const std::uint64_t count = std::min(std::max(least, usual), left);
+  if (count >= least && mapped_->bring(begin, begin + count)) {
+    end_ += count;
+    return true;
+  }
+  mapped_ = nullptr;
+  source_->seek(begin);
+  make_room(bytes);
+  return false;
+}
+
 bool StreamWindow::fill(std::size_t bytes) {
-  constexpr std::size_t kFirstReadAfterJumpBytes = 4096;
+  if (mapped_files_ != nullptr) begin_mapping();
+  if (mapped_ != nullptr && bring(bytes)) return true;
   constexpr std::size_t kLargeBytes = std::size_t{32} << 10;
   if (bytes >= kLargeBytes) large_bytes_ = bytes;
   while (size() < bytes) {
@@ -128,10 +169,15 @@ void StreamWindow::seek(std::uint64_t offset) {
 
 void StreamWindow::start_at(std::uint64_t offset) {
   offset_ = offset;
-  block_ = BlockReference();  // its offsets belong to the old place
-  begin_ = end_ = nullptr;
   ended_ = false;
   damage_.reset();
+  if (mapped_ != nullptr && offset <= mapped_->size_bytes()) {
+    begin_ = end_ = block_->data + offset;
+    return;
+  }
+  mapped_ = nullptr;
+  block_ = BlockReference();  // its offsets belong to the old place
+  begin_ = end_ = nullptr;
 }
 
 }  // namespace infeed::detail

@@ -6,18 +6,21 @@
 #include <optional>
 #include <span>
 
+#include "infeed/records/detail/mapped_files.h"
 #include "io/byte_source.h"
 #include "memory/block.h"
 
 /// The part of a stream that is in memory: contiguous bytes inside one reference-counted block.
 /// Records are cut out of it without copying; only bytes that straddle the end of a block are
-/// moved.
+/// moved. The bytes of a file that is mapped are used where they lie, up to the end that it had when it
+/// was mapped.
 namespace infeed::detail {
 
 class StreamWindow {
  public:
+  /// `mapped_files` keep the source's file mapped; null: it is read.
   StreamWindow(std::unique_ptr<ByteSource> source, std::shared_ptr<BlockPool> pool,
-               std::size_t block_bytes);
+               std::size_t block_bytes, std::shared_ptr<MappedFiles> mapped_files = nullptr);
 
   const char* data() const { return begin_; }
   std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
@@ -50,6 +53,8 @@ class StreamWindow {
 
  private:
   bool fill(std::size_t bytes);
+  void begin_mapping();
+  bool bring(std::size_t bytes);
   std::size_t room_preferred() const;
   std::size_t part_of_another(std::size_t bytes) const;
   std::size_t read_source(std::span<char> into);
@@ -62,6 +67,8 @@ class StreamWindow {
   std::unique_ptr<ByteSource> source_;
   std::shared_ptr<BlockPool> pool_;
   const std::size_t block_bytes_;
+  std::shared_ptr<MappedFiles> mapped_files_;  ///< null once a mapping was asked for
+  std::shared_ptr<const MappedFile> mapped_;   ///< while block_ is a view of it
   BlockReference block_;
   const char* begin_ = nullptr;
   char* end_ = nullptr;

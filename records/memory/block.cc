@@ -1,6 +1,8 @@
 #include "memory/block.h"
 
+#include <array>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -181,6 +183,34 @@ Record::Record(std::string_view bytes) {
   std::memcpy(block_->data, bytes.data(), bytes.size());
   data_ = block_->data;
   size_ = bytes.size();
+}
+
+void destroy_elements(Record* records, std::size_t count) noexcept {
+  struct Dropped {
+    detail::Block* block = nullptr;
+    std::uint64_t references = 0;
+  };
+  // Blocks that share a place drop each other, so this is a matter of speed alone.
+  constexpr std::size_t kPlaces = 64;
+  if (count < kPlaces) {
+    std::destroy_n(records, count);
+    return;
+  }
+  std::array<Dropped, kPlaces> dropped;
+  for (std::size_t i = 0; i < count; ++i) {
+    detail::Block* const block = records[i].block_;
+    if (block == nullptr) continue;
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    Dropped& place = dropped[(address >> 12 ^ address >> 19) % kPlaces];
+    if (place.block != block) {
+      if (place.block != nullptr) detail::drop_block(place.block, place.references);
+      place = {block, 0};
+    }
+    ++place.references;
+  }
+  for (const Dropped& place : dropped) {
+    if (place.block != nullptr) detail::drop_block(place.block, place.references);
+  }
 }
 
 Record Record::detached() const {

@@ -33,7 +33,7 @@ class RecordReader::State {
         options_(checked(std::move(options))),
         pool_(std::make_shared<detail::BlockPool>(file_)),
         opened_(detail::open_source(file, source_options())),
-        window_(std::move(opened_.source), pool_, options_.block_bytes),
+        window_(std::move(opened_.source), pool_, options_.block_bytes, options_.mapped_files),
         search_(options_.record_bytes_max, options_.url.stop) {
     if (opened_.compression == Compression::none && !detail::begins_with_record(opened_.front)) {
       detail::refuse_foreign_format(opened_.front, file);

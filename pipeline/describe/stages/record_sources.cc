@@ -47,8 +47,8 @@ void add_record_sources(StageTable& table) {
       .tuned("read_ahead_bytes", &RecordsStage::read_ahead_bytes,
              "The most decoded bytes that wait to be taken.")
       .option("map_files", &RecordsStage::map_files,
-              "Use large records in the page cache without copying them. Only for files that "
-              "nobody shortens meanwhile.")
+              "Use records where they lie in the page cache, without copying them. Only for files "
+              "that nobody shortens meanwhile.")
       .option("manifest", &RecordsStage::manifest,
               "Whether the record counts of the manifest are compared.")
       .option("url", &RecordsStage::url, kUrlText)

@@ -16,17 +16,33 @@ constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{1} << 20;
 
 constexpr std::uint64_t kBlockBytesMin = std::uint64_t{64} << 10;
 
-RecordReaderOptions reader_options(const RecordsOptions& options, std::size_t block_bytes) {
-  return {options.compression, options.verify,           options.damage, options.on_damage,
-          block_bytes,         options.record_bytes_max, options.url};
+RecordReaderOptions reader_options(const RecordsOptions& options, std::size_t block_bytes,
+                                   std::shared_ptr<MappedFiles> mapped = nullptr) {
+  return {.compression = options.compression,
+          .verify = options.verify,
+          .damage = options.damage,
+          .on_damage = options.on_damage,
+          .block_bytes = block_bytes,
+          .record_bytes_max = options.record_bytes_max,
+          .url = options.url,
+          .mapped_files = std::move(mapped)};
 }
 
 }  // namespace
 
-RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, IteratorContext& run,
+RecordFile::RecordFile(const std::string& file, const RecordsOptions& options,
+                       std::shared_ptr<MappedFiles> mapped, IteratorContext& run,
                        ReaderThreads* ahead)
     : file_(file), run_(run), ahead_(options.parallelism == 1 ? nullptr : ahead) {
-  if (ahead_ != nullptr && !run.is_inline()) {
+  // A file that is mapped needs no threads that copy it, if the choice is ours.
+  if (mapped != nullptr && options.parallelism == autotune && may_have_blocks(file)) {
+    open_reader(file, options, mapped);
+    if (compression() != Compression::none) {
+      reader_.reset();
+      buffers_.release();
+    }
+  }
+  if (ahead_ != nullptr && !run.is_inline() && !reader_) {
     threads_.emplace(run.threads());
     const int wanted = options.parallelism == autotune
                            ? run.concurrency()
@@ -35,18 +51,20 @@ RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, I
   }
   if (!parallel_) {
     threads_.reset();
-    open_reader(file, options);
+    if (!reader_) open_reader(file, options, std::move(mapped));
     if (ahead_ != nullptr) ahead_->begin(1, options.parallelism == autotune);
   }
 }
 
 /// Shorter blocks where the account has no room for whole ones: hundreds of files may be open.
-void RecordFile::open_reader(const std::string& file, const RecordsOptions& options) {
+void RecordFile::open_reader(const std::string& file, const RecordsOptions& options,
+                             std::shared_ptr<MappedFiles> mapped) {
   std::uint64_t block_bytes = options.block_bytes;
   while (!buffers_.try_grow_to(run_.memory(), block_bytes) && block_bytes > kBlockBytesMin) {
     block_bytes /= 2;
   }
-  reader_.emplace(file, reader_options(options, static_cast<std::size_t>(block_bytes)));
+  reader_.emplace(
+      file, reader_options(options, static_cast<std::size_t>(block_bytes), std::move(mapped)));
   // The records' block, and of a compressed file the one that is decompressed.
   const std::uint64_t file_block_bytes = std::min(block_bytes, file_bytes().value_or(block_bytes));
   const bool is_plain = compression() == Compression::none;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,9 +20,11 @@ namespace infeed::detail {
 /// One open file of a records source: read by the thread that pulls, or by several ahead of it.
 class RecordFile {
  public:
-  /// `options.on_damage` is called from inside the reading calls; `file` outlives it. Where there are
-  /// `ahead`, several threads may read ahead; else `options.parallelism` doesn't count.
-  RecordFile(const std::string& file, const RecordsOptions& options, IteratorContext& run,
+  /// `options.on_damage` is called from inside the reading calls; `file` outlives it. `mapped` may be
+  /// null. Where there are `ahead`, several threads may read ahead; else `options.parallelism` doesn't
+  /// count.
+  RecordFile(const std::string& file, const RecordsOptions& options,
+             std::shared_ptr<MappedFiles> mapped, IteratorContext& run,
              ReaderThreads* ahead = nullptr);
   ~RecordFile() { give_back(); }
   RecordFile(const RecordFile&) = delete;
@@ -52,7 +55,8 @@ class RecordFile {
   std::optional<std::uint64_t> file_bytes() const;
 
  private:
-  void open_reader(const std::string& file, const RecordsOptions& options);
+  void open_reader(const std::string& file, const RecordsOptions& options,
+                   std::shared_ptr<MappedFiles> mapped);
   void open_parallel(const std::string& file, const RecordsOptions& options);
   void give_back();
 

@@ -138,12 +138,12 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   void open() {
     if (reader_) return;
     if (const auto place = std::exchange(goes_on_at_, std::nullopt)) {
-      reader_.emplace(sources_->files[file_], options_, run());
+      reader_.emplace(sources_->files[file_], options_, sources_->mapped_files, run());
       reader_->continue_at(*place);
       return;
     }
     begin_file();
-    reader_.emplace(sources_->files[file_], options_, run(), &ahead_);
+    reader_.emplace(sources_->files[file_], options_, sources_->mapped_files, run(), &ahead_);
   }
 
   void begin_file() {
@@ -156,7 +156,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     if (reader_ || file_ == without_blocks_) return;
     if (RecordFile::may_have_blocks(sources_->files[file_])) {
       begin_file();
-      reader_.emplace(sources_->files[file_], options_, run());
+      reader_.emplace(sources_->files[file_], options_, sources_->mapped_files, run());
       if (reader_->has_blocks()) return;
       reader_.reset();
     }
@@ -177,7 +177,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       if (next == sources_->files.size()) return false;
       if (!RecordFile::may_have_blocks(sources_->files[next])) return false;
       try {
-        const RecordFile file(sources_->files[next], options_, run());
+        const RecordFile file(sources_->files[next], options_, sources_->mapped_files, run());
         if (!file.has_blocks() || file.is_at_end()) return false;
         begin_blocks(next, file);
       } catch (...) {  // pull() meets it, too, and says so

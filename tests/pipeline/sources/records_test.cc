@@ -82,6 +82,19 @@ TEST_F(Records, PassTheSuiteRepeatedAndShuffled) {
   run_source_suite(make, stream_of(make()));
 }
 
+TEST_F(Records, MappedOnesPassTheSuite) {
+  write(4, 90);
+  const auto mapped = [&](const Count& parallelism) {
+    return records(pattern(), {.parallelism = parallelism, .map_files = true});
+  };
+  run_source_suite([&] { return mapped(1); }, numbers(integers(0, 360)));
+  run_source_suite([&] { return mapped(autotune); }, numbers(integers(0, 360)));
+  const auto shuffled = [](const Dataset<Record>& source) {
+    return source | shuffle({.buffer = 50, .seed = 3}) | repeat(2);
+  };
+  EXPECT_EQ(stream_of(shuffled(mapped(autotune))), stream_of(shuffled(records(pattern()))));
+}
+
 TEST_F(Records, LargeOnes) {
   write(2, 60, 20'000);
   run_source_suite([&] { return records(pattern()) | cache(); }, numbers(integers(0, 120)));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <gtest/gtest.h>
 #include <memory>
@@ -6,6 +7,7 @@
 
 #include "memory/block.h"
 #include "records/on_core.h"
+#include "seeded_random.h"
 
 namespace infeed::detail {
 namespace {
@@ -137,6 +139,37 @@ TEST(Block, a_view_keeps_the_owner_of_its_bytes) {
   EXPECT_FALSE(is_there.expired());
   drop_block(view);
   EXPECT_TRUE(is_there.expired());
+}
+
+/// More blocks than destroy_elements() counts at once, of as many records as it is called with.
+TEST(Block, destroyed_records_let_all_their_blocks_go) {
+  constexpr std::size_t kBlocks = 300;
+  test::SeededRandom random;
+  std::vector<std::weak_ptr<const std::string>> bytes;
+  std::vector<Record> records;
+  for (std::size_t i = 0; i < kBlocks; ++i) {
+    const auto owner = std::make_shared<const std::string>("bytes");
+    bytes.push_back(owner);
+    records.push_back(Record::adopt(make_view("file", owner->data(), owner), *owner, i));
+  }
+  while (records.size() < 10 * kBlocks) records.push_back(records[random() % records.size()]);
+  records.emplace_back();
+  records.emplace_back("bytes of its own");
+  std::shuffle(records.begin(), records.end(), random);
+  std::vector<std::byte> memory(records.size() * sizeof(Record));
+  for (std::size_t begin = 0; begin < records.size();) {
+    const std::size_t count = std::min<std::size_t>(random() % 200, records.size() - begin);
+    auto* const some = reinterpret_cast<Record*>(memory.data());
+    std::uninitialized_move_n(records.begin() + static_cast<std::ptrdiff_t>(begin), count, some);
+    destroy_elements(some, count);
+    begin += count;
+    for (std::size_t i = 0; i < kBlocks; ++i) {
+      const bool is_held =
+          std::any_of(records.begin() + static_cast<std::ptrdiff_t>(begin), records.end(),
+                      [i](const Record& record) { return record.number() == i; });
+      ASSERT_EQ(bytes[i].expired(), !is_held) << "block " << i << " behind record " << begin;
+    }
+  }
 }
 
 TEST(Block, a_lone_one_may_have_no_file) {

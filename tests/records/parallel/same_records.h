@@ -9,12 +9,14 @@
 #include <vector>
 
 #include <infeed/error.h>
+#include <infeed/records/detail/mapped_files.h>
 #include <infeed/records/parallel_record_reader.h>
 
 #include "records/temporary_files.h"
 #include "seeded_random.h"
 
-/// Checks that ParallelRecordReader gives the same records as RecordReader.
+/// Checks that ParallelRecordReader and a RecordReader of mapped files give the same records as a
+/// RecordReader that reads.
 namespace infeed::test {
 
 struct Outcome {
@@ -70,13 +72,17 @@ inline void expect_outcome(const Outcome& outcome, const Outcome& expected) {
   ASSERT_EQ(outcome.damaged, expected.damaged);
 }
 
-/// Compares both readers under every policy, cut in several ways.
+/// Compares both readers under every policy, cut in several ways, and the one of mapped files.
 inline void expect_same(const std::string& file, const std::vector<std::uint64_t>& segment_bytes) {
   for (const DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::skip_and_resynchronise,
                                     DamagePolicy::stop_like_tensorflow}) {
     for (const std::size_t block_bytes : {64, 262'144}) {
       const RecordReaderOptions options = {.damage = policy, .block_bytes = block_bytes};
       const Outcome expected = read_all<RecordReader>(file, options);
+      RecordReaderOptions mapped = options;
+      mapped.mapped_files = std::make_shared<detail::MappedFiles>();
+      for (int pass = 0; pass < 2; ++pass)  // the second finds the file mapped
+        expect_outcome(read_all<RecordReader>(file, mapped), expected);
       for (const std::uint64_t bytes : segment_bytes) {
         ParallelRecordReaderOptions parallel = {
             .reader = options, .segment_bytes = bytes, .read_ahead_bytes = 4 * bytes};

@@ -99,7 +99,11 @@ void relocate_run(void* to, void* from, std::size_t count) noexcept {
 
 template <class T>
 void destroy_run(void* at, std::size_t count) noexcept {
-  std::destroy_n(static_cast<T*>(at), count);
+  if constexpr (requires(T * elements) { destroy_elements(elements, count); }) {
+    destroy_elements(static_cast<T*>(at), count);
+  } else {
+    std::destroy_n(static_cast<T*>(at), count);
+  }
 }
 
 template <class T>

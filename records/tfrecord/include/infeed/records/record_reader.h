@@ -34,6 +34,10 @@
 /// Thread-safety: one thread at a time. Records outlive the reader.
 namespace infeed {
 
+namespace detail {
+class MappedFiles;
+}  // namespace detail
+
 enum class Verify {
   everything,  ///< lengths and payloads
   lengths,     ///< payloads are taken as they are
@@ -81,6 +85,9 @@ struct RecordReaderOptions {
   std::uint64_t record_bytes_max = std::uint64_t{1} << 31;
   /// How the file is read where it is named by a URL.
   UrlOptions url = {};
+  /// Keep the file mapped, if it is plain and on a disk, so that its bytes are used where they lie
+  /// in the page cache. Null: it is read. RecordsOptions::map_files says what that is good for.
+  std::shared_ptr<detail::MappedFiles> mapped_files = {};
 };
 
 struct RecordPosition {
