@@ -336,6 +336,12 @@ std::uint64_t RecordedRun::steps_taken() const {
   return count;
 }
 
+std::uint64_t RecordedRun::since_last_step_ns() const {
+  if (steps.empty() || windows.empty()) return 0;
+  const std::uint64_t until_ns = windows.back().begin_ns + windows.back().length_ns;
+  return until_ns - std::min(until_ns, steps.back().end_ns());
+}
+
 RecordedRun parse_recorded_run(std::string_view text, const std::string& path,
                                const std::stop_token& stop) {
   RecordedRun run;

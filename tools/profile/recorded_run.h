@@ -151,6 +151,9 @@ struct RecordedRun {
   std::uint64_t count_of(const RecordedStep& step) const { return has_steps ? 1 : step.elements; }
   /// Returns the number of detailed steps, or of calls of next() where nobody has timed steps.
   std::uint64_t steps_taken() const;
+  /// Returns the time between the end of the last step and that of the last window, in which a step
+  /// may have begun; 0 without steps.
+  std::uint64_t since_last_step_ns() const;
 };
 
 /// Throws Error: the file isn't there, is none of ours (it says what it is instead), is of a later

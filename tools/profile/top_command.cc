@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <fmt/format.h>
 #include <memory>
@@ -23,6 +25,8 @@ namespace {
 
 constexpr std::size_t kLateShown = 5;
 constexpr std::size_t kTuningShown = 5;
+// Rates of steps say nothing about a loop that has had none for so long, or for two steps.
+constexpr std::uint64_t kStandsStillNs = 2'000'000'000;
 
 struct TopCommandOptions {
   std::int64_t process = 0;
@@ -61,16 +65,24 @@ void show_stages(const RecordedRun& run, const ProfileReport& report, Terminal& 
   }
 }
 
+std::string steps_text(const RecordedRun& run, const ProfileReport& report) {
+  if (steps_ns(report) == 0) return "no step yet";
+  const std::uint64_t since_ns = run.since_last_step_ns();
+  const bool stands_still = since_ns > std::max(kStandsStillNs, 2 * report.typical_step_ns);
+  return fmt::format(
+      "{:.4g} steps/s, {:.1f} % waiting for input{}", report.steps_per_s,
+      report.input_bound_percent,
+      stands_still ? fmt::format(" until the last step, {} ago", duration_text(since_ns)) : "");
+}
+
 void show(const RecordedRun& run, Terminal& terminal) {
   if (run.windows.empty()) return;
   const ProfileReport report = explain(run);
   const RecordedWindow& last = run.windows.back();
   terminal.line(terminal.paint(
-      Paint::bold,
-      fmt::format("{} (process {}), {:.1f} s: {:.4g} steps/s, {:.1f} % waiting for input, {} held",
-                  run.program, run.process,
-                  static_cast<double>(last.begin_ns + last.length_ns) / 1e9, report.steps_per_s,
-                  report.input_bound_percent, as_megabytes(last.memory_bytes))));
+      Paint::bold, fmt::format("{} (process {}), {:.1f} s: {}, {} held", run.program, run.process,
+                               static_cast<double>(last.begin_ns + last.length_ns) / 1e9,
+                               steps_text(run, report), as_megabytes(last.memory_bytes))));
   show_stages(run, report, terminal);
   const std::size_t late = report.late_steps.size();
   for (std::size_t i = late - std::min(late, kLateShown); i < late; ++i) {

@@ -1,11 +1,13 @@
 #include "engine/recording/live_page.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <random>
 #include <unistd.h>
+#include <vector>
 
 #include <infeed/records/file.h>
 
@@ -53,14 +55,20 @@ void LivePage::add(const std::string& line) {
   } else if (line.starts_with("{\"stages\"")) {
     stages_ = line;
   } else {
-    lines_.push_back(line);
-    if (lines_.size() > kLinesMax) lines_.pop_front();
+    std::deque<Line>& lines = lines_[line.substr(0, line.find(':'))];
+    lines.push_back({added_++, line});
+    if (lines.size() > kLinesMax) lines.pop_front();
   }
 }
 
 void LivePage::show() {
+  std::vector<const Line*> in_order;
+  for (const auto& [kind, lines] : lines_) {
+    for (const Line& line : lines) in_order.push_back(&line);
+  }
+  std::ranges::sort(in_order, {}, &Line::number);
   std::string text = header_ + stages_;
-  for (const std::string& line : lines_) text += line;
+  for (const Line* const line : in_order) text += line->text;
   try {
     replace_page(file_, text);
   } catch (const Error&) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 
 namespace infeed::detail {
@@ -26,13 +27,20 @@ class LivePage {
   void show();
 
  private:
-  static constexpr std::size_t kLinesMax = 64;
+  struct Line {
+    std::uint64_t number = 0;  ///< place among all lines
+    std::string text = {};
+  };
+  /// The lines of a kind that are kept: slow calls, hundreds in a window, must not push out the
+  /// windows.
+  static constexpr std::size_t kLinesMax = 32;
 
   const std::string numbered_;
   std::string file_ = numbered_;
   std::string header_;
   std::string stages_;
-  std::deque<std::string> lines_;  ///< the last lines of all other kinds
+  std::map<std::string, std::deque<Line>> lines_;  ///< the last lines of each other kind
+  std::uint64_t added_ = 0;                        ///< lines of these kinds so far
 };
 
 /// Returns how the names of a process's pages begin: "/dev/shm/infeed-PID.".

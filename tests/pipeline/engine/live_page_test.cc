@@ -35,21 +35,39 @@ TEST(LivePage, HasTheHeaderTheStagesAndTheLastLines) {
     page.add("{\"infeed_recording\": 1}\n");
     page.add("{\"stages\": 1}\n");
     std::string last_lines;
-    for (int i = 0; i < 65; ++i) {
-      page.add(fmt::format("{}\n", i));
-      if (i > 0) last_lines += fmt::format("{}\n", i);
+    for (int i = 0; i < 33; ++i) {
+      page.add(fmt::format("{{\"window\": {}}}\n", i));
+      if (i > 0) last_lines += fmt::format("{{\"window\": {}}}\n", i);
     }
     page.add("{\"stages\": 2}\n");
     page.show();
     EXPECT_EQ(read_whole(name), "{\"infeed_recording\": 1}\n{\"stages\": 2}\n" + last_lines);
     using std::filesystem::perms;
     EXPECT_EQ(std::filesystem::status(name).permissions(), perms::owner_read | perms::owner_write);
-    page.add("65\n");
+    page.add("{\"window\": 33}\n");
     page.show();
-    EXPECT_TRUE(read_whole(name).ends_with("\n64\n65\n"));
+    EXPECT_TRUE(read_whole(name).ends_with("\n{\"window\": 32}\n{\"window\": 33}\n"));
     EXPECT_THAT(pages_like(name), ElementsAre(name)) << "nothing else is left";
   }
   EXPECT_THAT(pages_like(name), IsEmpty());
+}
+
+/// A page had the last 64 lines. A function that takes 2 ms on 8 threads adds 400 in a window, so that
+/// `infeed top` found no window and showed nothing.
+TEST(LivePage, SlowCallsLeaveTheWindowsIn) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  const std::string name = detail::live_page_begin(::getpid()) + "987654325";
+  detail::LivePage page(987'654'325);
+  for (int window = 0; window < 2; ++window) {
+    page.add(fmt::format("{{\"window\": {}}}\n", window));
+    page.add(fmt::format("{{\"steps\": {}}}\n", window));
+    for (int i = 0; i < 400; ++i) page.add(fmt::format("{{\"slow\": {}}}\n", i));
+  }
+  page.show();
+  const std::string text = read_whole(name);
+  EXPECT_THAT(text, StartsWith("{\"window\": 0}\n{\"steps\": 0}\n{\"window\": 1}\n{\"steps\": 1}\n"
+                               "{\"slow\": 368}\n"));
+  EXPECT_TRUE(text.ends_with("\n{\"slow\": 399}\n"));
 }
 
 TEST(LivePage, HasAnotherNameWhereSomethingElseLies) {
