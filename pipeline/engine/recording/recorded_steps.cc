@@ -43,6 +43,7 @@ void RecordedSteps::end_pulls(std::uint64_t now_ticks) {
 void RecordedSteps::expect() {
   if (are_told_.load(std::memory_order_relaxed)) return;
   has_pulls_ = false;
+  steps_ = 0;  // the first one that is told
   const std::lock_guard lock(mutex_);
   rows_.clear();
   are_told_.store(true, std::memory_order_relaxed);
@@ -103,7 +104,7 @@ std::vector<std::string> RecordedSteps::take_lines() {
     if (lengths_ns_.size() < kStepsForTypical) {
       lengths_ns_.push_back(length_ns);
     } else {
-      lengths_ns_[row.number % kStepsForTypical] = length_ns;
+      lengths_ns_[judged_++ % kStepsForTypical] = length_ns;
     }
     (length_ns > late_ns ? late : ordinary).push_back(std::move(row));
   }

@@ -16,7 +16,7 @@ namespace infeed::detail {
 /// The steps of an iterator's consumer: those that it tells, or else its pulls.
 ///
 /// Invariants: rows_ and dropped_ are guarded by the mutex, under which are_told_ changes, too;
-/// lengths_ns_ belongs to the recorder's thread, all else to the consumer's.
+/// lengths_ns_ and judged_ belong to the recorder's thread, all else to the consumer's.
 class RecordedSteps {
  public:
   explicit RecordedSteps(const RecordingClock& clock) : clock_(clock) {}
@@ -62,6 +62,7 @@ class RecordedSteps {
   bool has_pulls_ = false;
   Pulls pulls_;
   std::vector<std::uint64_t> lengths_ns_;  ///< lengths of the last few hundred
+  std::uint64_t judged_ = 0;               ///< rows since there are so many
 
   std::mutex mutex_;
   std::vector<RecordedStepRow> rows_;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <unistd.h>
 #include <utility>
@@ -22,6 +23,8 @@ constexpr std::string_view kBegin = "{\"infeed_recording\": ";
 // The beginnings of lines that are dropped from the older half.
 constexpr std::array<std::string_view, 4> kDetails = {"{\"steps\"", "{\"window\"", "{\"slow\"",
                                                       "{\"held_back\""};
+// A line that counts all calls so far, so that a stage's last one says all.
+constexpr std::string_view kCounts = "{\"histogram\"";
 
 /// Returns when the process began, in clock ticks since the machine did. With the process's number
 /// that is its identity.
@@ -106,8 +109,13 @@ void RecordingFile::shorten() {
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
   std::string kept;
+  std::map<std::string, std::string> counts;  // by the line's part before the counts
   for (std::string line; std::getline(lines, line);) {
     read_bytes += line.size() + 1;
+    if (line.starts_with(kCounts)) {
+      counts[line.substr(0, line.find('['))] = line + '\n';
+      continue;
+    }
     const bool is_detail =
         std::any_of(kDetails.begin(), kDetails.end(),
                     [&line](std::string_view begin) { return line.starts_with(begin); });
@@ -118,6 +126,7 @@ void RecordingFile::shorten() {
     written_bytes += kept.size();
     kept.clear();
   }
+  for (const auto& [stage, line] : counts) kept += line;
   shorter->write(kept);
   written_bytes += kept.size();
   if (std::rename(partial.c_str(), name().c_str()) != 0) {

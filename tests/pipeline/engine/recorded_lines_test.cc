@@ -222,6 +222,9 @@ TEST(RecordedSteps, AreNoPullsOnceALoopTellsThem) {
   steps.note_pull({begin + 400, 10}, 1);
   steps.end_pulls(begin + 500);
   EXPECT_THAT(steps.take_lines(), IsEmpty());
+  steps.note({});  // which is the loop's first step
+  EXPECT_THAT(steps.take_lines(),
+              ElementsAre("{\"steps\": [[0,0,0,0,0,0,0,1]], \"measured\": true}\n"));
 }
 
 TEST(RecordedSteps, AreLateIfTheyTakeHalfAsLongAgainAsTheMedian) {
@@ -256,6 +259,23 @@ TEST(RecordedSteps, AreJudgedByTheLast256) {
   EXPECT_EQ(kinds_of_rows(steps.take_lines()), "256 steps");
   note_steps(steps, 1, 16ms);
   EXPECT_EQ(kinds_of_rows(steps.take_lines()), "1 late_steps");
+}
+
+TEST(RecordedSteps, AreJudgedByTheLast256WhateverTheirNumbers) {
+  const detail::RecordingClock clock(1000us);
+  detail::RecordedSteps steps(clock);
+  std::uint64_t now = detail::ticks_now();
+  const auto note_pulls = [&](int count, double us) {
+    for (int i = 0; i < count; ++i) {
+      steps.note_pull({now, 0}, 256);
+      now += detail::ticks_of_us(us);
+    }
+    steps.end_pulls(now);
+    return kinds_of_rows(steps.take_lines());
+  };
+  EXPECT_EQ(note_pulls(256, 1001), "256 steps");
+  EXPECT_EQ(note_pulls(256, 10'000), "256 late_steps");
+  EXPECT_EQ(note_pulls(256, 10'000), "256 steps");
 }
 
 TEST(RecordedSteps, ThatNobodyWritesInTimeAreCounted) {

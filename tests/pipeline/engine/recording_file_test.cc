@@ -80,6 +80,22 @@ TEST(RecordingFile, BeyondItsLimitTheOlderHalfLosesItsDetails) {
   EXPECT_EQ(read_whole(name), joined(lines) + joined(more) + joined(recorded_lines({"window"})));
 }
 
+/// They count all calls so far. Each stage adds one every five seconds, so that those of a week were
+/// larger than the limit.
+TEST(RecordingFile, BeyondItsLimitOnlyTheLastHistogramOfAStageStays) {
+  const TemporaryFolder folder;
+  const auto histogram = [](int stage, int calls) {
+    return fmt::format("{{\"histogram\": {{\"stage\": {}, \"calls_by_log2_ns\": [0,{}]}}}}\n",
+                       stage, calls);
+  };
+  const std::vector<std::string> lines = {histogram(0, 1), histogram(1, 2), histogram(10, 3),
+                                          histogram(0, 4), histogram(1, 5)};
+  const std::string name = folder.file("run.profile");
+  detail::RecordingFile file(name, joined(lines).size() - 1);
+  write_lines(file, lines);
+  EXPECT_EQ(read_whole(name), histogram(0, 4) + histogram(1, 5) + histogram(10, 3));
+}
+
 TEST(RecordingFile, KeepsAllWithinItsLimitAndWithoutOne) {
   const TemporaryFolder folder;
   const std::string text = joined(twenty_lines());
