@@ -16,6 +16,9 @@ namespace {
 constexpr double kHighlyPercent = 20;
 constexpr double kModeratelyPercent = 5;
 constexpr double kOthersNamed = 0.25;  // their share of the cores
+// A run that was cut is said to have stood still if it had no step for so long.
+constexpr std::uint64_t kStandsStillNs = 2'000'000'000;
+constexpr std::uint64_t kStandsStillSteps = 10;  // or for so many steps, if that is longer
 
 void add_up_steps(const RecordedRun& run, ProfileReport& report) {
   for (const RecordedStep& step : run.steps) {
@@ -110,8 +113,22 @@ std::string others_text(const RecordedRun& run) {
                      run.cores);
 }
 
+/// Says how long a run that was killed, or still runs, has had no step: nothing else shows a wait that
+/// hasn't ended.
+std::string standstill_text(const RecordedRun& run, const ProfileReport& report) {
+  const std::uint64_t since_ns = run.since_last_step_ns();
+  const bool stands_still =
+      since_ns > kStandsStillNs && since_ns / kStandsStillSteps > report.typical_step_ns;
+  if (!run.is_cut || !stands_still) return {};
+  return fmt::format("; no step ended in the last {} of the recording", duration_text(since_ns));
+}
+
 std::string verdict_of(const RecordedRun& run, const ProfileReport& report) {
   if (run.steps.empty() && run.windows.empty()) return "nothing was recorded";
+  if (report.steps_per_s <= 0) {
+    return "no step was recorded, so it isn't known how long steps wait for input" +
+           others_text(run) + standstill_text(run, report);
+  }
   const double percent = report.input_bound_percent;
   std::string verdict = percent >= kHighlyPercent       ? "highly input-bound"
                         : percent >= kModeratelyPercent ? "moderately input-bound"
@@ -121,7 +138,7 @@ std::string verdict_of(const RecordedRun& run, const ProfileReport& report) {
     verdict += fmt::format("; the slowest stage is {}",
                            run.stages[static_cast<std::size_t>(report.bottleneck)].label);
   }
-  return verdict + costliest_cause(run, report) + others_text(run);
+  return verdict + costliest_cause(run, report) + others_text(run) + standstill_text(run, report);
 }
 
 }  // namespace

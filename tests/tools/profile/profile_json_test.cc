@@ -80,6 +80,10 @@ TEST(ProfileJson, RunsWithLittleInThem) {
   EXPECT_EQ(json_of({})["steps"]["p50_ns"], nullptr);
   const Json empty = json_of(synthetic_profile({.steps = 0}));
   EXPECT_EQ(empty["steps"]["count"], 0);
+  EXPECT_EQ(empty["input_bound_percent"], nullptr);
+  for (const char* const unknown : {"steps_per_s", "typical_ns", "slowest_ns"}) {
+    EXPECT_EQ(empty["steps"][unknown], nullptr) << unknown;
+  }
   EXPECT_EQ(empty["headroom"]["device_steps_per_s_max"], nullptr);
   EXPECT_EQ(json_of(synthetic_profile({.steps = 1, .late_every = 0}))["steps"]["p99_ns"],
             20'000'000);

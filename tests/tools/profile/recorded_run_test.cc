@@ -83,6 +83,33 @@ TEST(RecordedRun, CallsOfLessThanAMillisecondAreCountedOneByOne) {
   EXPECT_FALSE(comparison.holds("step_ms > 0.41"));
 }
 
+/// A run that still waited for its first batch was "not input-bound".
+TEST(RecordedRun, WithoutAStepItsWaitingIsNotKnown) {
+  RecordedRun run;
+  EXPECT_EQ(explain(run).verdict, "nothing was recorded");
+  run.windows.push_back({.length_ns = 5'000'000'000, .cores = 2});
+  const ProfileReport report = explain(run);
+  EXPECT_EQ(report.verdict,
+            "no step was recorded, so it isn't known how long steps wait for input");
+  EXPECT_EQ(profile_json(run, report)["input_bound_percent"], nullptr);
+}
+
+/// A wait that hasn't ended is in no step, so that a run that hung was "not input-bound".
+TEST(RecordedRun, ThatWasCutSaysHowLongItHadNoStep) {
+  RecordedRun run;
+  run.steps.push_back({.compute_ns = 500'000'000});
+  run.windows.push_back({.length_ns = 5'600'000'000, .cores = 2});
+  EXPECT_EQ(run.since_last_step_ns(), 5'100'000'000U);
+  const std::string verdict = "not input-bound: 0.0 % of the steps' time is waiting for input";
+  EXPECT_EQ(explain(run).verdict, verdict) << "it has an end";
+  run.is_cut = true;
+  EXPECT_EQ(explain(run).verdict, verdict + "; no step ended in the last 5.1 s of the recording");
+  run.windows.back().length_ns -= 200'000'000;
+  EXPECT_EQ(explain(run).verdict, verdict) << "that is less than ten steps";
+  run.windows.clear();
+  EXPECT_EQ(run.since_last_step_ns(), 0U);
+}
+
 TEST(RecordedRun, AMeasuredStepIsOneHoweverManyElementsItTakes) {
   const RecordedRun run = run_of_pulls("[0, 0, 0, 0, 90000000, 0, 0, 8]", true);
   EXPECT_THAT(steps_of(run), ElementsAre(ElementsAre(0, 0, 0, 90000000, 8)));

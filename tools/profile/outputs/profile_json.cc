@@ -50,14 +50,16 @@ OrderedJson json_of_steps(const RecordedRun& run, const ProfileReport& report) {
     return lengths[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
   };
   OrderedJson steps = {{"count", run.steps_taken()},
-                       {"steps_per_s", report.steps_per_s},
+                       {"steps_per_s", known(report.steps_per_s)},
                        {"elements_per_s", report.elements_per_s},
                        {"total_ns", steps_ns(report)}};
   for (const StepPart& part : kStepParts) {
     steps[std::string(part.name) + "_ns"] = report.*part.of_run;
   }
-  steps["typical_ns"] = report.typical_step_ns;
-  steps["slowest_ns"] = report.slowest_step_ns;
+  steps["typical_ns"] =
+      lengths.empty() ? OrderedJson(nullptr) : OrderedJson(report.typical_step_ns);
+  steps["slowest_ns"] =
+      run.steps.empty() ? OrderedJson(nullptr) : OrderedJson(report.slowest_step_ns);
   steps["p50_ns"] = percentile(0.5);
   steps["p90_ns"] = percentile(0.9);
   steps["p99_ns"] = percentile(0.99);
@@ -195,16 +197,18 @@ OrderedJson json_of_windows(const RecordedRun& run, const std::stop_token& stop)
 
 nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport& report,
                                     const std::stop_token& stop) {
-  OrderedJson json = {{"schema", "infeed.profile"},
-                      {"schema_version", kProfileSchemaVersion},
-                      {"infeed_version", INFEED_VERSION},
-                      {"run", json_of_run(run)},
-                      {"verdict", report.verdict},
-                      {"input_bound_percent", report.input_bound_percent},
-                      {"steps", json_of_steps(run, report)},
-                      {"bottleneck", stage_id(run, report.bottleneck)},
-                      {"stages", json_of_stages(run, report)},
-                      {"late_steps", json_of_late_steps(run, report, stop)}};
+  OrderedJson json = {
+      {"schema", "infeed.profile"},
+      {"schema_version", kProfileSchemaVersion},
+      {"infeed_version", INFEED_VERSION},
+      {"run", json_of_run(run)},
+      {"verdict", report.verdict},
+      {"input_bound_percent",
+       steps_ns(report) == 0 ? OrderedJson(nullptr) : OrderedJson(report.input_bound_percent)},
+      {"steps", json_of_steps(run, report)},
+      {"bottleneck", stage_id(run, report.bottleneck)},
+      {"stages", json_of_stages(run, report)},
+      {"late_steps", json_of_late_steps(run, report, stop)}};
   json["stalls"] = OrderedJson::array();
   for (const Stall& stall : stalls_of(report)) {
     json["stalls"].push_back({{"cause", name_of(stall.cause)},

@@ -17,10 +17,12 @@ function node(name, options = {}, ...children) {
   return element;
 }
 const count = (value) => Number(value).toLocaleString("en-US");
+const waiting = report.input_bound_percent === null ? "–" : `${report.input_bound_percent.toFixed(1)} %`;
 const rate = (value) => value === null || value <= 0 ? "–" : count(value < 100 ? Number(value.toPrecision(3)) : Math.round(value));
 const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 const megabytes = (bytes) => `${count(Number((bytes / 1e6).toPrecision(3)))} MB`;
 function duration(ns) {
+  if (ns === null) return "–";
   for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) {
     if (ns >= 0.9995 * size) return `${count(Number((ns / size).toPrecision(3)))} ${unit}`;
   }
@@ -48,7 +50,7 @@ function head() {
   const tile = (value, text, kind = "") => node("div", {className: `tile ${kind}`}, node("b", {textContent: value}), node("span", {textContent: text}));
   const steps = report.steps;
   document.getElementById("tiles").append(
-    tile(`${report.input_bound_percent.toFixed(1)} %`, "of the time waits for input", level === "highly" ? "bad" : level),
+    tile(waiting, "of the time waits for input", level === "highly" ? "bad" : level),
     tile(rate(steps.steps_per_s), "steps a second"),
     tile(duration(steps.typical_ns), "a typical step"),
     tile(duration(steps.slowest_ns), "the slowest step"),
@@ -144,8 +146,8 @@ function dataflow() {
       node("b", {textContent: "training step"}),
       node("small", {textContent: `${rate(step.steps_per_s)} steps/s`}),
       node("small", {textContent: report.headroom.device_steps_per_s_max === null ? "" : `could take ${rate(report.headroom.device_steps_per_s_max)}`}),
-      node("small", {textContent: `waits ${percent(report.input_bound_percent / 100)} of its time`}),
-      node("div", {className: "gauge"}, node("i", {style: {width: `${report.input_bound_percent}%`, background: "var(--infeed_wait)"}}))));
+      node("small", {textContent: `waits ${waiting} of its time`}),
+      node("div", {className: "gauge"}, node("i", {style: {width: `${report.input_bound_percent ?? 0}%`, background: "var(--infeed_wait)"}}))));
     place.append(row);
   }
   place.append(node("details", {}, node("summary", {textContent: "all figures by stage"}), stageTable()));
