@@ -287,7 +287,8 @@ StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t globa
   }
   const Replica replica{.chip = slice.chip(), .calibration = calibration};
   const std::int32_t devices = options.devices_of_replica;
-  const std::int64_t examples = divide_up(global_batch, slice.num_replicas(devices));
+  const std::int32_t replicas = slice.num_replicas(devices);
+  const std::int64_t examples = divide_up(global_batch, replicas);
   const Workload workload = split_workload(whole, devices);
   const auto exchange_seconds_of = [&](std::int64_t values) {
     const std::int64_t bytes = examples * values * bytes_of_activation(options.precision);
@@ -297,7 +298,7 @@ StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t globa
   double seconds = 0;
   for (const ModelOp& op : workload.ops) {
     ops.push_back(op_seconds(replica, slice, op, examples, options.precision));
-    if (options.synchronised) add_norm_exchange(ops.back(), slice, op);
+    if (replicas > 1 && options.synchronised) add_norm_exchange(ops.back(), slice, op);
     seconds += ops.back().forward + exchange_seconds_of(op.exchanged_forward);
   }
   const std::int64_t copied = workload.parameters() - workload.sharded_parameters();
@@ -318,7 +319,7 @@ StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t globa
     time.all_reduce_ps = all_reduce_ps(slice, copied * kFloat32Bytes);
   }
   // If one replica is spread over all devices, there are no other gradients to add.
-  if (slice.num_replicas(devices) == 1) time.all_reduce_ps = time.hidden_all_reduce_ps = 0;
+  if (replicas == 1) time.all_reduce_ps = time.hidden_all_reduce_ps = 0;
   // Only the rows of a table that were read change; the gather's backward pass has counted them.
   seconds += replica.hbm_seconds(static_cast<double>(copied * update_bytes(options.optimizer))) /
              options.batches_per_update;

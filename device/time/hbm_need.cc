@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 
 #include <infeed/device/split_workload.h>
 #include <infeed/error.h>
@@ -15,6 +16,15 @@ namespace {
 constexpr std::int64_t kFloatBytes = 4;
 constexpr std::size_t kLargestMax = 5;
 constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+/// Four of them can be added. A batch that needs more fits nowhere.
+constexpr std::int64_t kBytesMax = std::numeric_limits<std::int64_t>::max() / 4;
+
+std::int64_t bytes_of(std::int64_t examples, std::int64_t bytes_of_example) {
+  const bool is_less = bytes_of_example == 0 || examples <= kBytesMax / bytes_of_example;
+  return is_less ? examples * bytes_of_example : kBytesMax;
+}
+
+void add_bytes(std::int64_t& sum, std::int64_t bytes) { sum = std::min(sum + bytes, kBytesMax); }
 
 std::string gib_text(std::int64_t bytes) {
   return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / kGibibyte);
@@ -35,16 +45,16 @@ HbmNeed hbm_need(const Workload& workload, const Slice& slice, std::int64_t glob
       static_cast<std::int64_t>(slice.chip().hbm_gb * kGibibyte) / slice.replicas_per_chip();
   std::vector<HbmTensor>& tensors = need.largest;
   for (const ModelOp& op : split_workload(workload, options.devices_of_replica).ops) {
-    const std::int64_t kept = examples * op.kept_bytes(options.precision);
-    need.activations_bytes += kept;
+    const std::int64_t kept = bytes_of(examples, op.kept_bytes(options.precision));
+    add_bytes(need.activations_bytes, kept);
     tensors.push_back({op.name + " (activations)", kept});
     std::int64_t variables = op.parameters * kFloatBytes;
     if (op.is_sharded) variables = detail::divide_up(variables, slice.num_replicas());
     need.variables_bytes += variables;
     need.slots_bytes += variables * optimizer_slots(options.optimizer);
     // Only the rows of a table that were read have gradients: as many as activations, in float32.
-    need.gradients_bytes +=
-        op.is_sharded ? examples * op.output_elements() * kFloatBytes : variables;
+    add_bytes(need.gradients_bytes,
+              op.is_sharded ? bytes_of(examples, op.output_elements() * kFloatBytes) : variables);
     tensors.push_back({op.name + " (variables)", variables});
   }
   std::ranges::stable_sort(tensors, std::ranges::greater{}, &HbmTensor::bytes);

@@ -162,6 +162,12 @@ std::vector<ModelOp> bert_large() {
     ops.push_back(dense_op(name, kWords, k, n, passes));
     if (passes == kLayerNormPasses) ops.back().parameters += 2 * kUnits;  // gain, offset
   };
+  // The device gets the words' numbers. Their table is counted at the end.
+  ops.push_back({.name = "embedding",
+                 .kind = OpKind::gather,
+                 .rows = kWords,
+                 .n = kUnits,
+                 .needs_input_gradient = false});
   for (int layer = 0; layer < 24; ++layer) {
     for (const char* name : {"query", "key", "value"}) {
       dense(name, kUnits, kUnits, kActivationPasses);

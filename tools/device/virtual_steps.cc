@@ -25,6 +25,8 @@ constexpr double kPsOfMs = 1e9;
 constexpr double kServiceOfStep = 0.8;
 /// Enough for the tail of thousands of hosts.
 constexpr std::size_t kQuantiles = 65'536;
+/// The largest batch of virtual mode.
+constexpr std::int64_t kBatchBytesMax = 1'000'000'000'000'000;
 constexpr std::int32_t kDepths[] = {1, 2, 4, 8, 16, 32};
 constexpr std::string_view kRecordingBegin = "{\"infeed_recording\"";
 
@@ -146,6 +148,13 @@ void add_virtual_options(CLI::App& command, VirtualStepsOptions& options) {
 
 VirtualSteps run_virtual_steps(const StepsOfSlice& steps, const VirtualStepsOptions& options,
                                const std::stop_token& stop) {
+  if (options.example_bytes > kBatchBytesMax / steps.batch) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a batch of {} examples of {} bytes has more than {} bytes, the most "
+                            "that is simulated; give a smaller --example-bytes or --batch",
+                            with_commas(steps.batch), with_commas(options.example_bytes),
+                            with_commas(kBatchBytesMax)));
+  }
   VirtualSteps virtual_steps{
       .hosts = steps.slice.num_hosts(),
       .examples_of_host = examples_of_replica(steps.batch, steps.slice.num_hosts(), 0),

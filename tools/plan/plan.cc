@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include <infeed/device/cost_model.h>
+#include <infeed/device/hbm_need.h>
 #include <infeed/device/slice.h>
 #include <infeed/error.h>
 
@@ -104,6 +105,8 @@ class Planner {
     const RecordedService& service = replay_.service();
     const int hosts = last_hosts(run_, options_, slice, service.ps.size());
     check_step(hosts);
+    const Slice last = hosts == slice.num_hosts() ? slice : slice_of_hosts(slice, hosts);
+    if (model_) check_hbm(*model_, last, service.examples * hosts);
     plan_ = {.duty_cycle = options_.duty_cycle,
              .recorded_batches = service.ps.size(),
              .batch_bytes = service.bytes,
@@ -111,7 +114,7 @@ class Planner {
              .storage_bytes_of_batch = replay_.storage_bytes(),
              .cpu_s_of_batch = replay_.cpu_s()};
     for (int next = 1; next < hosts; next *= 2) add_row(slice_of_hosts(slice, next), next);
-    add_row(hosts == slice.num_hosts() ? slice : slice_of_hosts(slice, hosts), hosts);
+    add_row(last, hosts);
     const bool is_recorded_step = !model_ && options_.step_ps == 0;
     if (is_recorded_step && !service.works_in_step) plan_.measured = {measured_hosts(run_, 1)};
     plan_.verdict = plan_verdict(plan_, options_, replay_);

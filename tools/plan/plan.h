@@ -95,7 +95,8 @@ MeasuredHosts measured_hosts(const RecordedRun& run, int hosts);
 
 /// Throws Error: no step in the recording (failed_precondition), too few for the slice's hosts, no
 /// step time, no batch size for a model; an unknown slice or model, or one of more than 1,024 hosts
-/// (invalid_argument); cancelled.
+/// (invalid_argument); a model's batch that the slice's memory can't hold (resource_exhausted);
+/// cancelled.
 Plan plan(const RecordedRun& run, const PlanOptions& options);
 
 }  // namespace infeed::tools

@@ -7,6 +7,7 @@
 
 #include <infeed/detail/parse_whole.h>
 #include <infeed/device/cost_model.h>
+#include <infeed/device/hbm_need.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/virtual_run.h>
 #include <infeed/error.h>
@@ -115,6 +116,7 @@ ReplayedRun replay(const RecordedRun& run, const ReplayRequest& request) {
                             slice.name(), request.model))
         .at_file(run.path);
   } else {
+    check_hbm(*model, slice, replayed.batch);
     batch.step = step_time(*model, slice, replayed.batch);
   }
   const ServiceTimes service_times =

@@ -20,7 +20,8 @@ struct ReplayRequest {
   static ReplayRequest parse(const std::string& text);
 };
 
-/// Throws Error when there is no step in the recording, or no batch size where one is needed.
+/// Throws Error when there is no step in the recording, no batch size where one is needed, or too
+/// little memory on the slice for the model's batch.
 ReplayedRun replay(const RecordedRun& run, const ReplayRequest& request);
 
 }  // namespace infeed::tools

@@ -69,6 +69,17 @@ TEST(Workload, CountsAreTheModels) {
   EXPECT_NEAR(static_cast<double>(workload("wide-resnet-28-10").parameters()), 36.5e6, 0.2e6);
 }
 
+/// BERT's was that of its embeddings, 512 times as much.
+TEST(Workload, InputIsWhatTheHostSends) {
+  const auto bytes_of = [](const char* model) {
+    return workload(model).input_bytes(Precision::mixed_bfloat16);
+  };
+  EXPECT_EQ(bytes_of("resnet50"), 224 * 224 * 3 * 2);
+  EXPECT_EQ(bytes_of("bert-large"), 512 * 4);
+  EXPECT_EQ(bytes_of("gpt2-small"), 1024 * 4);
+  EXPECT_EQ(bytes_of("dlrm"), 26 * 4);
+}
+
 TEST(Workload, NamesAreListedWhenOneIsUnknown) {
   for (const std::string_view name : workload_names()) EXPECT_EQ(workload(name).name, name);
   const Error error = test::error_of([] { workload("resnet51"); });

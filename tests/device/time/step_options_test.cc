@@ -38,6 +38,15 @@ TEST(StepOptions, PrecisionDoublesTheTrafficOfWhatIsBoundByIt) {
               HasSubstr("mixed_float16 on a TPU, whose arrays don't have it; use mixed_bfloat16"));
 }
 
+/// A replica that has all devices meets no other at its normalisations.
+TEST(StepOptions, OneReplicaHasNobodyToSynchroniseWith) {
+  const auto time_of = [](StepOptions options) {
+    options.devices_of_replica = 4;
+    return step_time(workload("gpt2-small"), Slice::parse("v4-8"), 4, options).total_ps();
+  };
+  EXPECT_EQ(time_of({.synchronised = true}), time_of({}));
+}
+
 TEST(StepOptions, AnUpdateTakesItsTraffic) {
   const auto at = [](StepOptimizer optimizer) {
     return compute_ps_of("bert-large", {.optimizer = optimizer});

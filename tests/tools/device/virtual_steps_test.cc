@@ -102,6 +102,19 @@ TEST(VirtualSteps, LogNormalTimesAreItsQuantiles) {
   EXPECT_THAT(log_normal_ps(7, 0, 2), ElementsAre(7, 7));
 }
 
+/// The product of these is 2^64, so that the transfer took no time.
+TEST(VirtualSteps, ABatchOfTooManyBytesIsRefused) {
+  const Slice slice = Slice::parse("v3-8");
+  EXPECT_EQ(test::error_of([&] {
+              run_virtual_steps(
+                  {.slice = slice, .batch = std::int64_t{1} << 24, .step = {.compute_ps = kStepPs}},
+                  {.steps = 1, .example_bytes = std::int64_t{1} << 40}, {});
+            }).message(),
+            "a batch of 16,777,216 examples of 1,099,511,627,776 bytes has more than "
+            "1,000,000,000,000,000 bytes, the most that is simulated; give a smaller "
+            "--example-bytes or --batch");
+}
+
 TEST(VirtualSteps, CanBeStopped) {
   const Slice slice = Slice::parse("v3-8");
   std::stop_source stop;

@@ -244,6 +244,7 @@ TEST(Plan, RefusesWhatItCantPlan) {
   };
   EXPECT_THAT(refused({.slice = "v4-9"}), HasSubstr("unknown slice 'v4-9'"));
   EXPECT_THAT(refused({.model = "resnet51"}), HasSubstr("resnet51"));
+  EXPECT_THAT(refused({.slice = "v3-8", .model = "gpt2-1.5b"}), HasSubstr("no batch fits"));
   EXPECT_THAT(refused({.duty_cycle = 1}), HasSubstr("expected above 0 and below 1"));
   EXPECT_THAT(refused({.duty_cycle = std::nan("")}), HasSubstr("expected above 0"));
   EXPECT_THAT(refused({.queue_max = 0}), HasSubstr("at least 1"));

@@ -327,6 +327,11 @@ TEST(Replay, SaysWhatIsMissing) {
   EXPECT_EQ(replay(run, {.slice = "v3-8", .model = "lenet5", .batch = 64}).note,
             "no stage of the recording makes batches: what a step took is taken for a host's "
             "share");
+  // As infeed step says; a step that no slice can hold was replayed.
+  EXPECT_THAT(test::error_of([&] {
+                replay(run, {.slice = "v3-8", .model = "resnet50", .batch = 1 << 20});
+              }).message(),
+              HasSubstr("of HBM a device, and v3-8 has 16.00 GiB"));
 }
 
 TEST(Replay, StandsInTheOutputs) {
