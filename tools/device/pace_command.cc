@@ -251,11 +251,15 @@ Command add_pace_command(CLI::App& app) {
       ->check(CLI::Validator(slice_problem, ""))
       ->capture_default_str()
       ->type_name("NAME");
-  command->add_option("--queue-depth", options->queue_depth, "Batches that the host holds ready")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
-  command->add_flag("--on-demand", options->on_demand,
-                    "Fetch each batch when the step before has ended, as a loop without overlap");
+  auto* const queue_depth =
+      command
+          ->add_option("--queue-depth", options->queue_depth, "Batches that the host holds ready")
+          ->check(CLI::Range(1, 10'000))
+          ->capture_default_str();
+  command
+      ->add_flag("--on-demand", options->on_demand,
+                 "Fetch each batch when the step before has ended, as a loop without overlap")
+      ->excludes(queue_depth);
   auto* const pipeline =
       command
           ->add_option("--pipeline", options->pipeline_file,

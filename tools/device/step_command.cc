@@ -238,22 +238,24 @@ Command add_step_command(CLI::App& app) {
           ->excludes("--batch");
   command
       ->add_option("--learning-rate", options->learning_rate,
-                   "Of a batch of 256; the sweep scales it linearly")
+                   "Of a batch of 256; the sweep scales it with the batch, for Adam with its root")
       ->check(is_positive_number())
       ->capture_default_str()
       ->needs(sweep);
-  command
-      ->add_flag("--validate", options->validates,
-                 "Compare with 15 published runs instead; exit status 1 when one is missed by more "
-                 "than its bar")
-      ->excludes("--slice", "--model", "--batch")
-      ->excludes(precision)
-      ->excludes(optimizer)
-      ->excludes(steps_per_execution)
-      ->excludes(devices_of_replica)
-      ->excludes(sweep);
+  auto* const validate =
+      command
+          ->add_flag("--validate", options->validates,
+                     "Compare with 15 published runs instead; exit status 1 when one is missed by "
+                     "more than its bar")
+          ->excludes("--slice", "--model", "--batch")
+          ->excludes(precision)
+          ->excludes(optimizer)
+          ->excludes(steps_per_execution)
+          ->excludes(devices_of_replica)
+          ->excludes(sweep);
   add_virtual_options(*command, options->virtual_steps);
   sweep->excludes("--virtual");
+  validate->excludes("--virtual");
   command->add_option("--json", options->json_file, "Write all figures to FILE")->type_name("FILE");
   command->add_flag("--no-color", options->no_color, "Print no colours");
   command->footer(

@@ -195,19 +195,21 @@ void add_options(CLI::App& command, TrainOptions& options) {
       ->check(CLI::Validator(check_slice, ""))
       ->capture_default_str()
       ->type_name("NAME");
-  command
-      .add_option(
-          "--model-cost", job.model_cost,
-          fmt::format("Network whose step time paces the comparison, instead of the one that "
-                      "is trained: {}",
-                      fmt::join(workload_names(), ", ")))
-      ->check(CLI::Validator(check_model_cost, ""))
-      ->type_name("NAME");
+  auto* const model_cost =
+      command
+          .add_option(
+              "--model-cost", job.model_cost,
+              fmt::format("Network whose step time paces the comparison, instead of the one that "
+                          "is trained: {}",
+                          fmt::join(workload_names(), ", ")))
+          ->check(CLI::Validator(check_model_cost, ""))
+          ->type_name("NAME");
   command
       .add_option("--step-us", job.step_us,
                   "That step time in microseconds, instead of a network's")
       ->check(CLI::Range(1.0, 1e8))
-      ->type_name("US");
+      ->type_name("US")
+      ->excludes(model_cost);
   options.seconds_option =
       command.add_option("--seconds", options.seconds, "How long each pipeline is measured")
           ->check(CLI::Range(0.1, 3600.0))

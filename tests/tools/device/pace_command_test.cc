@@ -132,6 +132,7 @@ TEST(PaceCommand, SaysWhatIsWrong) {
   refused({"--slice", "v3-9"}, "v3-9");
   refused({"--step-us", "0"}, "--step-us");
   refused({"--pipeline", "p.json", "--batch", "8"}, "excludes");
+  refused({"--on-demand", "--queue-depth", "8"}, "excludes");
   refused({"--pipeline", "/none.json"}, "no such file");
   refused({"--json", "/none/x.json"}, "/none");
   refused({"--source-us", "2e6", "--seconds", "1"},

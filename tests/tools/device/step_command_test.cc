@@ -44,6 +44,7 @@ TEST(StepCommand, HoldsTheModelAgainstPublishedRuns) {
                                    "computed 112283: exact"));
   EXPECT_EQ(json.at("scale_sim").size(), 4u);
   EXPECT_EQ(run_infeed({"step", "--validate", "--slice", "v3-8"}).status, 2);
+  EXPECT_EQ(run_infeed({"step", "--validate", "--virtual", "10"}).status, 2);
 }
 
 TEST(StepCommand, SaysWhatItsFiguresWereCalibratedOn) {
@@ -71,6 +72,14 @@ TEST(StepCommand, PrecisionOptimiserAndExecutionsChangeTheStep) {
       run_infeed({"step", "--slice", "v3-8", "--model", "gpt2-1.5b", "--batch", "8"});
   EXPECT_EQ(too_much.status, 1);
   EXPECT_THAT(too_much.err, HasSubstr("the largest: words (variables)"));
+}
+
+/// The bytes of this batch are more than 2^63, and seemed to fit.
+TEST(StepCommand, NoBatchIsTooLargeToBeRefused) {
+  const ProgramResult ended = run_infeed(
+      {"step", "--slice", "v5litepod-1", "--model", "gpt2-1.5b", "--batch", "2500000000"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.err, HasSubstr(" GiB of HBM a device, and v5litepod-1 has 16.00 GiB: "));
 }
 
 TEST(StepCommand, SweepsTheBatchUntilItDoesNotFit) {
