@@ -1,6 +1,7 @@
 #include "infeed/device/optimizers.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -49,6 +50,24 @@ float scalar_of(const Variable& variable) { return variable.value().values<float
 
 void set_scalar(Variable variable, float value) { variable.assign(Tensor::copy_of({1}, {value})); }
 
+/// The most steps that a float holds one by one. Later ones are in the bits of negative floats, so
+/// that the variable, and checkpoints of earlier versions, stay as they are.
+constexpr std::uint64_t kFloatSteps = std::uint64_t{1} << 24;
+constexpr std::uint32_t kSignBit = std::uint32_t{1} << 31;
+constexpr std::uint64_t kFiniteBitsMax = 0x7F7F'FFFF;
+
+float float_of_steps(std::uint64_t steps) {
+  if (steps <= kFloatSteps) return static_cast<float>(steps);
+  const auto later = static_cast<std::uint32_t>(std::min(steps - kFloatSteps, kFiniteBitsMax));
+  return std::bit_cast<float>(kSignBit | later);
+}
+
+std::uint64_t steps_of_float(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return (bits & kSignBit) == 0 ? static_cast<std::uint64_t>(value)
+                                : kFloatSteps + (bits & ~kSignBit);
+}
+
 }  // namespace
 
 Optimizer::Optimizer(Scope scope, const std::vector<Variable>& variables, Schedule rate,
@@ -65,7 +84,7 @@ Optimizer::Optimizer(Scope scope, const std::vector<Variable>& variables, Schedu
   }
 }
 
-std::uint64_t Optimizer::steps() const { return static_cast<std::uint64_t>(scalar_of(step_)); }
+std::uint64_t Optimizer::steps() const { return steps_of_float(scalar_of(step_)); }
 
 BatchRule batch_rule(StepOptimizer optimizer) {
   const bool is_adam = optimizer == StepOptimizer::adam || optimizer == StepOptimizer::adamw;
@@ -110,7 +129,7 @@ void Optimizer::apply(const Gradients& gradients, double rate_factor) {
       update(step, variable.state().writable(copy), gradient.values<float>(), slots);
     }
   }
-  set_scalar(step_, static_cast<float>(step.number));
+  set_scalar(step_, float_of_steps(step.number));
 }
 
 Sgd::Sgd(Scope scope, const std::vector<Variable>& variables, SgdOptions options)

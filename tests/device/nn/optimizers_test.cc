@@ -142,6 +142,22 @@ TEST(Optimizers, TheirStateHasNamesAndGoesOn) {
   EXPECT_EQ(drill.values(), other.values());
 }
 
+/// Their number is a float, which stayed at 2^24, and the schedule with it.
+TEST(Optimizers, CountMoreStepsThanAFloat) {
+  constexpr std::uint64_t kFloatSteps = std::uint64_t{1} << 24;
+  Drill drill;
+  nn::Sgd sgd(drill.scope.below("sgd"), drill.scope.variables(),
+              {.rate = [](std::uint64_t step) { return static_cast<double>(step); }});
+  Variable step = sgd.state().front();
+  step.assign(Tensor::copy_of({1}, {16'777'214.0F}));
+  for (std::uint64_t steps = kFloatSteps - 1; steps < kFloatSteps + 4; ++steps) {
+    sgd.apply(drill.gradients(0));
+    EXPECT_EQ(sgd.steps(), steps);
+    EXPECT_EQ(sgd.rate(), static_cast<double>(steps));
+    EXPECT_TRUE(std::isfinite(step.value().values<float>()[0]));
+  }
+}
+
 TEST(Optimizers, WhatTheyDoNotTakeIsNamed) {
   Drill drill;
   EXPECT_EQ(refusal_of([&] { nn::Adam(drill.scope.below("a"), {}, {.beta_1 = 1}); }),
