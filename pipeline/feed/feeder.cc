@@ -158,13 +158,27 @@ class Feeder::Steps {
       ++workers_[*worker].late;
     } else if (!count_) {
       take_start(answer);
-    } else if (step < next_ || !answers_.try_emplace(step, std::move(answer)).second) {
+    } else if (step < next_ || !keep(step, std::move(answer))) {
       ++workers_[*worker].late;
     } else {
       for (Range& range : ranges_) {
         if (range.has(step)) range.moved = Clock::now();
       }
     }
+  }
+
+  /// Keeps the first answer to a step. A step that was made counts more than a worker that can't: the
+  /// range is another one's by now, who says it once.
+  bool keep(std::uint64_t step, Answer answer) {
+    const auto found = answers_.find(step);
+    if (found != answers_.end()) {
+      if (found->second.kind() != AnswerKind::failed || answer.kind() == AnswerKind::failed) {
+        return false;
+      }
+      answers_.erase(found);
+    }
+    answers_.emplace(step, std::move(answer));
+    return true;
   }
 
   void take_start(const Answer& answer) {

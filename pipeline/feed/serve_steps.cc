@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <fmt/format.h>
 #include <future>
@@ -18,6 +19,7 @@ namespace {
 using detail::AnswerKind;
 using detail::StepAnswer;
 using detail::StepRequest;
+using Clock = std::chrono::steady_clock;
 
 /// How long an idle worker waits at once, so that a stop is noticed.
 constexpr std::chrono::milliseconds kIdleWait{100};
@@ -124,6 +126,7 @@ class StepServer {
       has_more = make_step(asked);
       ++served_.steps;
       ++step_;
+      say_alive();
       check_wanted(asked);
     }
   }
@@ -152,7 +155,8 @@ class StepServer {
         element_error = error;
       }
       if (next || next.ended() || element_error) break;
-      say_alive(asked);
+      say_alive();
+      check_wanted(asked);
     }
     if (element_error) {
       send(asked, {.step = step_, .kind = AnswerKind::error},
@@ -170,10 +174,7 @@ class StepServer {
   void open(const Asked& asked) {
     Trainer& trainer = trainers_[asked.trainer];
     const StepRequest& request = asked.request;
-    if (trainer.iterator.has_stream() && trainer.iterator_run == request.run &&
-        trainer.iterator.position() == request.first) {
-      return;
-    }
+    if (stands_before(trainer, request)) return;
     forget_iterator(asked.trainer);
     // In another thread, since a resume may take long and signs of life go on.
     std::packaged_task<Iterator<ColumnBatch>()> opening([&] {
@@ -189,12 +190,20 @@ class StepServer {
     });
     std::future<Iterator<ColumnBatch>> opened = opening.get_future();
     const auto thread = detail::start_thread<std::jthread>([&opening] { opening(); });
-    while (opened.wait_for(options_.sign_of_life) != std::future_status::ready) {
-      send(asked, {.kind = AnswerKind::alive}, {});
-    }
+    while (opened.wait_for(options_.sign_of_life) != std::future_status::ready) say_alive();
     trainer.iterator = opened.get();
     trainer.iterator_run = request.run;
     ++served_.opened;
+  }
+
+  /// True if the trainer's iterator can go on with the range. Seeds that nobody gave are those of the
+  /// place: this worker drew others if it was asked where the data begins, too, and was late.
+  static bool stands_before(const Trainer& trainer, const StepRequest& request) {
+    const Iterator<ColumnBatch>& iterator = trainer.iterator;
+    if (!iterator.has_stream() || trainer.iterator_run != request.run) return false;
+    if (iterator.position() != request.first) return false;
+    return request.place.empty() ||
+           iterator.checkpoint().signature == Checkpoint::from_text(request.place).signature;
   }
 
   /// Returns the options of an iteration that begins at the first step.
@@ -220,9 +229,12 @@ class StepServer {
     return options;
   }
 
-  void say_alive(const Asked& asked) {
-    send(asked, {.kind = AnswerKind::alive}, {});
-    check_wanted(asked);
+  /// Tells all trainers that the worker is at work. Whoever asked while it works for another one
+  /// would take it for silent.
+  void say_alive() {
+    if (Clock::now() - said_alive_ < options_.sign_of_life) return;
+    said_alive_ = Clock::now();
+    for (const int trainer : asking_) send_bytes(trainer, {.kind = AnswerKind::alive}, {});
   }
 
   /// Throws Superseded if the trainer wants no more of this range.
@@ -236,12 +248,10 @@ class StepServer {
   }
 
   using AppendPayload = std::function<void(std::string&)>;
-  /// Sends an answer with the place of the trainer's iterator, if it is none but a sign of life.
+  /// Sends an answer with the place of the trainer's iterator.
   void send(const Asked& asked, StepAnswer answer, const AppendPayload& append) {
     answer.run = asked.request.run;
-    if (answer.kind != AnswerKind::alive) {
-      answer.place = trainers_[asked.trainer].iterator.checkpoint().to_text();
-    }
+    answer.place = trainers_[asked.trainer].iterator.checkpoint().to_text();
     send_bytes(asked.trainer, answer, append);
   }
 
@@ -268,6 +278,7 @@ class StepServer {
   std::map<int, Trainer> trainers_;
   std::deque<Asked> asked_;
   std::uint64_t step_ = 0;  ///< that is being made
+  Clock::time_point said_alive_ = Clock::now();
   ServedSteps served_;
 };
 
