@@ -159,20 +159,14 @@ class MpiCommunicator final : public Communicator {
 
   std::optional<Message> receive_any(nanoseconds limit) override {
     const Clock::time_point begin = Clock::now();
-    const Patience patience;
-    MpiPort::Arrived arrived;
-    std::optional<Request> request;
-    while (true) {
+    for (const Patience patience;; patience.pause()) {
       {
         const auto lock = lock_mpi();
-        if (!request) request = port_.begin_receive_any(kInfeedMpiService, arrived);
-        if (request && port_.test(*request)) {
-          return Message{arrived.from, arrived.tag, std::move(arrived.bytes)};
+        if (auto arrived = port_.receive_next(kInfeedMpiService)) {
+          return Message{arrived->from, arrived->tag, std::move(arrived->bytes)};
         }
       }
-      // A message that has begun to arrive is waited for.
-      if (!request && Clock::now() - begin >= limit) return std::nullopt;
-      patience.pause();
+      if (Clock::now() - begin >= limit) return std::nullopt;
     }
   }
 
@@ -318,17 +312,9 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
-  /// Control messages are short, so each is there as soon as it is announced, or soon after.
   void take_control_messages() {
     port_.clean_up();
-    while (true) {
-      if (!control_request_) {
-        control_request_ = port_.begin_receive_any(kInfeedMpiControl, control_);
-      }
-      if (!control_request_ || !port_.test(*control_request_)) return;
-      control_request_.reset();
-      act_on(control_);
-    }
+    while (const auto message = port_.receive_next(kInfeedMpiControl)) act_on(*message);
   }
 
   void act_on(const MpiPort::Arrived& message) {
@@ -375,8 +361,6 @@ class MpiCommunicator final : public Communicator {
   const World world_;
   RankSigns signs_;
   std::mutex mutex_;
-  MpiPort::Arrived control_;
-  std::optional<Request> control_request_;
   std::atomic<bool> has_ended_ = false;
   std::thread thread_;
 };

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -73,15 +75,19 @@ class MpiPort {
     int tag = 0;
     std::vector<std::byte> bytes = {};
   };
-  /// Begins to receive the next message of a channel, if there is one. The bytes are there once the
-  /// request is done, and may not move before.
-  std::optional<Request> begin_receive_any(int channel, Arrived& arrived) {
-    int is_there = 0;
-    std::size_t size = 0;
-    check(functions_.probe(channel, &is_there, &arrived.from, &arrived.tag, &size));
-    if (is_there == 0) return std::nullopt;
-    arrived.bytes.resize(size);
-    return begin_receive(channel, arrived.from, arrived.tag, arrived.bytes);
+  /// Returns the next whole message of a channel. One whose sender was stopped half-way keeps those of
+  /// other ranks from nobody.
+  std::optional<Arrived> receive_next(int channel) {
+    begin_announced(channel);
+    std::set<int> begun;  // their later messages come later
+    std::list<Arriving>& arriving = arriving_[channel];
+    for (auto next = arriving.begin(); next != arriving.end(); ++next) {
+      if (!begun.insert(next->message.from).second || !test(next->request)) continue;
+      Arrived message = std::move(next->message);
+      arriving.erase(next);
+      return message;
+    }
+    return std::nullopt;
   }
 
   void finish() { check(functions_.finish()); }
@@ -93,6 +99,23 @@ class MpiPort {
     Request request;
   };
 
+  /// A message that has begun to arrive.
+  struct Arriving {
+    Arrived message;
+    Request request;
+  };
+  /// Begins to receive the next message that is announced, if there is one.
+  void begin_announced(int channel) {
+    int is_there = 0;
+    std::size_t size = 0;
+    Arrived message;
+    check(functions_.probe(channel, &is_there, &message.from, &message.tag, &size));
+    if (is_there == 0) return;
+    message.bytes.resize(size);
+    const Request request = begin_receive(channel, message.from, message.tag, message.bytes);
+    arriving_[channel].push_back({std::move(message), request});
+  }
+
   static void check(const char* failure) {
     if (failure != nullptr) throw Error(ErrorCode::unavailable, std::string("MPI: ") + failure);
   }
@@ -102,6 +125,7 @@ class MpiPort {
   int rank_ = 0;
   int size_ = 1;
   std::list<Sent> sent_;
+  std::map<int, std::list<Arriving>> arriving_;  ///< by channel
 };
 
 }  // namespace infeed::detail

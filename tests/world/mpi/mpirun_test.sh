@@ -97,6 +97,10 @@ said="$(INFEED_MPI_START_SECONDS=soon "$program" collectives 2>&1)" && failed "a
 says "INFEED_MPI_START_SECONDS is 'soon'"
 unset INFEED_MPI_START_SECONDS
 
+# Over TCP a large message needs its sender until its last byte.
+OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo job 60 3 stopped_half_way
+[[ $status == 0 ]] || failed "a rank that is stopped in the middle of a message: status $status"
+
 late_rank() {
   job 30 2 late 500 1000
   [[ $status != 0 && $status != 124 ]] || failed "a rank that never comes: status $status"

@@ -4,10 +4,13 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <iostream>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
+#include <unistd.h>
 
 #include <infeed/communicator.h>
 #include <infeed/error.h>
@@ -81,6 +84,38 @@ void collectives(Communicator& ranks) {
   }
 }
 
+/// Rank 1 is stopped with two large messages on their way to rank 0. That of rank 2 comes all the same.
+void stopped_half_way(Communicator& ranks) {
+  const auto [rank, size] = ranks.world();
+  const auto large = [](int tag) { return std::vector<std::byte>(1'000'000, std::byte(tag)); };
+  barrier(ranks, "the begin");
+  if (rank == 1) {
+    const pid_t own = ::getpid();
+    ranks.send(0, 1, std::as_bytes(std::span(&own, 1)));
+    for (const int tag : {2, 3}) ranks.send(0, tag, large(tag));
+    ranks.receive_any(std::chrono::milliseconds(50));
+    std::raise(SIGSTOP);
+  } else if (rank == 2) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    ranks.send(0, 4, {});
+  } else {
+    const auto first = ranks.receive_any(std::chrono::seconds(60));
+    pid_t stopped = 0;
+    expect(first && first->bytes.size() == sizeof(stopped), "the process came");
+    std::memcpy(&stopped, first->bytes.data(), sizeof(stopped));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const auto other = ranks.receive_any(std::chrono::seconds(60));
+    expect(other && other->tag == 4, "the message of the one that runs came");
+    expect(!ranks.receive_any(std::chrono::milliseconds(100)), "no message of the stopped one");
+    ::kill(stopped, SIGCONT);
+    for (const int tag : {2, 3}) {
+      const auto message = ranks.receive_any(std::chrono::seconds(60));
+      expect(message && message->tag == tag && message->bytes == large(tag), "it came at last");
+    }
+  }
+  barrier(ranks, "the end");
+}
+
 /// Makes steps until the last rank fails in step 20, as `fail` has it.
 void steps_until_failure(Communicator& ranks, void (*fail)()) {
   const auto [rank, size] = ranks.world();
@@ -119,6 +154,8 @@ void run(const std::string& name, const MpiOptions& options) {
   } else if (name == "slow") {
     if (rank == size - 1) compute_for(std::chrono::milliseconds(1'500));
     barrier(*ranks, "step 1");
+  } else if (name == "stopped_half_way") {
+    stopped_half_way(*ranks);
   } else if (name == "late") {
     if (rank == 0) {
       try {
