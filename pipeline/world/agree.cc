@@ -9,6 +9,7 @@
 #include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 
+#include "world/exchange_checks.h"
 #include "world/shortened.h"
 
 namespace infeed {
@@ -84,6 +85,7 @@ void agree(Communicator& communicator, std::string_view when, std::vector<JobFac
     }
   }
   if (differences.empty()) return;
+  detail::meet_before_throwing(communicator, when);
   throw Error(
       ErrorCode::failed_precondition,
       fmt::format("the ranks differ at {}{}; all ranks of a job must run the same program with "
@@ -110,6 +112,7 @@ void cross_check(Communicator& communicator, std::uint64_t step,
         differences.empty() ? "" : "; ", other, said, rank, found);
   }
   if (differences.empty()) return;
+  detail::meet_before_throwing(communicator, purpose);
   throw Error(
       ErrorCode::failed_precondition,
       fmt::format("in {} {}: one of them reads other data, or a function of the pipeline isn't "

@@ -119,12 +119,7 @@ void require_equal(Communicator& communicator, std::string_view name, std::strin
   if (differences.empty()) return;
   if (!others.empty())
     differences += fmt::format("; these ranks differ from rank 0, too: {}", others);
-  try {
-    // A rank that throws leaves the job. One that still waits for the others' values would name that.
-    barrier(communicator, name);
-  } catch (const Error&) {
-    // The difference is the one to report.
-  }
+  detail::meet_before_throwing(communicator, name);
   throw Error(
       ErrorCode::failed_precondition,
       fmt::format("the ranks differ in '{}': {}; all ranks of a job must run the same program "

@@ -3,6 +3,8 @@
 
 #include <infeed/equal_steps.h>
 
+#include "world/exchange_checks.h"
+
 namespace infeed::detail {
 namespace {
 
@@ -22,10 +24,11 @@ constexpr char letter_of(StepPart part) {
 
 bool agree_on_step(Communicator& communicator, std::uint64_t step, StepPart part,
                    const std::string& failure, StepsEnd end) {
-  const std::vector<std::string> all =
-      all_gather(communicator, letter_of(part) + failure, fmt::format("step {}", step));
+  const std::string purpose = fmt::format("step {}", step);
+  const std::vector<std::string> all = all_gather(communicator, letter_of(part) + failure, purpose);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (!all[rank].starts_with(letter_of(StepPart::has_failed))) continue;
+    meet_before_throwing(communicator, purpose);
     throw Error(ErrorCode::cancelled,
                 fmt::format("rank {} failed in step {}: {}", rank, step, all[rank].substr(1)));
   }
