@@ -1,9 +1,13 @@
 """Batches made by Ray actors (infeed.ray.feed), one of which is killed. Only where Ray is installed."""
 
+import importlib
 import importlib.util
 import os
+import sys
 import tempfile
+import types
 import unittest
+from unittest import mock
 
 import data
 import infeed
@@ -145,6 +149,56 @@ class Ray(unittest.TestCase):
             self.feed(infeed.lines(__file__), workers=1)
         with self.assertRaisesRegex(infeed.Error, "must be the last stage"):
             self.feed(infeed.range(9).batch(3), workers=1).prefetch()
+
+
+class InThisProcess:
+    """Takes the place of the module ray: its actors are objects, and a call is made at once."""
+
+    class exceptions:
+        RayError = OSError
+
+    def __init__(self, make_maker=lambda kind, *arguments: kind(*arguments)):
+        self._make_maker = make_maker
+
+    def remote(self, kind):
+        def begin(*arguments):
+            maker = self._make_maker(kind, *arguments)
+            return types.SimpleNamespace(make=types.SimpleNamespace(remote=maker.make))
+
+        made = types.SimpleNamespace(remote=begin)
+        made.options = lambda **options: made
+        return made
+
+    @staticmethod
+    def wait(calls, timeout):
+        return calls[:1], calls[1:]
+
+    @staticmethod
+    def get(call):
+        return call
+
+
+class WithoutRay(unittest.TestCase):
+    def test_an_actor_that_cannot_tell_the_start_is_named(self):
+        class Broken:
+            def __init__(self, maker):
+                self._maker, self._calls = maker, 0
+
+            def make(self, *arguments):
+                self._calls += 1
+                if self._calls == 1:
+                    return [("failed", infeed.Error("the server has trouble", "unavailable"), None, [])]
+                return self._maker.make(*arguments)
+
+        ray = InThisProcess(lambda kind, *arguments: Broken(kind(*arguments)))
+        with mock.patch.dict(sys.modules, {"ray": ray}):
+            sys.modules.pop("infeed.ray", None)
+            feed = importlib.import_module("infeed.ray").feed
+            fed = feed(pipeline(), workers=1)
+            with self.assertRaisesRegex(infeed.Error, "the server has trouble"):
+                next(fed.iterate(epoch=0))
+            self.assertEqual(rows_of(fed.iterate(epoch=0)), rows_of(pipeline().iterate(epoch=0)))
+            fed.iterate(epoch=0).close()
 
 
 if __name__ == "__main__":

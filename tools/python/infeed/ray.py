@@ -155,7 +155,10 @@ class FedIterator(Resumable):
         self._bad_rows = set()
         self._begin(resume and checkpoint_of(resume))
         if self._place is None:
-            self._begin(self._answer_of(self._ask(None, self._epoch, 0, 0))[0][2])
+            kind, value, place, _ = self._answer_of(self._ask(None, self._epoch, 0, 0))[0]
+            if kind == "failed":
+                raise arrived(value)
+            self._begin(place)
         live.add(self)
 
     def _begin(self, place):
