@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cache/cached_elements.h"
+#include "cache/passing_error.h"
 #include "cache/peeked_input.h"
 #include "engine/buffer_bytes.h"
 #include "engine/iterator_context.h"
@@ -197,6 +198,10 @@ class MemoryCacheStage final : public Stage {
     std::unique_lock lock(mutex_);
     const std::shared_ptr<CachedElements> content = filling();
     if (content == nullptr) return false;
+    if (has_passing_error(out)) {  // the next pass keeps what it gets
+      drop();
+      return false;
+    }
     const std::uint64_t before = content->slots();
     try {
       if (!reserve([&] { content->append(out, memory_); })) return false;

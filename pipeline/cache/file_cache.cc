@@ -232,8 +232,13 @@ class FileCacheStage final : public Stage {
     const Pull pulled = input_->pull(out, want);
     if (mode_ == Mode::hand_through || pulled == Pull::cancelled) return pulled;
     try {
-      if (pulled == Pull::values) writer_->append(out);
-      if (pulled == Pull::end || has_all()) finish();
+      if (pulled == Pull::values && !writer_->append(out)) {
+        end_writing(StoreEvent::Kind::gave_up,
+                    "elements are stored; the next one is an error that may pass, so the next pass "
+                    "goes on there");
+      } else if (pulled == Pull::end || has_all()) {
+        finish();
+      }
     } catch (const Error& error) {
       give_up(error);
     }
@@ -249,11 +254,15 @@ class FileCacheStage final : public Stage {
 
   void finish() {
     writer_->finish();
+    end_writing(StoreEvent::Kind::finished, "elements are stored");
+  }
+
+  void end_writing(StoreEvent::Kind kind, std::string_view what) {
     const std::uint64_t elements = writer_->slots();
     mode_ = Mode::hand_through;
     writer_ = nullptr;
     lock_.reset();
-    tell(StoreEvent::Kind::finished, elements, fmt::format("{} elements are stored", elements));
+    tell(kind, elements, fmt::format("{} {}", elements, what));
   }
 
   [[noreturn]] void give_up(const Error& error) {

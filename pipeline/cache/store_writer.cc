@@ -10,6 +10,8 @@
 #include <infeed/detail/folder_entries.h>
 #include <infeed/pipeline/detail/seeds.h>
 
+#include "cache/passing_error.h"
+
 namespace infeed::detail {
 namespace {
 
@@ -65,16 +67,19 @@ StoreWriter::StoreWriter(std::string folder, StoreContent content, ErasedCodec c
   remove_unnamed(folder_, content);
 }
 
-void StoreWriter::append(const Chunk& chunk) {
+bool StoreWriter::append(const Chunk& chunk) {
   const auto* const first = static_cast<const std::byte*>(chunk.front());
   for (std::size_t i = 0; i < chunk.size(); ++i) append_value(first + i * chunk.type().size);
-  if (chunk.has_error()) {
-    pending_lines_.push_back(journal_error(slots_++, *chunk.error()));
-    ++errors_;
-    // They don't count in the journal until a shard or the end follows them.
-    if (pending_lines_.size() == kPendingLinesMax)
-      journal_.append(std::exchange(pending_lines_, {}));
+  if (!chunk.has_error()) return true;
+  if (has_passing_error(chunk)) {
+    close_shard();
+    return false;
   }
+  pending_lines_.push_back(journal_error(slots_++, *chunk.error()));
+  ++errors_;
+  // They don't count in the journal until a shard or the end follows them.
+  if (pending_lines_.size() == kPendingLinesMax) journal_.append(std::exchange(pending_lines_, {}));
+  return true;
 }
 
 void StoreWriter::append_value(const void* element) {

@@ -47,7 +47,9 @@ class StoreWriter {
   StoreWriter(const StoreWriter&) = delete;
   StoreWriter& operator=(const StoreWriter&) = delete;
 
-  void append(const Chunk& chunk);
+  /// Returns false if the chunk's error is one that may pass. It isn't stored, and all before it is:
+  /// another writer goes on there.
+  [[nodiscard]] bool append(const Chunk& chunk);
   /// Says that nothing more comes.
   void finish();
   /// Number of elements so far, errors included.

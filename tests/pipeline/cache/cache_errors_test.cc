@@ -194,6 +194,24 @@ TEST(CacheErrorsInMemory, OneBehindTheKnownLengthOfAZipIsInEachPass) {
 
 // --- Its own error -------------------------------------------------------------------------------
 
+/// A server's trouble in the first epoch was in the data's place in all others.
+TEST(CacheErrorsInMemory, OneThatMayPassIsInItsPassAlone) {
+  int passes = 0;
+  const auto dataset = range(300) | map([&passes](std::int64_t x) {
+                         if (x == 0) ++passes;
+                         if (x == 123 && passes == 1) {
+                           throw Error(ErrorCode::unavailable, "the server has trouble");
+                         }
+                         return x;
+                       }) |
+                       cache();
+  const Stream first = stream_of(dataset);
+  EXPECT_EQ(first.size(), 300U);
+  EXPECT_EQ(first[123], "! the server has trouble");
+  for (int pass = 1; pass < 4; ++pass) EXPECT_EQ(stream_of(dataset), stream_of(range(300)));
+  EXPECT_EQ(passes, 2) << "the second pass fills the cache";
+}
+
 TEST(CacheErrorsInMemory, NoRoomIsTerminalAndTakesNoElementsPlace) {
   const auto make = [] {
     return range(5000) | filter([](std::int64_t x) { return x != 1; }) | cache();

@@ -93,6 +93,35 @@ TEST_F(FileCache, KeepsWhatCantBeReadForAMoment) {
   EXPECT_THAT(kinds(), ElementsAre(Kind::reading));
 }
 
+/// A server's trouble of an hour stayed in the cache for ever, in the place of the rest of a file.
+TEST_F(FileCache, StoresNoErrorThatMayPass) {
+  for (const ErrorCode code : {ErrorCode::unavailable, ErrorCode::deadline_exceeded}) {
+    const FileCacheOptions options = noting(fresh());
+    bool is_well = false;
+    const auto make = [&] {
+      return range(200) | map([&](std::int64_t x) {
+               if (x == 7) throw Error(ErrorCode::data_loss, "it is damaged");
+               if (x == 123 && !is_well) throw Error(code, "the server has trouble");
+               return x;
+             }) |
+             cache(options);
+    };
+    const std::vector<std::string> first = stream_of(make());
+    EXPECT_EQ(first.size(), 200U);
+    EXPECT_THAT(first[123], HasSubstr("the server has trouble"));
+    EXPECT_THAT(kinds(), ElementsAre(Kind::writing, Kind::gave_up));
+    EXPECT_EQ(elements_, 123U);
+    is_well = true;
+    const std::vector<std::string> second = stream_of(make());
+    EXPECT_EQ(second.size(), 200U);
+    EXPECT_THAT(second[7], HasSubstr("it is damaged"));
+    EXPECT_EQ(second[123], stream_of(range(200))[123]);
+    EXPECT_THAT(kinds(), ElementsAre(Kind::resuming, Kind::finished));
+    EXPECT_EQ(stream_of(make()), second);
+    EXPECT_THAT(kinds(), ElementsAre(Kind::reading));
+  }
+}
+
 TEST_F(FileCache, AJournalThatIsCutAnywhereIsGoneOnWith) {
   const FileCacheOptions options = noting(fresh());
   const auto make = [&] {
