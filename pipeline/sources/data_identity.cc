@@ -81,13 +81,17 @@ class ContentChecksum {
   std::vector<char> buffer_ = std::vector<char>(std::size_t{256} << 10);
 };
 
-/// Returns the object; empty if there is none that can be read. A server that is out of order now is
-/// an error: the object behind it is unknown.
+/// Returns the object; empty if there is none that can be read. A server that is out of order or too
+/// slow now is an error, as is a stop: the object behind it is unknown.
 std::optional<UrlObject> ask_server(const std::string& url, const UrlOptions& options) {
   try {
     return examine_url(url, options);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::unavailable) throw;
+    const ErrorCode code = error.code();
+    const bool is_unknown = code == ErrorCode::unavailable ||
+                            code == ErrorCode::deadline_exceeded || code == ErrorCode::cancelled ||
+                            code == ErrorCode::resource_exhausted;
+    if (is_unknown) throw;
     return std::nullopt;
   }
 }

@@ -1,3 +1,5 @@
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <string>
@@ -31,6 +33,29 @@ TEST(DataIdentitiesByUrl, TheEtagCounts) {
   etag = "\"two\"";
   EXPECT_EQ(error_of([&] { make("/a/t.txt").iterate({.resume = checkpoint}); }).code(),
             ErrorCode::failed_precondition);
+}
+
+/// A server that was too slow then counted as one without the file, so that nothing could go on from
+/// the checkpoint.
+TEST(DataIdentitiesByUrl, AServerThatIsTooSlowSaysNothing) {
+  ::setenv("no_proxy", "*", 1);
+  std::atomic<bool> is_slow{false};
+  const HttpServer server([&](const HttpRequestSeen& request) {
+    HttpReply reply = serve_bytes(request, "1\n2\n");
+    if (is_slow) reply.hang_after = 0;
+    return reply;
+  });
+  UrlOptions url = quick_retries();
+  url.retries = 0;
+  url.stall_timeout = std::chrono::milliseconds(200);
+  auto iterator = lines({server.url("/t.txt")}, {.url = url}).iterate();
+  iterator.next();
+  is_slow = true;
+  EXPECT_EQ(error_of([&] { iterator.checkpoint(); }).code(), ErrorCode::deadline_exceeded);
+  is_slow = false;
+  const Checkpoint checkpoint = iterator.checkpoint();
+  auto rest = lines({server.url("/t.txt")}, {.url = url}).iterate({.resume = checkpoint});
+  EXPECT_EQ(rest.next()->bytes(), "2");
 }
 
 }  // namespace
