@@ -87,6 +87,12 @@ PlacedAnswer place_part(const AnswerHead& head, const ByteRange& asked,
                                   content->range->begin, content->range->end - 1, asked.begin,
                                   asked.end - 1));
   }
+  if (head.content_length && *head.content_length > content->range->bytes()) {
+    return unexpected(
+        fmt::format("the server says that it sends bytes {} to {}, and sends {} bytes; perhaps a "
+                    "proxy on the way changes its answers: ask the server itself",
+                    content->range->begin, content->range->end - 1, *head.content_length));
+  }
   return placed({*content->range, {content->size_bytes, head.etag, head.last_modified}}, known);
 }
 

@@ -55,6 +55,20 @@ TEST(Answer, PartsLieWhereTheyWereAskedFor) {
   }
 }
 
+/// Its first bytes were taken for those at the place that it names.
+TEST(Answer, APartIsNoLongerThanItsPlace) {
+  const auto sent = [](std::uint64_t bytes) {
+    return outcome(
+        {.status = 206, .content_length = bytes, .content_range = "bytes 10-19/100", .etag = "x"},
+        {10, 20});
+  };
+  EXPECT_EQ(sent(10), "10-20/100");
+  EXPECT_EQ(sent(9), "10-20/100") << "it is asked for the rest";
+  EXPECT_EQ(sent(100),
+            "the server says that it sends bytes 10 to 19, and sends 100 bytes; perhaps a proxy on "
+            "the way changes its answers: ask the server itself");
+}
+
 TEST(Answer, AnObjectStaysTheSame) {
   const auto after = [](const std::string& content_range, const std::string& etag,
                         const std::string& last_modified, const ObjectIdentity& known) {

@@ -147,6 +147,14 @@ TEST_F(UrlErrors, TellOfAPartThatIsNotTheOneAskedFor) {
   }
 }
 
+TEST_F(UrlErrors, TellOfAPartThatIsLongerThanItSays) {
+  const Error error =
+      error_for({.status = 206, .headers = {"Content-Range: bytes 0-1/100"}, .body = "abc"});
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_THAT(error.message(),
+              StartsWith("the server says that it sends bytes 0 to 1, and sends 3 bytes"));
+}
+
 TEST_F(UrlErrors, TellOfAnObjectThatChangesUnderWay) {
   HttpServer honest([&](const HttpRequestSeen& request) {
     return serve_bytes(request, content_, request.number == 0 ? "\"one\"" : "\"two\"");
