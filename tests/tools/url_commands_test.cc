@@ -141,6 +141,18 @@ TEST_F(UrlCommands, ConvertSeesThatAnObjectHasChanged) {
                                  HasSubstr("11 bytes, version")));
 }
 
+/// Rows of both were in the shards.
+TEST_F(UrlCommands, ConvertSeesThatAnObjectChangesMeanwhile) {
+  const HttpServer server([](const HttpRequestSeen& request) {
+    return serve_bytes(request, "id\n1\n2\n", fmt::format("\"version {}\"", request.number));
+  });
+  const ProgramResult result = convert({server.url("/t.csv")}, "out");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("/t.csv"), HasSubstr("has changed while it was converted")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("out/data.manifest.json")));
+}
+
 TEST_F(UrlCommands, ConvertNamesWhatIsWrongWithAnObject) {
   const auto said = [this](const std::string& path) {
     const ProgramResult result = convert({server_.url(path)}, "out");

@@ -24,6 +24,17 @@ std::string advice_for(const ConvertOptions& options) {
          "repeat those, or choose another folder";
 }
 
+/// Objects by URL that are asked for their version at the end. Each is a request.
+constexpr std::size_t kUrlsAskedMax = 1'000;
+
+/// True if the name shows all of the URL: what may be secret isn't kept.
+bool is_whole_url(std::string_view shown) { return !shown.ends_with("..."); }
+
+bool is_regular_file(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
 /// Refuses names under which the dataset's own files would be taken for others.
 void require_sound_name(const std::string& name) {
   const auto refuse = [&](std::string_view why) {
@@ -105,11 +116,16 @@ void require_other_files(const FoundDataset& found, const ExampleInput& input,
 }
 
 void require_unchanged(const ExampleInput& input, const ConvertOptions& options) {
+  std::size_t urls = 0;
   for (const InputFile& before : input.files()) {
-    std::error_code ignored;
-    if (is_url(before.path) || !fs::is_regular_file(before.path, ignored)) continue;
+    const bool is_asked = is_url(before.path) ? is_whole_url(before.path) && ++urls <= kUrlsAskedMax
+                                              : is_regular_file(before.path);
+    if (!is_asked) continue;
     const InputFile now = examine_input_file(before.path);
-    if (now.bytes == before.bytes && now.modified_ns == before.modified_ns) continue;
+    if (now.bytes == before.bytes && now.modified_ns == before.modified_ns &&
+        now.version == before.version) {
+      continue;
+    }
     throw Error(ErrorCode::failed_precondition,
                 fmt::format("the file has changed while it was converted ({} bytes then, {} now), "
                             "so shards may hold a mixture; use {} when nobody writes to it",
