@@ -67,14 +67,23 @@ class Writers(unittest.TestCase):
         self.assertEqual(infeed.example({"a": [["x\0"], ["y"]]}), infeed.example({"a": ["x\0", "y"]}))
         self.assertEqual(infeed.example({"a": [[2**53, 0.5]]}), infeed.example({"a": [2.0**53, 0.5]}))
         for value, reason in [(2**63, "more than 64 bits"), (np.array([2**63], np.uint64), "above 2\\^63 - 1"),
-                              ([2**63, -1], "the integer 9223372036854775808 would become a float"),
+                              ([2**63, -1], "more than 64 bits"),
                               ([[0.5], [2**53 + 1]], "the integer 9007199254740993 would become a float"),
+                              ([0.5, np.int64(2**60 + 1)], "the integer 1152921504606846977 would become a float"),
+                              ([np.array([2**60 + 1]), np.array([0.5])], "the integer 1152921504606846977 would"),
+                              ([np.uint64(2**64 - 1), 1], "more than 64 bits"),
                               (np.ma.array([1, 2], mask=[False, True]), "its mask hides values"),
                               (np.zeros(2, complex), "values of the type complex128"), (["a", 1], "texts and other"),
                               ([1, "a"], "texts and other"), ([[0.5, b"a"]], "texts and other"),
                               ([object()], "all must be alike|texts")]:
             with self.assertRaisesRegex(infeed.Error, f"feature 'a': .*({reason})"):
                 infeed.example({"a": value})
+        # NumPy makes floats of the first, and an image of the second.
+        self.assertEqual(infeed.example({"a": [np.uint64(5), 1]}), infeed.example({"a": [5, 1]}))
+        self.assertEqual(infeed.example({"a": [np.uint8(5), np.True_]}), infeed.example({"a": [5, 1]}))
+        self.assertEqual(infeed.example({"a": [[np.int64(5)], [1]]}), infeed.example({"a": [5, 1]}))
+        with self.assertRaises(ValueError):
+            infeed.example({"a": [[1], [2, 3]]})
         for value in (1e39, [0.0, -1e39], np.array([1e300])):  # it was infinite
             with self.assertRaisesRegex(infeed.Error, "feature 'a' can't hold -?1e.*floats of 32 bits"):
                 infeed.example({"a": value})

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <infeed/records/detail/encoded_number.h>
@@ -64,20 +65,61 @@ void add_doubles(ExampleBuilder& builder, std::string_view name, nb::handle arra
   builder.floats(name, std::span<const float>(narrow));
 }
 
+/// Returns a whole number as Python's int, also one of NumPy's and a bool. Returns null for another value.
+nb::object whole_number(nb::handle value) {
+  if (PyLong_Check(value.ptr())) return nb::borrow(value);
+  if (!nb::hasattr(value, "dtype") || !nb::hasattr(value, "item")) return {};
+  const nb::object kind = nb::getattr(value.attr("dtype"), "kind", nb::str(""));
+  const bool is_whole =
+      kind.equal(nb::str("i")) || kind.equal(nb::str("u")) || kind.equal(nb::str("b"));
+  return is_whole && nb::cast<int>(value.attr("ndim")) == 0 ? value.attr("item")() : nb::object();
+}
+
+/// Returns the number, and 1 or -1 where it has more than 64 bits, else 0.
+std::pair<std::int64_t, int> integer_of(nb::handle number) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  return {value, overflow};
+}
+
+bool is_list(nb::handle value) {
+  return nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value);
+}
+
+/// Appends the whole numbers of a list and of the lists in it. Returns false if it has other values. NumPy
+/// makes floats of whole numbers of several types, and an image of those of 8 bits.
+bool append_integers(std::string_view name, nb::handle list, std::vector<std::int64_t>& out) {
+  for (const nb::handle item : list) {
+    if (is_list(item)) {
+      if (!append_integers(name, item, out)) return false;
+      continue;
+    }
+    const nb::object whole = whole_number(item);
+    if (!whole.is_valid()) return false;
+    const auto [number, overflow] = integer_of(whole);
+    if (overflow != 0) fail(name, "an integer has more than 64 bits");
+    out.push_back(number);
+  }
+  return true;
+}
+
 /// Throws if a list, or one inside it, has an integer that may have changed when NumPy made floats
 /// of all.
 void check_integers(std::string_view name, nb::handle list) {
   constexpr std::int64_t kExactMax = std::int64_t{1} << 53;
   for (const nb::handle item : list) {
-    if (nb::isinstance<nb::list>(item) || nb::isinstance<nb::tuple>(item)) {
+    if (is_list(item)) {
       check_integers(name, item);
-    } else if (PyLong_Check(item.ptr())) {
-      int overflow = 0;
-      const long long number = PyLong_AsLongLongAndOverflow(item.ptr(), &overflow);
+    } else if (PyIndex_Check(item.ptr()) != 0) {  // also arrays, but no floats
+      const nb::object plain =
+          nb::hasattr(item, "tolist") ? item.attr("tolist")() : nb::borrow(item);
+      if (is_list(plain)) check_integers(name, plain);
+      if (!PyLong_Check(plain.ptr())) continue;
+      const auto [number, overflow] = integer_of(plain);
       if (overflow != 0 || number > kExactMax || number < -kExactMax) {
         fail(name, fmt::format("the integer {} would become a float, as other numbers of its list; "
                                "floats hold integers up to 2^53",
-                               nb::cast<std::string>(nb::str(item))));
+                               nb::cast<std::string>(nb::str(plain))));
       }
     }
   }
@@ -113,18 +155,22 @@ void add_feature(ExampleBuilder& builder, std::string_view name, nb::handle valu
   if (is_text(value)) {
     builder.bytes(name, text_of(value));
   } else if (PyLong_Check(value.ptr())) {
-    int overflow = 0;
-    const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    const auto [number, overflow] = integer_of(value);
     if (overflow != 0) fail(name, "an integer has more than 64 bits");
-    builder.integers(name, std::int64_t{number});
+    builder.integers(name, number);
   } else if (PyFloat_Check(value.ptr())) {
     builder.floats(name, detail::encoded_float(std::string(name), PyFloat_AsDouble(value.ptr())));
-  } else if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
+  } else if (is_list(value)) {
     const nb::list list(value);
     if (nb::len(list) == 0) return;
     if (is_text(list[0])) return add_texts(builder, name, list);
     const nb::module_ numpy = nb::module_::import_("numpy");
-    nb::object array = numpy.attr("asarray")(list);
+    nb::object array = numpy.attr("asarray")(list);  // refuses rows of several lengths
+    std::vector<std::int64_t> integers;
+    if (append_integers(name, list, integers) && !integers.empty()) {
+      builder.integers(name, std::span<const std::int64_t>(integers));
+      return;
+    }
     const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
     if (kind == "f") check_integers(name, list);
     // Texts of NumPy's own have no zeros at their ends, and numbers beside texts become some.
