@@ -8,6 +8,7 @@
 
 #include "describe/json.h"
 #include "infeed/error.h"
+#include "infeed/records/detail/json_doubles.h"
 #include "infeed/records/detail/nearest_names.h"
 
 namespace infeed::describe {
@@ -87,6 +88,9 @@ Tuned OptionValue<Tuned>::read(const JsonText& value, const std::string& place) 
 double OptionValue<double>::read(const JsonText& value, const std::string& place) {
   const Json json = parsed(value);
   if (!json.is_number()) refuse_value(place, value, "a number");
+  if (infeed::detail::float64_rounds_json(json)) {
+    refuse_value(place, value, "a number that float64 holds, as all whole ones up to 2^53");
+  }
   return json.get<double>();
 }
 

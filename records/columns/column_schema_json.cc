@@ -10,6 +10,7 @@
 #include "infeed/error.h"
 #include "infeed/records/column_schema.h"
 #include "infeed/records/detail/json_depth.h"
+#include "infeed/records/detail/json_doubles.h"
 #include "infeed/records/detail/nearest_names.h"
 
 namespace infeed {
@@ -150,6 +151,12 @@ class ColumnReader {
     if (!value.is_number()) {
       refuse_json(place, fmt::format("is {}; it must be a number, \"nan\", \"inf\" or \"-inf\"",
                                      shown_json(value)));
+    }
+    if (detail::float64_rounds_json(value)) {
+      refuse_json(place,
+                  fmt::format("is {}; it must be a number that float64 holds, as all whole ones "
+                              "up to 2^53",
+                              shown_json(value)));
     }
     return value.get<double>();
   }

@@ -8,6 +8,7 @@
 
 #include "features/feature_functions.h"
 #include "infeed/records/detail/json_depth.h"
+#include "infeed/records/detail/json_doubles.h"
 #include "infeed/records/detail/nearest_names.h"
 #include "infeed/records/features.h"
 
@@ -168,7 +169,17 @@ class StepReader {
     if (!value.is_number()) return std::nullopt;
     return value.get<double>();
   }
+  /// Refuses a whole number that float64 rounds: others of its column would be taken for it.
+  void check_kept(const char* key, const Json& value) const {
+    if (detail::float64_rounds_json(value)) {
+      refuse(key, fmt::format(
+                      "{} is found, but a number that float64 holds is expected, as all whole ones "
+                      "up to 2^53",
+                      value.dump()));
+    }
+  }
   void set(const char* key, double& option) const {
+    check_kept(key, json_[key]);
     const auto found = number(json_[key]);
     if (!found) refuse_value(key, "a number");
     option = *found;
@@ -177,6 +188,7 @@ class StepReader {
     const Json& value = json_[key];
     option.clear();
     for (const Json& item : value.is_array() ? value : Json::array({value})) {
+      check_kept(key, item);
       const auto found = number(item);
       if (!found) refuse_value(key, "a number or a list of numbers");
       option.push_back(*found);

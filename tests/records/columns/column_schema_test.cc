@@ -135,6 +135,10 @@ TEST(ColumnSchema, errors_of_values_show_them) {
            {R"("ragged_levels": "2")", R"(ragged_levels is "2"; it must be a whole number)"},
            {R"("width": 1.5)", "width is 1.5; it must be a whole number"},
            {R"("padding": "1")", R"(padding is "1"; it must be a number, "nan", "inf" or "-inf")"},
+           {R"("padding": 9007199254740993)",
+            "padding is 9007199254740993; it must be a number that float64 holds, as all whole "
+            "ones up "
+            "to 2^53"},
            {R"("default": [1, null])",
             R"(default is null; it must be a number, "nan", "inf" or "-inf")"},
            {R"("feature_list": 1)", "feature_list is 1; it must be true or false"},

@@ -155,6 +155,13 @@ TEST(FeaturesErrors, JsonIsCheckedKeyByKey) {
               HasSubstr("the step clip has no 'mix'"));
   EXPECT_THAT(refused(R"({"name": "clip", "column": "x", "min": "a"})"),
               HasSubstr("features[0].min: \"a\" is found, but a number is expected"));
+  // Its neighbour would be clipped to it, or fall into its bucket.
+  EXPECT_THAT(
+      refused(R"({"name": "clip", "column": "x", "min": -9007199254740993})"),
+      HasSubstr("features[0].min: -9007199254740993 is found, but a number that float64 holds"));
+  EXPECT_THAT(
+      refused(R"({"name": "bucketise", "column": "x", "boundaries": [1, 18446744073709551615]})"),
+      HasSubstr("features[0].boundaries: 18446744073709551615 is found"));
   EXPECT_THAT(refused(R"({"name": "one_hot", "column": "x", "depth": -1})"),
               HasSubstr("-1 is found, but a whole number from 0 on is expected"));
   EXPECT_THAT(refused(R"({"name": "one_hot", "depth": 1})"),
