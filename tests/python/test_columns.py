@@ -313,6 +313,22 @@ class Arrow(unittest.TestCase):
         both = infeed.concatenate(infeed.from_arrow(full), infeed.from_arrow(full.slice(0, 0)))
         self.assertEqual([batch["x"].to_pylist() for batch in both.batch(5)], [[1, 2]])
 
+    def test_sequences_in_memory_are_padded(self):
+        """They came ragged, with rows of any length, though element_spec said padded."""
+        splits = np.array([0, 2, 2, 6])
+        for rows in [infeed.from_numpy({"t": infeed.Ragged(np.arange(6), (splits,))}),
+                     infeed.from_arrow(pa.table({"t": [[0, 1], [], [2, 3, 4, 5]]}))]:
+            padded = rows.padded_batch(3, padding=-1)
+            batch, = padded
+            self.assertEqual(batch["t"].numpy().tolist(), [[0, 1, -1, -1], [-1] * 4, [2, 3, 4, 5]])
+            self.assertEqual(batch["t"].kind, padded.element_spec["t"].kind)
+            iterator = iter(rows.padded_batch(2, width=3))
+            self.assertEqual(next(iterator)["t"].to_pylist(), [[0, 1], []])
+            with self.assertRaisesRegex(infeed.Error, "a row has 4 items, but is to be padded to 3"):
+                next(iterator)
+            with self.assertRaisesRegex(infeed.Error, "9007199254740993; it must be a number that float64 holds"):
+                rows.padded_batch(2, padding=2**53 + 1)
+
     def test_chunks_become_batches_of_one_size(self):
         table = pa.concat_tables([pa.table({"x": np.arange(first, first + 7)}) for first in (0, 7, 14)])
         batches = [batch["x"].to_pylist() for batch in infeed.from_arrow(table).batch(5)]

@@ -228,7 +228,9 @@ Elements padded_batches(const Elements& input, const PaddedBatchStage& stage) {
       padded_schema(input.to_parse ? *input.to_parse : *input.columns, stage.width, stage.padding);
   BatchStage rows;
   static_cast<BatchRows&>(rows) = stage;
-  if (input.batch_at_source) return batches_of(input.batch_at_source(stage, &schema), schema);
+  if (input.batch_at_source && input.parses_at_source) {
+    return batches_of(input.batch_at_source(stage, &schema), schema);
+  }
   if (!input.to_parse) {
     return batches_of(batches_padded_late(input, stage),
                       padded_rows(*input.columns, stage.width, stage.padding));

@@ -59,6 +59,7 @@ Elements rows_of(const Files& files, const ColumnSchema& schema, const Options& 
   return Elements{.dataset = batches({.size = kRowsAtOnce}, nullptr) | unbatch(),
                   .are_rows = true,
                   .batch_at_source = batches,
+                  .parses_at_source = true,
                   .columns = schema};
 }
 

@@ -62,9 +62,11 @@ struct Elements {
   /// True if each ColumnBatch is one row.
   bool are_rows = false;
   /// Makes batches at the source itself; set directly behind a source of rows. The schema, if
-  /// given, replaces the source's.
+  /// given, replaces the source's, which must parse.
   std::function<Dataset<ColumnBatch>(const BatchRows& options, const ColumnSchema* schema)>
       batch_at_source = {};
+  /// True if batch_at_source parses text, so that another schema makes other columns.
+  bool parses_at_source = false;
   /// The files that records come from, for parse() to infer columns from.
   std::vector<std::string> files = {};
   /// The columns of batches and rows, if they are known before the run.
