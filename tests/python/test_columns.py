@@ -329,6 +329,12 @@ class Arrow(unittest.TestCase):
             with self.assertRaisesRegex(infeed.Error, "9007199254740993; it must be a number that float64 holds"):
                 rows.padded_batch(2, padding=2**53 + 1)
 
+    def test_a_column_that_is_called_as_lengths_is_not_lost(self):
+        rows = infeed.from_numpy({"t.lengths": np.arange(2), "t": infeed.Ragged(np.arange(3), (np.array([0, 2, 3]),))})
+        batch, = rows.padded_batch(2)
+        with self.assertRaisesRegex(infeed.Error, "'t.lengths', which is a column, too"):
+            batch.numpy()
+
     def test_chunks_become_batches_of_one_size(self):
         table = pa.concat_tables([pa.table({"x": np.arange(first, first + 7)}) for first in (0, 7, 14)])
         batches = [batch["x"].to_pylist() for batch in infeed.from_arrow(table).batch(5)]

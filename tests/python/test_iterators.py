@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import os
 import pickle
 import select
@@ -280,7 +281,17 @@ class Options(unittest.TestCase):
 
     def test_what_json_cannot_have_is_named(self):
         with self.assertRaisesRegex(infeed.Error, "NaN or infinite"):
-            infeed.records(__file__).parse({"x": infeed.column("float32", default=float("nan"))}).batch(2)
+            infeed.range(3).batch(2).normalise("value", mean=float("nan"))
+
+    def test_a_default_may_be_nan_or_a_bool(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            file.write("{}\n")
+            file.flush()
+            schema = {"x": infeed.column("float32", (2,), default=[math.nan, -math.inf]),
+                      "flag": infeed.column("bool", default=True)}
+            rows, = infeed.json_lines(file.name, columns=schema).batch(2)
+            self.assertEqual(rows["flag"].to_pylist(), [True])
+            np.testing.assert_array_equal(rows["x"].numpy(), [[math.nan, -math.inf]])
 
     def test_the_spec_of_a_dataset_is_a_schema(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cstring>
+#include <fmt/format.h>
 
 #include <infeed/records/dlpack.h>
 
+#include "infeed/error.h"
 #include "python/column.h"
 
 namespace infeed::python {
@@ -240,6 +242,13 @@ nb::dict framework_batch(const PyBatch& batch, Framework framework) {
     columns[nb::str(name.data(), name.size())] =
         framework_column({column, batch.is_alone[i]}, framework);
     if (column.kind() == Column::Kind::padded) {
+      if (batch.batch.find(name + ".lengths") != nullptr) {
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("the lengths of the padded column '{}' are '{}.lengths', which is a "
+                        "column, too: rename one of them",
+                        name, name));
+      }
       columns[nb::str((name + ".lengths").c_str())] =
           dense_column({Column::dense(column.partitions()[0]), false}, framework);
     }

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import operator
 import os
 from dataclasses import dataclass
@@ -57,11 +58,23 @@ def _shape(given):
         raise invalid(f"a shape is {given!r}; it must be a tuple of whole numbers, as (28, 28)") from None
 
 
+def _json_number(value):
+    """Returns the value as descriptions have it: JSON's own bools and NaN are no numbers there."""
+    if isinstance(value, (list, tuple)):
+        return [_json_number(each) for each in value]
+    if isinstance(value, bool):
+        return int(value)
+    return str(float(value)) if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _field(**members):
     if "dtype" in members:
         members["dtype"] = _dtype_name(members["dtype"])
     if "shape" in members:
         members["shape"] = _shape(members["shape"])
+    for key in ("default", "padding"):
+        if key in members:
+            members[key] = _json_number(members[key])
     return Field(tuple((key, value) for key, value in members.items() if value is not None))
 
 
