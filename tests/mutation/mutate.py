@@ -16,6 +16,7 @@ import collections
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,26 +30,32 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXPLAINED = pathlib.Path(__file__).resolve().parent / "explained.txt"
 # Where a mistake changes what a user gets.
 PLACES = ("records", "pipeline", "device/time")
-FIELDS = ("file", "line", "becomes", "reason")
+PARAGRAPH = re.compile(r"(file )?(line (becomes )+)+reason ")
 # Where no test finds any of so many, the programs that were run don't hold them.
 NONE_FOUND_MAX = 30
 
 
 class Explanations:
-    """The mistakes that no test can find, each with the reason; a missing file holds none.
-
-    Every paragraph has the lines file:, line:, becomes: and reason:."""
+    """The mistakes that no test can find, each with the reason; a missing file holds none."""
 
     def __init__(self, path):
         self.reasons, self.faults = {}, []
         text = path.read_text() if path.exists() else ""
         lines = [line for line in text.splitlines() if not line.startswith("#")]
+        file = ""
         for paragraph in filter(None, "\n".join(lines).strip().split("\n\n")):
-            entry = dict(line.split(": ", 1) for line in paragraph.splitlines() if ": " in line)
-            if tuple(entry) != FIELDS:
-                self.faults.append(f"{path.name}: needs the lines {', '.join(FIELDS)}, but has:\n{paragraph}")
+            fields = [line.partition(": ")[::2] for line in paragraph.splitlines()]
+            names = "".join(f"{name} " for name, _ in fields)
+            if not PARAGRAPH.fullmatch(names) or not (file or names.startswith("file ")):
+                self.faults.append(f"{path.name}: needs the lines file, line, becomes, reason, but has:\n{paragraph}")
                 continue
-            self.reasons[entry["file"], entry["line"], entry["becomes"]] = entry["reason"]
+            for name, text in fields:
+                if name == "file":
+                    file = text
+                elif name == "line":
+                    before = text
+                elif name == "becomes":
+                    self.reasons[file, before, text] = fields[-1][1]
 
     def stale(self, root):
         """What explains a mistake that can't be made any more."""

@@ -220,16 +220,23 @@ class MutationTest(unittest.TestCase):
         self.tree(built=False)
         self.assertEqual(self.mutate("--check"), (0, "", ""))
         explained = self.root / "explained.txt"
-        explained.write_text("file: records/tiny/tiny.cc\nline: if (value < lower) return low;\n"
+        explained.write_text("line: no file\nbecomes: b\nreason: none\n\n"
+                             "file: records/tiny/tiny.cc\nline: if (value < low) return low;\n"
+                             "becomes: if (value <= low) return low;\n"
+                             "becomes: if (value == low) return low;\nreason: none\n\n"
+                             "line: if (value < lower) return low;\n"
                              "becomes: if (value <= lower) return low;\nreason: none\n\n"
                              "file: records/tiny/gone.cc\nline: a\nbecomes: b\nreason: none\n\n"
                              "file: records/tiny/tiny.cc\nline: a\n")
         status, _, err = self.mutate("--check")
         self.assertEqual(status, 1)
-        self.assertIn("explains what can't be changed there any more", err)
+        self.assertRegex(err, "records/tiny/tiny.cc: .*explains what can't be changed there any more")
+        self.assertIn("becomes: if (value == low) return low;", err)
+        self.assertNotIn("becomes: if (value <= low) return low;", err)
         self.assertIn("line: if (value < lower) return low;", err)
         self.assertIn("records/tiny/gone.cc", err)
-        self.assertIn("needs the lines file, line, becomes, reason", err)
+        for fault in ("line: no file", "file: records/tiny/tiny.cc\nline: a\n"):
+            self.assertIn(f"needs the lines file, line, becomes, reason, but has:\n{fault}", err)
 
     def test_one_seed_draws_alike(self):
         self.tree(built=False)
