@@ -57,9 +57,8 @@ struct FolderStage {
   Count parallelism = 1;
   StageName name = {};
 };
-struct TarStage {
+struct TarStage : TarOptions {
   Files files = {};
-  TarOptions format = {};
   StageName name = {};
 };
 
@@ -182,17 +181,13 @@ void add_other_sources(StageTable& table) {
       .add("tar", "Reads samples from tar files as WebDataset packs them.", TarStage{},
            StageRole::source)
       .required("files", &TarStage::files, kFilesText)
-      .reached<Count>(
-          "member_bytes_max", "A sample with a larger member is an error.",
-          [](auto& stage) -> auto& { return stage.format.member_bytes_max; })
-      .reached<Compression>(
-          "compression", kCompressionText,
-          [](auto& stage) -> auto& { return stage.format.compression; })
-      .reached<UrlOptions>(
-          "url", kUrlText, [](auto& stage) -> auto& { return stage.format.url; })
+      .option("member_bytes_max", &TarStage::member_bytes_max,
+              "A sample with a larger member is an error.")
+      .option("compression", &TarStage::compression, kCompressionText)
+      .option("url", &TarStage::url, kUrlText)
       .makes([](const TarStage& stage, const Making&) {
         return stage.files.read([&](const auto& files) {
-          return Elements{infeed::tar(files, {.format = stage.format, .name = stage.name})};
+          return Elements{infeed::tar(files, {.format = stage, .name = stage.name})};
         });
       });
 }

@@ -11,18 +11,16 @@
 namespace infeed::describe {
 namespace {
 
-struct CsvStage {
+struct CsvStage : CsvOptions {
   Files files = {};
   std::optional<ColumnSchema> schema = std::nullopt;
-  CsvOptions format = {};
-  std::string delimiter = ",";
+  std::string delimiter_text = ",";
   StageName name = {};
 };
 
-struct JsonLinesStage {
+struct JsonLinesStage : JsonLinesOptions {
   Files files = {};
   std::optional<ColumnSchema> schema = std::nullopt;
-  JsonLinesOptions format = {};
   StageName name = {};
 };
 
@@ -35,11 +33,11 @@ std::string first_file(const Files& files) {
 }
 
 char delimiter_of(const CsvStage& stage) {
-  if (stage.delimiter.size() != 1) {
+  if (stage.delimiter_text.size() != 1) {
     throw Error(ErrorCode::invalid_argument,
-                "csv: the delimiter is '" + stage.delimiter + "'; it must be one character");
+                "csv: the delimiter is '" + stage.delimiter_text + "'; it must be one character");
   }
-  return stage.delimiter.front();
+  return stage.delimiter_text.front();
 }
 
 /// Makes rows of a source that gives batches of any size. `read` makes the source from files,
@@ -63,36 +61,31 @@ Elements rows_of(const Files& files, const ColumnSchema& schema, const Options& 
                   .columns = schema};
 }
 
+/// Adds the options that all text has; `row_bytes_text` says of the longest row.
+template <class Stage>
+AddedStage<Stage> with_text_options(AddedStage<Stage> added, const char* row_bytes_text) {
+  added.option("bad_rows", &Stage::bad_rows, "What to do about rows that can't be read.")
+      .option("row_bytes_max", &Stage::row_bytes_max, row_bytes_text)
+      .option("compression", &Stage::compression, kCompressionText)
+      .option("url", &Stage::url, kUrlText);
+  return added;
+}
+
 }  // namespace
 
 void add_text_sources(StageTable& table) {
   constexpr const char* kSchema = "The columns; without it inferred from the first file.";
-  table.add("csv", "Reads the rows of CSV files.", CsvStage{}, StageRole::source)
-      .required("files", &CsvStage::files, kFilesText)
-      .option("columns", &CsvStage::schema, kSchema)
-      .option("delimiter", &CsvStage::delimiter, "The character between two fields.")
-      .reached<Quotes>(
-          "quotes", "Whether quotes hold fields together.",
-          [](auto& stage) -> auto& { return stage.format.quotes; })
-      .reached<bool>(
-          "has_header", "Whether the first row names the columns.",
-          [](auto& stage) -> auto& { return stage.format.has_header; })
-      .reached<std::vector<std::string>>(
-          "nulls", "Cells that hold no value.",
-          [](auto& stage) -> auto& { return stage.format.nulls; })
-      .reached<BadRows>(
-          "bad_rows", "What to do about rows that can't be read.",
-          [](auto& stage) -> auto& { return stage.format.bad_rows; })
-      .reached<Count>(
-          "row_bytes_max", "A longer row is damage.",
-          [](auto& stage) -> auto& { return stage.format.row_bytes_max; })
-      .reached<Compression>(
-          "compression", kCompressionText,
-          [](auto& stage) -> auto& { return stage.format.compression; })
-      .reached<UrlOptions>(
-          "url", kUrlText, [](auto& stage) -> auto& { return stage.format.url; })
+  with_text_options(
+      table.add("csv", "Reads the rows of CSV files.", CsvStage{}, StageRole::source)
+          .required("files", &CsvStage::files, kFilesText)
+          .option("columns", &CsvStage::schema, kSchema)
+          .option("delimiter", &CsvStage::delimiter_text, "The character between two fields.")
+          .option("quotes", &CsvStage::quotes, "Whether quotes hold fields together.")
+          .option("has_header", &CsvStage::has_header, "Whether the first row names the columns.")
+          .option("nulls", &CsvStage::nulls, "Cells that hold no value."),
+      "A longer row is damage.")
       .makes([](const CsvStage& stage, const Making&) {
-        CsvSourceOptions options{.format = stage.format, .name = stage.name};
+        CsvSourceOptions options{.format = stage, .name = stage.name};
         options.format.delimiter = delimiter_of(stage);
         const ColumnSchema schema = stage.schema
                                         ? *stage.schema
@@ -102,24 +95,14 @@ void add_text_sources(StageTable& table) {
             [](const auto& files, const ColumnSchema& columns, Count size,
                const CsvSourceOptions& with) { return csv(files, columns, size, with); });
       });
-  table
-      .add("json_lines", "Reads JSON-lines files, one object a line.", JsonLinesStage{},
-           StageRole::source)
-      .required("files", &JsonLinesStage::files, kFilesText)
-      .option("columns", &JsonLinesStage::schema, kSchema)
-      .reached<BadRows>(
-          "bad_rows", "What to do about rows that can't be read.",
-          [](auto& stage) -> auto& { return stage.format.bad_rows; })
-      .reached<Count>(
-          "row_bytes_max", "A longer line is damage.",
-          [](auto& stage) -> auto& { return stage.format.row_bytes_max; })
-      .reached<Compression>(
-          "compression", kCompressionText,
-          [](auto& stage) -> auto& { return stage.format.compression; })
-      .reached<UrlOptions>(
-          "url", kUrlText, [](auto& stage) -> auto& { return stage.format.url; })
+  with_text_options(table
+                        .add("json_lines", "Reads JSON-lines files, one object a line.",
+                             JsonLinesStage{}, StageRole::source)
+                        .required("files", &JsonLinesStage::files, kFilesText)
+                        .option("columns", &JsonLinesStage::schema, kSchema),
+                    "A longer line is damage.")
       .makes([](const JsonLinesStage& stage, const Making&) {
-        const JsonLinesSourceOptions options{.format = stage.format, .name = stage.name};
+        const JsonLinesSourceOptions options{.format = stage, .name = stage.name};
         const ColumnSchema schema =
             stage.schema ? *stage.schema
                          : infer_json_lines_schema(first_file(stage.files), options.format);
