@@ -58,7 +58,7 @@ Faults::Faults(Fault fault, const std::string& folder, std::uint64_t seed, std::
 
 Faults::~Faults() { are_on = false; }
 
-#if !defined(INFEED_DRAWN_SANITIZED)
+#if !defined(INFEED_TESTS_SANITIZED)
 
 namespace {
 

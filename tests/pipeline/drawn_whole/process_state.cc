@@ -7,12 +7,24 @@
 #include <unistd.h>
 #include <vector>
 
-#include "pipeline/drawn_whole/counting_allocator.h"
+#include "pipeline/suite/counted_memory.h"
+
+#if defined(INFEED_TESTS_SANITIZED)
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes();  // NOLINT
+#endif
 
 namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::uint64_t live_bytes() {
+#if defined(INFEED_TESTS_SANITIZED)
+  return __sanitizer_get_current_allocated_bytes();
+#else
+  return counted_bytes();
+#endif
+}
 
 std::string comm_of(const fs::path& task) {
   std::string name;

@@ -12,7 +12,7 @@ struct ProcessState {
   std::size_t descriptors = 0;   ///< open files
   std::size_t mapped_files = 0;  ///< libraries left out
   std::size_t live_pages = 0;    ///< files that `infeed top` would read
-  std::uint64_t bytes = 0;       ///< by counting_allocator.h
+  std::uint64_t bytes = 0;       ///< live ones: of malloc and its kin, by counted_memory.h
 
   static ProcessState now();
   /// Waits up to a minute until there are no more threads than that: joined threads leave /proc
