@@ -17,7 +17,7 @@ namespace infeed::detail {
 namespace {
 
 using test::bytes_field;
-using test::varint;
+using test::packed_integers;
 using ::testing::ElementsAre;
 
 /// A column that takes lists in the usual form, for up to four rows.
@@ -40,12 +40,6 @@ class UsualColumn {
   ParseList parse_ = nullptr;
   GrowingColumn growing_;
 };
-
-std::string packed(std::initializer_list<std::int64_t> values) {
-  std::string run;
-  for (const std::int64_t value : values) run += varint(static_cast<std::uint64_t>(value));
-  return bytes_field(1, run);
-}
 
 std::string packed_floats(const std::vector<float>& values) {
   return bytes_field(1,
@@ -81,23 +75,24 @@ TEST(UsualColumns, SomeTypesHaveNoQuickWay) {
 
 TEST(UsualColumns, RowsOfNumbers) {
   UsualColumn one({.name = "x", .dtype = DType::int16});
-  EXPECT_TRUE(one.reads(FeatureKind::integers, packed({-7}), 1));
-  EXPECT_TRUE(one.reads(FeatureKind::integers, packed({32767}), 0));
+  EXPECT_TRUE(one.reads(FeatureKind::integers, packed_integers({-7}), 1));
+  EXPECT_TRUE(one.reads(FeatureKind::integers, packed_integers({32767}), 0));
   EXPECT_TRUE(one.reads(FeatureKind::integers, "\x08\x05", 2)) << "not packed";
-  for (const std::string& list : {packed({32768}), packed({1, 2}), packed({}), std::string()}) {
+  for (const std::string& list :
+       {packed_integers({32768}), packed_integers({1, 2}), packed_integers({}), std::string()}) {
     EXPECT_FALSE(one.reads(FeatureKind::integers, list, 3));
   }
-  EXPECT_FALSE(one.reads(FeatureKind::floats, packed({1}), 3));
-  EXPECT_FALSE(one.reads(FeatureKind::bytes, packed({1}), 3));
+  EXPECT_FALSE(one.reads(FeatureKind::floats, packed_integers({1}), 3));
+  EXPECT_FALSE(one.reads(FeatureKind::bytes, packed_integers({1}), 3));
   EXPECT_THAT(one.finish(3).values<std::int16_t>(), ElementsAre(32767, -7, 5));
 
   UsualColumn pair({.name = "x", .dtype = DType::uint16, .shape = {2}});
-  EXPECT_TRUE(pair.reads(FeatureKind::integers, packed({3, 4}), 1));
-  EXPECT_TRUE(pair.reads(FeatureKind::integers, packed({1, 65535}), 0));
-  EXPECT_FALSE(pair.reads(FeatureKind::integers, packed({1, 65536}), 2));
-  EXPECT_FALSE(pair.reads(FeatureKind::integers, packed({1}), 2));
-  EXPECT_FALSE(pair.reads(FeatureKind::integers, packed({1, 2, 3}), 2));
-  EXPECT_FALSE(pair.reads(FeatureKind::bytes, packed({1, 2}), 2));
+  EXPECT_TRUE(pair.reads(FeatureKind::integers, packed_integers({3, 4}), 1));
+  EXPECT_TRUE(pair.reads(FeatureKind::integers, packed_integers({1, 65535}), 0));
+  EXPECT_FALSE(pair.reads(FeatureKind::integers, packed_integers({1, 65536}), 2));
+  EXPECT_FALSE(pair.reads(FeatureKind::integers, packed_integers({1}), 2));
+  EXPECT_FALSE(pair.reads(FeatureKind::integers, packed_integers({1, 2, 3}), 2));
+  EXPECT_FALSE(pair.reads(FeatureKind::bytes, packed_integers({1, 2}), 2));
   EXPECT_THAT(pair.finish(2).values<std::uint16_t>(), ElementsAre(1, 65535, 3, 4));
 
   UsualColumn real({.name = "x", .dtype = DType::float32});
@@ -124,7 +119,7 @@ TEST(UsualColumns, RowsOfBytes) {
   EXPECT_FALSE(pixels.reads(FeatureKind::bytes, bytes_field(1, "ab"), 2));
   EXPECT_FALSE(pixels.reads(FeatureKind::bytes, bytes_field(1, "abcd"), 2));
   EXPECT_FALSE(pixels.reads(FeatureKind::bytes, bytes_field(1, "a") + bytes_field(1, "bc"), 2));
-  EXPECT_FALSE(pixels.reads(FeatureKind::integers, packed({1, 2, 3}), 2));
+  EXPECT_FALSE(pixels.reads(FeatureKind::integers, packed_integers({1, 2, 3}), 2));
   EXPECT_THAT(pixels.finish(2).values<std::uint8_t>(), ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));
   UsualColumn nothing({.name = "x", .dtype = DType::uint8, .shape = {0}});
   EXPECT_FALSE(nothing.reads(FeatureKind::bytes, bytes_field(1, "")))
@@ -142,12 +137,12 @@ TEST(UsualColumns, RowsOfBytes) {
 
 TEST(UsualColumns, RowsOfAnyLength) {
   UsualColumn tokens({.name = "x", .dtype = DType::int8, .kind = Column::Kind::ragged});
-  EXPECT_TRUE(tokens.reads(FeatureKind::integers, packed({1, -2, 3})));
-  EXPECT_TRUE(tokens.reads(FeatureKind::integers, packed({127})));
-  EXPECT_FALSE(tokens.reads(FeatureKind::integers, packed({})))
+  EXPECT_TRUE(tokens.reads(FeatureKind::integers, packed_integers({1, -2, 3})));
+  EXPECT_TRUE(tokens.reads(FeatureKind::integers, packed_integers({127})));
+  EXPECT_FALSE(tokens.reads(FeatureKind::integers, packed_integers({})))
       << "an empty list may count as a missing one";
-  EXPECT_FALSE(tokens.reads(FeatureKind::integers, packed({1, 128})));
-  EXPECT_FALSE(tokens.reads(FeatureKind::bytes, packed({1})));
+  EXPECT_FALSE(tokens.reads(FeatureKind::integers, packed_integers({1, 128})));
+  EXPECT_FALSE(tokens.reads(FeatureKind::bytes, packed_integers({1})));
   EXPECT_FALSE(tokens.reads(FeatureKind::integers, "\x08\x05")) << "not packed";
   const Column ints = tokens.finish(2);
   EXPECT_THAT(ints.values<std::int8_t>(), ElementsAre(1, -2, 3, 127));

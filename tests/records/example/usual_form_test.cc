@@ -18,13 +18,8 @@ namespace infeed::detail {
 namespace {
 
 using test::bytes_field;
+using test::packed_integers;
 using test::varint;
-
-std::string packed_run(const std::vector<std::int64_t>& values) {
-  std::string run;
-  for (const std::int64_t value : values) run += varint(static_cast<std::uint64_t>(value));
-  return bytes_field(1, run);
-}
 
 /// Returns the size of the content of field 1; -1 where there is none.
 std::ptrdiff_t content_size(const std::string& bytes, std::ptrdiff_t* rest = nullptr) {
@@ -76,8 +71,8 @@ TEST(UsualForm, OneIntegerIsPackedOrNot) {
     EXPECT_EQ(read("\x08" + bytes), value) << "not packed";
   }
   EXPECT_EQ(read(""), std::nullopt);
-  EXPECT_EQ(read(packed_run({})), std::nullopt);
-  EXPECT_EQ(read(packed_run({1, 2})), std::nullopt);
+  EXPECT_EQ(read(packed_integers({})), std::nullopt);
+  EXPECT_EQ(read(packed_integers({1, 2})), std::nullopt);
   EXPECT_EQ(read("\x08"), std::nullopt);
   EXPECT_EQ(read("\x08\x05\x08\x06"), std::nullopt) << "two that are not packed";
   EXPECT_EQ(read("\x10\x05"), std::nullopt) << "another field";
@@ -89,8 +84,8 @@ template <class I>
 bool takes(std::int64_t value) {
   I one{};
   std::vector<I> two(2);
-  const bool is_taken = read_usual_integers(packed_run({value}), std::span<I>(&one, 1));
-  EXPECT_EQ(read_usual_integers(packed_run({1, value}), std::span<I>(two)), is_taken);
+  const bool is_taken = read_usual_integers(packed_integers({value}), std::span<I>(&one, 1));
+  EXPECT_EQ(read_usual_integers(packed_integers({1, value}), std::span<I>(two)), is_taken);
   if (!is_taken) return false;
   EXPECT_EQ(static_cast<std::int64_t>(one), value);
   EXPECT_EQ(static_cast<std::int64_t>(two[0]), 1);
@@ -123,7 +118,7 @@ TEST(UsualForm, RunsOfAnyLengthAreUnpacked) {
     for (std::size_t i = 0; i < size; ++i) {
       values.push_back(static_cast<std::int64_t>(i % 7 == 0 ? i : i * 97 % 30'000));
     }
-    const std::string list = packed_run(values);
+    const std::string list = packed_integers(values);
     std::vector<std::int64_t> wide(usual_integers_room(list));
     ASSERT_EQ(unpack_usual_integers<std::int64_t>(list, wide), size);
     ASSERT_TRUE(std::equal(values.begin(), values.end(), wide.begin()));
@@ -131,14 +126,14 @@ TEST(UsualForm, RunsOfAnyLengthAreUnpacked) {
     ASSERT_EQ(unpack_usual_integers<std::int16_t>(list, narrow), size);
     ASSERT_TRUE(std::equal(values.begin(), values.end(), narrow.begin()));
     values[size * 2 / 3] = 32768;
-    ASSERT_EQ(unpack_usual_integers<std::int16_t>(packed_run(values), narrow), 0U) << size;
+    ASSERT_EQ(unpack_usual_integers<std::int16_t>(packed_integers(values), narrow), 0U) << size;
     std::string cut = list;
     cut.back() = static_cast<char>(cut.back() | 0x80);
     ASSERT_EQ(unpack_usual_integers<std::int64_t>(cut, wide), 0U);
     ASSERT_EQ(unpack_usual_integers<std::int64_t>(list + "\x08\x01", wide), 0U);
   }
   std::vector<std::int64_t> place(100);
-  EXPECT_EQ(unpack_usual_integers<std::int64_t>(packed_run({}), place), 0U);
+  EXPECT_EQ(unpack_usual_integers<std::int64_t>(packed_integers({}), place), 0U);
   EXPECT_EQ(unpack_usual_integers<std::int64_t>("\x08\x05", place), 0U);
   EXPECT_EQ(
       unpack_usual_integers<std::int64_t>(bytes_field(1, std::string(10, '\x80') + '\x01'), place),
@@ -148,10 +143,10 @@ TEST(UsualForm, RunsOfAnyLengthAreUnpacked) {
 
 TEST(UsualForm, AppendedIntegersLeaveNothingBehindWhereTheyAreNone) {
   AlignedArray<std::int8_t> out;
-  EXPECT_TRUE(append_usual_integers(packed_run({1, 2}), out));
-  EXPECT_FALSE(append_usual_integers(packed_run({3, 200}), out));
-  EXPECT_FALSE(append_usual_integers(packed_run({}), out));
-  EXPECT_TRUE(append_usual_integers(packed_run({-4}), out));
+  EXPECT_TRUE(append_usual_integers(packed_integers({1, 2}), out));
+  EXPECT_FALSE(append_usual_integers(packed_integers({3, 200}), out));
+  EXPECT_FALSE(append_usual_integers(packed_integers({}), out));
+  EXPECT_TRUE(append_usual_integers(packed_integers({-4}), out));
   const std::array<std::int8_t, 3> expected = {1, 2, -4};
   EXPECT_TRUE(std::ranges::equal(out.values(), expected));
 }

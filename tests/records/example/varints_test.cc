@@ -50,13 +50,6 @@ TEST(Varints, every_form_of_this_machine_decodes_alike) {
   }
 }
 
-/// Encodes them as in an Example: a list of one packed run.
-std::string packed_list(const std::vector<std::int64_t>& values) {
-  std::string run;
-  for (const std::int64_t value : values) run += test::varint(static_cast<std::uint64_t>(value));
-  return '\x0a' + test::varint(run.size()) + run;
-}
-
 TEST(Varints, a_run_of_any_length_is_read_to_its_last_value) {
   test::SeededRandom random;
   for (std::size_t size = 2; size < 300; ++size) {
@@ -64,7 +57,7 @@ TEST(Varints, a_run_of_any_length_is_read_to_its_last_value) {
       SCOPED_TRACE(::testing::Message() << size << " values of " << bits << " bits");
       std::vector<std::int64_t> values(size);
       for (std::int64_t& value : values) value = static_cast<std::int64_t>(random() >> (64 - bits));
-      std::string list = packed_list(values);
+      std::string list = test::packed_integers(values);
       std::vector<std::int64_t> found(size);
       ASSERT_TRUE(read_usual_integers<std::int64_t>(list, found));
       ASSERT_EQ(found, values);
@@ -75,7 +68,7 @@ TEST(Varints, a_run_of_any_length_is_read_to_its_last_value) {
       ASSERT_FALSE(read_usual_integers<std::int64_t>(list, found));
       if (bits > 28) continue;
       std::vector<std::int32_t> narrow(size);
-      ASSERT_TRUE(read_usual_integers<std::int32_t>(packed_list(values), narrow));
+      ASSERT_TRUE(read_usual_integers<std::int32_t>(test::packed_integers(values), narrow));
       ASSERT_TRUE(std::equal(narrow.begin(), narrow.end(), values.begin()));
     }
   }
