@@ -56,6 +56,12 @@ class UrlReading : public ::testing::Test {
   test::SeededRandom random_;
   const std::vector<std::string> payloads_ = some_payloads(random_, 3 << 20);
   const std::string file_ = frame(payloads_);
+  /// Answers the first request; all others hang.
+  const HttpServer::Handler hangs_behind_the_first_ = [this](const HttpRequestSeen& request) {
+    HttpReply reply = serve_bytes(request, file_);
+    if (request.number > 0) reply.hang_after = 0;
+    return reply;
+  };
 };
 
 TEST_F(UrlReading, GivesTheRecordsOfTheFile) {
@@ -309,11 +315,7 @@ TEST_F(UrlReading, ReportsDamageAsOfAFile) {
 }
 
 TEST_F(UrlReading, EndsWhenSomebodyAsksTo) {
-  HttpServer server([&](const HttpRequestSeen& request) {
-    HttpReply reply = serve_bytes(request, file_);
-    if (request.number > 0) reply.hang_after = 0;
-    return reply;
-  });
+  HttpServer server(hangs_behind_the_first_);
   std::stop_source stop;
   UrlOptions options = quick_retries();
   options.stop = stop.get_token();
@@ -327,11 +329,7 @@ TEST_F(UrlReading, EndsWhenSomebodyAsksTo) {
 }
 
 TEST_F(UrlReading, IsDestroyedAtOnceWhileItsThreadWaits) {
-  HttpServer server([&](const HttpRequestSeen& request) {
-    HttpReply reply = serve_bytes(request, file_);
-    if (request.number > 0) reply.hang_after = 0;
-    return reply;
-  });
+  HttpServer server(hangs_behind_the_first_);
   const auto begin = std::chrono::steady_clock::now();
   {
     ParallelRecordReader reader(server.url("/a"));
@@ -343,11 +341,7 @@ TEST_F(UrlReading, IsDestroyedAtOnceWhileItsThreadWaits) {
 }
 
 TEST_F(UrlReading, IsDestroyedAtOnceWhileRangesHang) {
-  HttpServer server([&](const HttpRequestSeen& request) {
-    HttpReply reply = serve_bytes(request, file_);
-    if (request.number > 0) reply.hang_after = 0;
-    return reply;
-  });
+  HttpServer server(hangs_behind_the_first_);
   const auto begin = std::chrono::steady_clock::now();
   {
     RecordReader reader(server.url("/a"));
