@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ class SimulatedRun {
   std::uint64_t group_others_bytes = 0;
   std::uint64_t group_limit_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;
+  std::shared_ptr<TuningPolicy> tuner = make_tuner();
 
   std::uint64_t group_bytes() const {
     return group_others_bytes + std::min(ready_bytes, ready_bytes_max);
@@ -98,16 +100,16 @@ class SimulatedRun {
     ready_bytes_max = decision.ready_bytes_max.value_or(ready_bytes_max);
   }
 
-  /// Returns a tuner's changes in that time. `show` may alter the window that the tuner sees, and
+  /// Returns the tuner's changes in that time. `show` may alter the window that the tuner sees, and
   /// `then` the machine after each of its decisions.
   std::vector<TuningChange> run(
-      TuningPolicy& policy, double seconds, const std::function<void()>& then = [] {},
+      double seconds, const std::function<void()>& then = [] {},
       const std::function<void(TuningObservation&)>& show = [](TuningObservation&) {}) {
     std::vector<TuningChange> finished;
     for (int i = 0; i < static_cast<int>(10 * seconds); ++i) {
       TuningObservation seen = window();
       show(seen);
-      TuningDecision decision = policy.observe(seen);
+      TuningDecision decision = tuner->observe(seen);
       apply(decision);
       then();
       for (TuningChange& change : decision.finished) finished.push_back(std::move(change));

@@ -30,8 +30,8 @@ TEST(TriedSettings, AreMeasuredReportedAndPutBack) {
   run.map_ns = 4e6;
   run.workers = 4;
   run.workers_max = 64;
-  const auto policy = detail::try_settings(std::make_shared<Settled>());
-  const auto tried = texts_of(run.run(*policy, 20));
+  run.tuner = detail::try_settings(std::make_shared<Settled>());
+  const auto tried = texts_of(run.run(20));
   EXPECT_THAT(tried,
               Contains(HasSubstr("map 4 -> 8: a try; predicted +100 %, got +100 %, rolled back")));
   EXPECT_THAT(tried,
@@ -50,17 +50,17 @@ TEST(TriedSettings, AreComparedWithBeforeAndAfter) {
   run.workers = run.workers_max = 2;
   run.depth = 4096;
   // A run that slows down all the time: nothing that is tried gains or loses by that.
-  const auto policy = detail::try_settings(std::make_shared<Settled>());
-  const auto changes = run.run(*policy, 20, [&run] { run.map_ns *= 1.002; });
+  run.tuner = detail::try_settings(std::make_shared<Settled>());
+  const auto changes = run.run(20, [&run] { run.map_ns *= 1.002; });
   ASSERT_FALSE(changes.empty());
   EXPECT_NEAR(changes[0].rate_after / changes[0].rate_before, 0.5, 0.02) << changes[0].text();
 }
 
 TEST(TriedSettings, GiveNoFigureWhileOthersComeAndGo) {
   SimulatedRun run;
-  const auto policy = detail::try_settings(std::make_shared<Settled>());
+  run.tuner = detail::try_settings(std::make_shared<Settled>());
   const auto tried =
-      texts_of(run.run(*policy, 10, [&run] { run.cores_of_others = run.workers == 1 ? 1 : 0; }));
+      texts_of(run.run(10, [&run] { run.cores_of_others = run.workers == 1 ? 1 : 0; }));
   EXPECT_THAT(tried,
               Contains(HasSubstr("not judged, as other processes came or went; rolled back")));
   EXPECT_EQ(run.workers, 2);
@@ -73,8 +73,8 @@ TEST(TriedSettings, WaitUntilTheTunerHasSettled) {
   run.consumer_ns = 500e3;
   run.workers = 4;
   run.workers_max = 64;
-  const auto policy = detail::try_settings(make_tuner());
-  const auto tried = texts_of(run.run(*policy, 30));
+  run.tuner = detail::try_settings(make_tuner());
+  const auto tried = texts_of(run.run(30));
   ASSERT_GE(tried.size(), 3u);
   EXPECT_THAT(tried[0], HasSubstr("map 4 -> 11: map is the slowest"));
   EXPECT_THAT(tried[1], HasSubstr("a try"));
@@ -83,12 +83,12 @@ TEST(TriedSettings, WaitUntilTheTunerHasSettled) {
 
 TEST(TriedSettings, SayThatThereIsNothingToTry) {
   SimulatedRun run;
-  const auto policy = detail::try_settings(std::make_shared<Settled>());
+  run.tuner = detail::try_settings(std::make_shared<Settled>());
   const auto fixed = [](TuningObservation& seen) {
     for (KnobState& knob : seen.knobs) knob.min = knob.max = knob.value;
   };
   run.run(
-      *policy, 2, [] {}, fixed);
+      2, [] {}, fixed);
   EXPECT_THAT(run.notes, Contains(HasSubstr("INFEED_TRY: there is nothing to try")));
 }
 

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,12 @@ class CachedRun {
   std::uint64_t memory_limit_bytes = 100'000'000;
   bool has_room = true;
   std::int64_t keeps = 0;
+  std::shared_ptr<TuningPolicy> tuner = make_tuner();
 
-  std::vector<TuningChange> run(TuningPolicy& policy, double seconds) {
+  std::vector<TuningChange> run(double seconds) {
     std::vector<TuningChange> finished;
     for (int i = 0; i < static_cast<int>(10 * seconds); ++i) {
-      const TuningDecision decision = policy.observe(window());
+      const TuningDecision decision = tuner->observe(window());
       for (const KnobSetting& setting : decision.settings) {
         if (max_ != 0) keeps = setting.value;
       }
@@ -85,8 +87,7 @@ class CachedRun {
 
 TEST(TunerCache, IsTurnedOnWhereItBringsMuch) {
   CachedRun run;
-  const auto tuner = make_tuner();
-  const auto changes = run.run(*tuner, 6);
+  const auto changes = run.run(6);
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].text(),
             "  1.2 s  optional_cache off -> on: the stages before it take 1 ms an element, and to "
@@ -98,24 +99,21 @@ TEST(TunerCache, IsTurnedOnWhereItBringsMuch) {
 TEST(TunerCache, StaysOffWhereTheConsumerIsTheSlowerOne) {
   CachedRun run;
   run.map_ns = 10e3;
-  const auto tuner = make_tuner();
-  EXPECT_THAT(run.run(*tuner, 10), IsEmpty());
+  EXPECT_THAT(run.run(10), IsEmpty());
   EXPECT_EQ(run.keeps, 0);
 }
 
 TEST(TunerCache, LeavesAQuarterOfTheMemory) {
   CachedRun run;
   run.memory_bytes = 70'000'000;
-  const auto tuner = make_tuner();
-  EXPECT_THAT(run.run(*tuner, 10), IsEmpty());
+  EXPECT_THAT(run.run(10), IsEmpty());
   EXPECT_EQ(run.keeps, 0);
 }
 
 TEST(TunerCache, IsTurnedOffAgainWhereItBroughtNothing) {
   CachedRun run;
   run.read_ns = 1e6;  // as long as making the elements takes
-  const auto tuner = make_tuner();
-  const auto changes = run.run(*tuner, 10);
+  const auto changes = run.run(10);
   ASSERT_EQ(changes.size(), 1u) << "it goes on trying";
   EXPECT_EQ(changes[0].outcome, TuningChange::Outcome::rolled_back);
   EXPECT_EQ(run.keeps, 0);
@@ -124,8 +122,7 @@ TEST(TunerCache, IsTurnedOffAgainWhereItBroughtNothing) {
 TEST(TunerCache, IsNotAskedForAgainWhereItHadNoRoom) {
   CachedRun run;
   run.has_room = false;
-  const auto tuner = make_tuner();
-  const auto changes = run.run(*tuner, 10);
+  const auto changes = run.run(10);
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].outcome, TuningChange::Outcome::rolled_back);
   EXPECT_THAT(run.notes, Contains("there was no room for what optional_cache was to keep"));
@@ -133,11 +130,10 @@ TEST(TunerCache, IsNotAskedForAgainWhereItHadNoRoom) {
 
 TEST(TunerCache, IsGivenUpWhenMemoryBecomesShort) {
   CachedRun run;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 6);
+  run.run(6);
   ASSERT_EQ(run.keeps, 1);
   run.memory_bytes = 85'000'000;
-  run.run(*tuner, 1);
+  run.run(1);
   EXPECT_EQ(run.keeps, 0);
   EXPECT_THAT(run.notes,
               Contains("memory is short: optional_cache keeps nothing from the next pass on"));
@@ -145,8 +141,8 @@ TEST(TunerCache, IsGivenUpWhenMemoryBecomesShort) {
 
 TEST(TunerCache, IsOnlyAdvisedToWhoWantsAdvice) {
   CachedRun run;
-  const auto tuner = make_tuner({}, /*only_advises=*/true);
-  const auto changes = run.run(*tuner, 10);
+  run.tuner = make_tuner({}, /*only_advises=*/true);
+  const auto changes = run.run(10);
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].outcome, TuningChange::Outcome::advised);
   EXPECT_EQ(run.keeps, 0);
@@ -154,10 +150,10 @@ TEST(TunerCache, IsOnlyAdvisedToWhoWantsAdvice) {
 
 TEST(TunerCache, BeginsWithWhatAProfileSays) {
   CachedRun first;
-  first.run(*make_tuner(), 6);
+  first.run(6);
   CachedRun next;
-  const auto tuner = make_tuner(first.profile);
-  next.run(*tuner, 0.1);
+  next.tuner = make_tuner(first.profile);
+  next.run(0.1);
   EXPECT_EQ(next.keeps, 1);
 }
 

@@ -35,7 +35,6 @@ TEST(TunerInCompany, NeverCostsAConsumerThatTrainsOnTheProcessor) {
   for (const int neighbours : {0, 1, 2}) {
     SCOPED_TRACE(neighbours);
     SimulatedRun run = training();
-    const auto tuner = make_tuner();
     double taken = 0;
     double as_written = 0;
     for (int window = 0; window < 600; ++window) {
@@ -47,7 +46,7 @@ TEST(TunerInCompany, NeverCostsAConsumerThatTrainsOnTheProcessor) {
       untouched.driver = 1;
       taken += run.rate();
       as_written += untouched.rate();
-      run.run(*tuner, 0.1);
+      run.run(0.1);
       ASSERT_EQ(run.driver, 1) << "the user wrote a prefetch, after " << window << " windows";
     }
     EXPECT_GT(taken, 0.99 * as_written);
@@ -57,10 +56,9 @@ TEST(TunerInCompany, NeverCostsAConsumerThatTrainsOnTheProcessor) {
 TEST(TunerInCompany, GivesNothingBack) {
   SimulatedRun run = training();
   run.cores_of_others = 0.5;
-  const auto tuner = make_tuner();
-  EXPECT_THAT(run.run(*tuner, 30), IsEmpty());
+  EXPECT_THAT(run.run(30), IsEmpty());
   run.cores_of_others = 0;
-  const auto changes = run.run(*tuner, 10);
+  const auto changes = run.run(10);
   ASSERT_THAT(changes, SizeIs(1)) << "alone there is slack for it";
   EXPECT_THAT(changes[0].text(), HasSubstr("kept"));
   EXPECT_EQ(run.driver, 1);
@@ -70,8 +68,7 @@ TEST(TunerInCompany, DoesNotConcludeFromWindowsThatAreNotComparable) {
   SimulatedRun run;
   run.hand_over_ns = 300e3;
   run.cores_of_others = 1;
-  const auto tuner = make_tuner();
-  const auto changes = run.run(*tuner, 4, [&run] {
+  const auto changes = run.run(4, [&run] {
     if (run.workers == 0) run.cores_of_others = 0;  // they leave while one thread is tried
   });
   ASSERT_FALSE(changes.empty());
@@ -85,9 +82,8 @@ TEST(TunerInCompany, TriesNoGainThatIsSmallerThanItsErrors) {
   SimulatedRun run;
   run.hand_over_ns = 90e3;  // one thread promises 8 %
   run.cores_of_others = 1;
-  const auto tuner = make_tuner();
   const auto changes = run.run(
-      *tuner, 20, [] {},
+      20, [] {},
       [](TuningObservation& seen) {
         EXPECT_EQ(seen.knobs[0].value, 2);
         EXPECT_EQ(seen.knobs[1].value, 1);
@@ -99,9 +95,8 @@ TEST(TunerInCompany, UndoesWithinASecondWhatCostsHalfOfTheRate) {
   SimulatedRun run;
   run.hand_over_ns = 300e3;
   run.cores_of_others = 1;
-  const auto tuner = make_tuner();
   int worse_windows = 0;
-  const auto changes = run.run(*tuner, 6, [&] {
+  const auto changes = run.run(6, [&] {
     run.map_ns = run.workers == 0 ? 2.7e6 : 1e6;
     worse_windows += run.workers == 0;
   });
@@ -115,34 +110,31 @@ TEST(TunerInCompany, UndoesWithinASecondWhatCostsHalfOfTheRate) {
 TEST(TunerSavings, NeedSlackForTheErrorOfTheForecast) {
   for (const double map_ns : {3.5e6, 3.9e6}) {
     SimulatedRun run = with_slack(map_ns);
-    const auto tuner = make_tuner();
-    run.run(*tuner, 20);
+    run.run(20);
     EXPECT_EQ(run.workers, map_ns < 3.6e6 ? 4 : 5) << "a tenth to spare";
   }
 }
 
 TEST(TunerSavings, AreUndoneWithinASecondWhenTheConsumerWaits) {
   SimulatedRun run = with_slack(3e6);
-  const auto tuner = make_tuner();
-  run.run(*tuner, 10);
+  run.run(10);
   ASSERT_EQ(run.workers, 4);
   run.map_ns = 4.1e6;  // 2.5 % of waiting, and neither another phase nor 7 % of the rate
-  const auto changes = run.run(*tuner, 1);
+  const auto changes = run.run(1);
   EXPECT_EQ(run.workers, 16);
   ASSERT_FALSE(changes.empty());
   EXPECT_THAT(changes[0].text(), HasSubstr("map 4 -> 16: what was given back costs after all"));
   EXPECT_EQ(changes[0].outcome, TuningChange::Outcome::kept);
-  run.run(*tuner, 20);
+  run.run(20);
   EXPECT_GE(run.workers, 5);
 }
 
 TEST(TunerSavings, AreUndoneAlsoWhereThatBringsNothing) {
   SimulatedRun run = with_slack(3e6);
-  const auto tuner = make_tuner();
-  run.run(*tuner, 10);
+  run.run(10);
   ASSERT_EQ(run.workers, 4);
   run.source_ns = 1.05e6;  // another stage's fault
-  run.run(*tuner, 1);
+  run.run(1);
   EXPECT_EQ(run.workers, 16);
 }
 
@@ -152,28 +144,26 @@ TEST(TunerSavings, AreUndoneAlsoIfTheyWereMadeInALaterPhase) {
   SimulatedRun run = with_slack(3e6);
   run.source_ns = 1e6;
   run.consumer_ns = 300e3;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 10);
+  run.run(10);
   ASSERT_EQ(run.workers, 4);
   run.source_ns = 100;
   run.consumer_ns = 1e6;
   run.map_ns = 1.3e6;
-  run.run(*tuner, 10);
+  run.run(10);
   ASSERT_EQ(run.workers, 2);
   run.map_ns = 2.04e6;  // 2 % of waiting
-  run.run(*tuner, 1);
+  run.run(1);
   EXPECT_EQ(run.workers, 16) << "all savings go together";
 }
 
 TEST(TunerSavings, AreUndoneAlsoIfNobodyHasJudgedThem) {
   SimulatedRun run = with_slack(3e6);
-  const auto tuner = make_tuner();
-  run.run(*tuner, 10, [&run] {
+  run.run(10, [&run] {
     if (run.workers == 4) run.cores = 1;  // which overtakes the trial
   });
   ASSERT_EQ(run.workers, 4);
   run.map_ns = 4.1e6;
-  run.run(*tuner, 1);
+  run.run(1);
   EXPECT_EQ(run.workers, 16);
 }
 
@@ -181,11 +171,10 @@ TEST(TunerReport, SaysWhatTheTunerTurnedOff) {
   SimulatedRun run;
   run.map_ns = run.source_ns = run.consumer_ns = 5;
   run.hand_over_ns = 100;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 3);
+  run.run(3);
   EXPECT_THAT(run.verdict, HasSubstr("; the tuner turned off the threads of map, prefetch"));
   SimulatedRun untouched;
-  untouched.run(*make_tuner(), 3);
+  untouched.run(3);
   EXPECT_THAT(untouched.verdict, ::testing::Not(HasSubstr("turned off")));
 }
 

@@ -18,8 +18,7 @@ TEST(Tuner, GivesAFunctionThatWaitsAsManyThreadsAsTheConsumerNeeds) {
   run.consumer_ns = 500e3;  // 2,000 elements/s
   run.workers = 4;
   run.workers_max = 64;
-  const auto tuner = make_tuner();
-  const auto changes = run.run(*tuner, 3);
+  const auto changes = run.run(3);
   ASSERT_FALSE(changes.empty());
   EXPECT_EQ(changes[0].text(),
             "  0.2 s  map 4 -> 11: map is the slowest; predicted +150 %, got +150 %, kept");
@@ -31,8 +30,7 @@ TEST(Tuner, GivesAFunctionThatWaitsAsManyThreadsAsTheConsumerNeeds) {
 
 TEST(Tuner, LeavesAFunctionThatComputesOnAllCores) {
   SimulatedRun run;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 5);
+  run.run(5);
   EXPECT_EQ(run.workers, 2);
   EXPECT_GT(run.rate(), 1990);
   EXPECT_THAT(run.verdict,
@@ -43,8 +41,7 @@ TEST(Tuner, TakesAThreadForEachCoreWhereStagesDivideSo) {
   for (const bool is_slower : {false, true}) {
     SimulatedRun run;
     run.source_ns = run.map_ns = 1e6;
-    const auto tuner = make_tuner();
-    const auto changes = run.run(*tuner, 20, [&] {
+    const auto changes = run.run(20, [&] {
       if (is_slower) run.map_ns = run.workers == 2 ? 1e6 : 1.2e6;
     });
     ASSERT_THAT(changes, SizeIs(1));
@@ -62,8 +59,7 @@ TEST(Tuner, GivesThreadsBackToASlowConsumerWithinFiveSeconds) {
   run.map_ns = 1e6;
   run.consumer_ns = 1e6;
   run.workers = run.workers_max = 64;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 5);
+  run.run(5);
   EXPECT_LE(run.workers, 2);
   EXPECT_GT(run.rate(), 990);
 }
@@ -77,8 +73,7 @@ TEST(Tuner, TriesNoSavingOfNextToNothing) {
     run.workers = workers;
     run.workers_max = 64;
     run.driver = 0;
-    const auto tuner = make_tuner();
-    run.run(*tuner, 30);
+    run.run(30);
     EXPECT_EQ(run.workers, workers == 7 ? 7 : 6);
   }
 }
@@ -87,8 +82,7 @@ TEST(Tuner, TakesTheSerialFormWhereHandingOverCostsMore) {
   SimulatedRun run;
   run.map_ns = run.source_ns = run.consumer_ns = 5;
   run.hand_over_ns = 100;
-  const auto tuner = make_tuner();
-  const auto changes = run.run(*tuner, 3);
+  const auto changes = run.run(3);
   ASSERT_FALSE(changes.empty());
   EXPECT_THAT(changes[0].text(),
               HasSubstr("map 2 -> serial, prefetch 1 -> serial: handing elements "
@@ -102,9 +96,8 @@ TEST(Tuner, TakesBackWhatTurnsOutWorse) {
   run.waits = true;
   run.workers = 2;
   run.workers_max = 64;
-  const auto tuner = make_tuner();
   // A lock in the function: more threads make it slower.
-  const auto finished = run.run(*tuner, 5, [&run] { run.map_ns = run.workers > 2 ? 40e6 : 1e6; });
+  const auto finished = run.run(5, [&run] { run.map_ns = run.workers > 2 ? 40e6 : 1e6; });
   ASSERT_FALSE(finished.empty());
   EXPECT_EQ(finished[0].outcome, TuningChange::Outcome::rolled_back);
   EXPECT_EQ(run.workers, 2);
@@ -117,9 +110,8 @@ TEST(Tuner, KeepsNoThreadsThatBringLittleOfWhatWasForetold) {
   run.map_ns = 10e6;
   run.workers = 2;
   run.workers_max = 64;
-  const auto tuner = make_tuner();
   // The storage serves 205 calls a second, however many wait.
-  const auto finished = run.run(*tuner, 5, [&run] {
+  const auto finished = run.run(5, [&run] {
     run.map_ns = run.workers > 2 ? static_cast<double>(run.workers) * 1e9 / 205 : 10e6;
   });
   ASSERT_FALSE(finished.empty());
@@ -134,12 +126,11 @@ TEST(Tuner, ForetellsNoMoreThanTheConsumerTakes) {
   run.consumer_ns = 1e6;
   run.workers = 5;
   run.workers_max = 64;
-  const auto tuner = make_tuner();
   const auto slower_than_it_is = [](TuningObservation& seen) {
     seen.stages[1].blocked_ns += seen.stages[1].blocked_ns / 4;
   };
   for (const TuningChange& change : run.run(
-           *tuner, 20, [] {}, slower_than_it_is)) {
+           20, [] {}, slower_than_it_is)) {
     EXPECT_LE(change.rate_predicted, 1010) << change.text();
   }
   EXPECT_EQ(run.workers, 5);
@@ -148,12 +139,11 @@ TEST(Tuner, ForetellsNoMoreThanTheConsumerTakes) {
 TEST(Tuner, AnswersAPhaseChangeWithinTwoSeconds) {
   SimulatedRun run;
   run.map_ns = 50e3;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 5);
+  run.run(5);
   run.waits = true;
   run.map_ns = 2e6;
   run.workers_max = 64;
-  run.run(*tuner, 2);
+  run.run(2);
   EXPECT_GE(run.workers, 32);
 }
 
@@ -161,14 +151,13 @@ TEST(Tuner, TakesBurstsForNoPhases) {
   SimulatedRun run;
   run.map_ns = 50e3;
   run.consumer_ns = 200e3;
-  const auto tuner = make_tuner();
   std::size_t phases_at_first = 0;
   std::size_t changes = 0;  // later
   for (int second = 0; second < 60; ++second) {
     for (int window = 0; window < 10; ++window) {
       // The source stalls for 400 ms of each second.
       run.source_ns = window < 4 ? 400e3 : 100;
-      const std::size_t finished = run.run(*tuner, 0.1).size();
+      const std::size_t finished = run.run(0.1).size();
       if (second > 20) changes += finished;
     }
     if (second == 20) phases_at_first = run.notes.size();
@@ -179,10 +168,9 @@ TEST(Tuner, TakesBurstsForNoPhases) {
 
 TEST(Tuner, UsesFewerThreadsWhenTheQuotaIsCut) {
   SimulatedRun run;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 5);
+  run.run(5);
   run.cores = 1;
-  run.run(*tuner, 2);
+  run.run(2);
   EXPECT_LE(run.workers, 1);
   EXPECT_THAT(run.notes, ElementsAre("the process may use 1 cores now (2 before)"));
 }
@@ -191,18 +179,16 @@ TEST(Tuner, GoesBackToThreadsWhenOthersGiveTheirCoreBack) {
   SimulatedRun run;
   run.hand_over_ns = 300e3;
   run.cores_of_others = 1;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 3);
+  run.run(3);
   EXPECT_EQ(run.workers, 0);
   run.cores_of_others = 0;
-  run.run(*tuner, 3);
+  run.run(3);
   EXPECT_EQ(run.workers, 2);
 }
 
 TEST(Tuner, LearnsNothingFromAnEvaluationPause) {
   SimulatedRun run;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 5);
+  run.run(5);
   const std::int64_t workers = run.workers;
   for (int i = 0; i < 50; ++i) {
     TuningObservation quiet = run.window();
@@ -210,11 +196,11 @@ TEST(Tuner, LearnsNothingFromAnEvaluationPause) {
     quiet.consumer_wait_ns = 0;
     for (StageObservation& stage : quiet.stages)
       stage = {stage.label, stage.consumer, stage.inside};
-    const TuningDecision decision = tuner->observe(quiet);
+    const TuningDecision decision = run.tuner->observe(quiet);
     EXPECT_THAT(decision.settings, IsEmpty());
     EXPECT_FALSE(decision.begun);
   }
-  run.run(*tuner, 2);
+  run.run(2);
   EXPECT_EQ(run.workers, workers);
 }
 
@@ -222,8 +208,7 @@ TEST(Tuner, GivesAVerdictOnASerialStage) {
   SimulatedRun run;
   run.map_ns = 1000;
   run.source_ns = 41'000;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 3);
+  run.run(3);
   EXPECT_EQ(run.verdict,
             "not tunable: range is serial at 41 us an element; at most 24,400 elements/s");
 }
@@ -231,14 +216,13 @@ TEST(Tuner, GivesAVerdictOnASerialStage) {
 /// Returns the verdict if a pass of the map takes so many bytes.
 std::string verdict_with_passes_of(std::uint64_t bytes, std::uint64_t limit_bytes) {
   SimulatedRun run;
-  const auto tuner = make_tuner();
   std::string verdict;
   for (int i = 0; i < 30; ++i) {
     TuningObservation seen = run.window();
     seen.memory_limit_bytes = limit_bytes;
     seen.stages[1].pass_bytes = bytes;
     seen.stages[2].pass_bytes = 1000;
-    const TuningDecision decision = tuner->observe(seen);
+    const TuningDecision decision = run.tuner->observe(seen);
     run.apply(decision);
     if (!decision.verdict.empty()) verdict = decision.verdict;
   }
@@ -258,11 +242,10 @@ TEST(Tuner, ProposesACacheWhereItWouldHelp) {
 TEST(Tuner, NeverTouchesWhatTheUserHasFixed) {
   SimulatedRun run;
   run.waits = true;
-  const auto tuner = make_tuner();
   for (int i = 0; i < 30; ++i) {
     TuningObservation seen = run.window();
     for (KnobState& knob : seen.knobs) knob.min = knob.max = knob.value;
-    const TuningDecision decision = tuner->observe(seen);
+    const TuningDecision decision = run.tuner->observe(seen);
     EXPECT_THAT(decision.settings, IsEmpty());
     if (!decision.verdict.empty()) run.verdict = decision.verdict;
   }
@@ -274,8 +257,7 @@ TEST(Tuner, ShrinksABufferThatIsNeverUsed) {
   run.depth = 1024;
   run.depth_low = 900;
   run.consumer_ns = 2e6;
-  const auto tuner = make_tuner();
-  run.run(*tuner, 10);
+  run.run(10);
   EXPECT_LE(run.depth, 256);
 }
 
@@ -286,24 +268,24 @@ TEST(Tuner, BeginsWithWhatAnEarlierRunHasLearnt) {
   first.consumer_ns = 500e3;
   first.workers = 4;
   first.workers_max = 64;
-  first.run(*make_tuner(), 5);
+  first.run(5);
   ASSERT_THAT(first.profile, HasSubstr("infeed tuning 1\ncores 2\n"));
 
   SimulatedRun second = first;
   second.workers = 4;
-  const auto tuner = make_tuner(first.profile);
-  second.apply(tuner->observe(second.window()));
+  second.tuner = make_tuner(first.profile);
+  second.apply(second.tuner->observe(second.window()));
   EXPECT_EQ(second.workers, first.workers);
-  EXPECT_THAT(second.run(*tuner, 5), SizeIs(::testing::Le(1u)));
+  EXPECT_THAT(second.run(5), SizeIs(::testing::Le(1u)));
 }
 
 TEST(Tuner, DropsAProfileThatIsStale) {
   SimulatedRun run;
   run.map_ns = 5e6;
-  const auto tuner = make_tuner("infeed tuning 1\ncores 2\ntime 1000000 map\nworkers 1 map\n");
-  run.apply(tuner->observe(run.window()));
+  run.tuner = make_tuner("infeed tuning 1\ncores 2\ntime 1000000 map\nworkers 1 map\n");
+  run.apply(run.tuner->observe(run.window()));
   EXPECT_EQ(run.workers, 1);
-  run.run(*tuner, 1);
+  run.run(1);
   EXPECT_EQ(run.workers, 2);
   EXPECT_THAT(
       run.notes,
@@ -314,16 +296,16 @@ TEST(Tuner, KeepsAProfileOfAStageThatHasNotWorkedYet) {
   SimulatedRun run;
   run.map_ns = 5e6;
   run.source_ns = 0;
-  const auto tuner =
+  run.tuner =
       make_tuner("infeed tuning 1\ncores 2\ntime 3550 range\ntime 5000000 map\nworkers 1 map\n");
-  run.run(*tuner, 1);
+  run.run(1);
   EXPECT_THAT(run.notes, IsEmpty());
 }
 
 TEST(Tuner, LeavesTheProfileOfAnotherMachineAside) {
   SimulatedRun run;
-  const auto tuner = make_tuner("infeed tuning 1\ncores 96\nworkers 1 map\n");
-  run.run(*tuner, 0.2);
+  run.tuner = make_tuner("infeed tuning 1\ncores 96\nworkers 1 map\n");
+  run.run(0.2);
   EXPECT_EQ(run.workers, 2);
   EXPECT_THAT(run.notes, ElementsAre(HasSubstr("of a machine with 96 cores, and there are 2")));
 }
@@ -332,7 +314,8 @@ TEST(Tuner, TakesNoHarmFromAProfileThatIsNone) {
   for (const char* text : {"x", "infeed tuning 1\nworkers 1e300 map\nworkers\n\ncores nan\n",
                            "infeed tuning 1\nworkers -5 map\ndepth 0 prefetch\n"}) {
     SimulatedRun run;
-    run.run(*make_tuner(text), 1);
+    run.tuner = make_tuner(text);
+    run.run(1);
     EXPECT_GT(run.rate(), 0);
   }
 }
@@ -341,10 +324,10 @@ TEST(Tuner, OnlyAdvises) {
   SimulatedRun run;
   run.waits = true;
   run.workers_max = 64;
-  const auto tuner = make_tuner({}, /*only_advises=*/true);
+  run.tuner = make_tuner({}, /*only_advises=*/true);
   std::vector<std::string> advice;
   for (int i = 0; i < 50; ++i) {
-    const TuningDecision decision = tuner->observe(run.window());
+    const TuningDecision decision = run.tuner->observe(run.window());
     EXPECT_THAT(decision.settings, IsEmpty());
     if (decision.begun) advice.push_back(decision.begun->text());
   }

@@ -230,7 +230,7 @@ void expect_training(const std::string& folder) {
 /// Also writes what the tuner learnt.
 void keep_run(const std::string& folder) {
   SimulatedRun tuned;
-  tuned.run(*make_tuner(), 5);
+  tuned.run(5);
   write_whole(folder + "/tuning.txt", tuned.profile);
 
   const std::string file = folder + "/run.profile";
