@@ -15,6 +15,7 @@
 #include "records/arrays/npy_bytes.h"
 #include "records/samples/tar_bytes.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
 
 namespace infeed::test {
 namespace {
@@ -29,20 +30,6 @@ std::string file_name(const std::string& folder, const Step& step, std::int64_t 
     }
   }
   return fmt::format("{}/{}-{:016x}-{:05}{}", folder, step.op, hash, number, extension);
-}
-
-std::string gzipped(const std::string& bytes) {
-  z_stream stream{};
-  deflateInit2(&stream, 3, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY);
-  std::string packed(deflateBound(&stream, bytes.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
 }
 
 /// Many members with all that a header may have, its checksum too. Some extra fields are so long that
@@ -67,7 +54,7 @@ std::string gzipped_in_members(const std::string& bytes, Words& words) {
     const auto sum_of = [](const std::string& text) {
       return crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));
     };
-    file += header + test::little_number(sum_of(header) & 0xFFFF, 2) + test::deflated_bytes(piece) +
+    file += header + test::little_number(sum_of(header) & 0xFFFF, 2) + test::raw_deflate(piece) +
             test::little_number(sum_of(piece), 4) + test::little_number(piece.size(), 4);
   }
   return file;
@@ -121,7 +108,7 @@ std::vector<std::string> write_files(
     write_once(names.back(), [&] {
       Words words(step.count_at("data_seed"), static_cast<std::uint64_t>(file));
       std::string bytes = make(words, file);
-      if (step.at("pack") == 1) bytes = gzipped(bytes);
+      if (step.at("pack") == 1) bytes = gzip(bytes);
       if (step.at("pack") == 2) bytes = gzipped_in_members(bytes, words);
       damage(bytes, kind, step.at("damage_permille"));
       return bytes;

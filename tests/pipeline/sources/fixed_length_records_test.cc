@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <infeed/pipeline/fixed_length_records.h>
 #include <infeed/pipeline/map.h>
@@ -11,6 +10,7 @@
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -25,11 +25,6 @@ class FixedLengthRecords : public ::testing::Test {
     std::string text = "abc";
     for (std::int64_t i = first; i < first + count; ++i) text += fmt::format("{:<20}", i);
     return text + "vwxyz";
-  }
-  void write_gzipped(const std::string& name, const std::string& text) const {
-    gzFile packed = gzopen(folder_.file(name).c_str(), "wb");
-    gzwrite(packed, text.data(), static_cast<unsigned>(text.size()));
-    gzclose(packed);
   }
   static std::int64_t number_of(const Record& record) {
     return std::stoll(std::string(record.bytes()));
@@ -50,7 +45,7 @@ TEST_F(FixedLengthRecords, PassTheSuite) {
   for (int f = 0; f < 3; ++f) folder_.write(fmt::format("{}.bin", f), content(100 * f, 100));
   EXPECT_EQ(records("*.bin").cardinality(), Cardinality::finite(300));
   run_source_suite([&] { return values("*.bin"); }, numbers(expected));
-  write_gzipped("1.bin", content(100, 100));
+  folder_.write("1.bin", gzip(content(100, 100)));
   EXPECT_EQ(records("*.bin").cardinality(), Cardinality::unknown());
   run_source_suite([&] { return values("*.bin"); }, numbers(expected));
 }
@@ -58,7 +53,7 @@ TEST_F(FixedLengthRecords, PassTheSuite) {
 TEST_F(FixedLengthRecords, PassTheSuiteWithErrors) {
   folder_.write("0.bin", content(0, 40));
   folder_.write("1.bin", content(40, 40) + "!");
-  write_gzipped("2.bin", content(80, 40).substr(0, 700));
+  folder_.write("2.bin", gzip(content(80, 40).substr(0, 700)));
   folder_.write("3.bin", content(120, 40));
   const Stream all = stream_of(values("*.bin"));
   EXPECT_EQ(all.size(), 40 + 1 + 34 + 1 + 40);
@@ -101,7 +96,7 @@ TEST_F(FixedLengthRecords, SayWhatDoesNotFit) {
   EXPECT_THAT(error.message(),
               HasSubstr("the file has 52 bytes, which are not a header of 3 bytes, a footer of 5 "
                         "bytes, records of 20 bytes (4 bytes are left over)"));
-  write_gzipped("b.bin", content(0, 2) + "1234");
+  folder_.write("b.bin", gzip(content(0, 2) + "1234"));
   auto packed = records("b.bin").iterate();
   EXPECT_EQ(number_of(*packed.next()), 0);
   EXPECT_EQ(number_of(*packed.next()), 1);

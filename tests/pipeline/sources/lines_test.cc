@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
@@ -12,6 +11,7 @@
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -93,10 +93,7 @@ TEST(Lines, KnowTheirPlaces) {
 
 TEST(Lines, OfGzippedAndMissingFiles) {
   const TemporaryFolder folder;
-  const std::string name = folder.file("b.txt.gz");
-  gzFile packed = gzopen(name.c_str(), "wb");
-  gzputs(packed, "packed\nlines\n");
-  gzclose(packed);
+  const std::string name = folder.write("b.txt.gz", gzip("packed\nlines\n"));
   auto iterator = lines({folder.file("gone.txt"), name}).iterate();
   EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::not_found);
   EXPECT_EQ(iterator.next()->bytes(), "packed");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <numeric>
-#include <zlib.h>
 
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/skip_errors.h>
@@ -11,6 +10,7 @@
 #include "pipeline/suite/stage_suite.h"
 #include "records/arrays/npy_bytes.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -167,12 +167,7 @@ TEST_F(NpySource, MappedBatchesAreShownUncopied) {
 }
 
 TEST_F(NpySource, GzippedFilesAndArraysByName) {
-  const std::string name = folder_.file("x.npy.gz");
-  gzFile packed = gzopen(name.c_str(), "wb");
-  const std::string bytes = ids_file(0, 10);
-  gzwrite(packed, bytes.data(), static_cast<unsigned>(bytes.size()));
-  gzclose(packed);
-  const auto dataset = npy(name, 4);
+  const auto dataset = npy(folder_.write("x.npy.gz", gzip(ids_file(0, 10))), 4);
   EXPECT_TRUE(dataset.cardinality().is_unknown());
   EXPECT_EQ(stream_of(ids(dataset)), batches(10, 4));
   write_npz();

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <zlib.h>
 
 #include <infeed/pipeline/element_codec.h>
 #include <infeed/pipeline/files.h>
@@ -13,6 +12,7 @@
 #include "pipeline/suite/stage_suite.h"
 #include "records/samples/tar_bytes.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -51,18 +51,13 @@ class TarSource : public ::testing::Test {
     for (std::int64_t i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = i;
     return numbers(values);
   }
-  void write_gzipped(const std::string& name, const std::string& text) const {
-    gzFile packed = gzopen(folder_.file(name).c_str(), "wb");
-    gzwrite(packed, text.data(), static_cast<unsigned>(text.size()));
-    gzclose(packed);
-  }
 
   const TemporaryFolder folder_;
 };
 
 TEST_F(TarSource, PassesTheSuite) {
   folder_.write("0.tar", samples(0, 20));
-  write_gzipped("1.tar.gz", samples(20, 20));
+  folder_.write("1.tar.gz", gzip(samples(20, 20)));
   folder_.write("2.tar", samples(40, 20));
   EXPECT_TRUE(values().cardinality().is_unknown());
   run_source_suite([&] { return values(); }, counted(60));
@@ -74,7 +69,7 @@ TEST_F(TarSource, PassesTheSuiteWithErrors) {
   folder_.write("1.tar", twice.substr(0, twice.size() - 1024) + samples(6, 4));
   folder_.write("2.tar", samples(10, 5).substr(0, 9000));
   folder_.write("3.tar", std::string(5000, 'x'));
-  write_gzipped("4.tar.gz", samples(20, 5));
+  folder_.write("4.tar.gz", gzip(samples(20, 5)));
   const std::string packed = read_whole(folder_.file("4.tar.gz"));
   folder_.write("4.tar.gz", packed.substr(0, packed.size() / 2));
   folder_.write("5.tar", samples(30, 5));

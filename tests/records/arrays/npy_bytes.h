@@ -7,6 +7,8 @@
 #include <vector>
 #include <zlib.h>
 
+#include "records/tfrecord/framed.h"
+
 /// NumPy's files as NumPy writes them.
 namespace infeed::test {
 
@@ -35,27 +37,13 @@ inline std::string little_number(std::uint64_t value, int bytes) {
   return text;
 }
 
-inline std::string deflated_bytes(const std::string& bytes) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
-  std::string packed(deflateBound(&stream, bytes.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
-}
-
 /// Returns a zip file; with `has_zip64`, sizes and places are in ZIP64's fields.
 inline std::string zip_of(const std::vector<std::pair<std::string, std::string>>& members,
                           bool is_deflated = false, bool has_zip64 = false) {
   std::string file;
   std::string directory;
   for (const auto& [name, bytes] : members) {
-    const std::string packed = is_deflated ? deflated_bytes(bytes) : bytes;
+    const std::string packed = is_deflated ? raw_deflate(bytes) : bytes;
     const auto crc =
         crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
     const std::string common = little_number(0, 2) + little_number(is_deflated ? 8 : 0, 2) +

@@ -324,7 +324,7 @@ TEST_F(ZipFiles, MembersThatAreDamagedSaySo) {
             message(7, "its CRC-32 does not match its contents"));
   EXPECT_EQ(said(deflated().put_entry(kBytesAt, 6, 4)), message(6, "it goes on behind them"));
   EXPECT_EQ(said(deflated().put_entry(kBytesAt, 8, 4)), message(8, "it ends after 7"));
-  const std::size_t packed = deflated_bytes("content").size();
+  const std::size_t packed = raw_deflate("content").size();
   EXPECT_THAT(said(deflated().put_entry(kPackedBytesAt, packed - 1, 4)),
               HasSubstr("its compressed bytes make no sense behind "));
   EXPECT_EQ(said(deflated().put(31, 7, 1)),  // a kind of block that doesn't exist
@@ -341,7 +341,7 @@ TEST_F(ZipFiles, AFrontIsGivenAsFarAsItIsThere) {
 }
 
 TEST_F(ZipFiles, ClaimsBeyondDeflateAreRefused) {
-  const std::size_t packed = deflated_bytes("content").size();
+  const std::size_t packed = raw_deflate("content").size();
   const std::uint64_t most = 1032 * (packed + 1) - 1;
   EXPECT_EQ(open(deflated().put_entry(kBytesAt, most, 4).bytes).members().at(0).bytes, most);
   const Error error = error_of([&] { open(deflated().put_entry(kBytesAt, most + 1, 4).bytes); });

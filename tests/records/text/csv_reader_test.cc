@@ -1,13 +1,13 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <zlib.h>
 
 #include <infeed/records/csv.h>
 #include <infeed/records/limits.h>
 
 #include "records/columns/column_texts.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -210,10 +210,7 @@ TEST_F(CsvReaderTest, LongRowsAndDamagedStreams) {
 
   std::string text = "age,size,name\n";
   for (int i = 0; i < 200'000; ++i) text += fmt::format("{},1.5,name {}\n", i, i * 7919);
-  const std::string name = folder_.file("table.csv.gz");
-  gzFile packed = gzopen(name.c_str(), "wb");
-  gzwrite(packed, text.data(), static_cast<unsigned>(text.size()));
-  gzclose(packed);
+  const std::string name = folder_.write("table.csv.gz", test::gzip(text));
   CsvReader whole({name}, people_);
   EXPECT_EQ(whole.read(1'000'000)->rows(), 200'000);
 

@@ -33,7 +33,7 @@ inline std::string frame(const std::vector<std::string>& payloads) {
   return bytes;
 }
 
-/// Compresses with zlib: window bits 15 for a zlib stream, 31 for gzip.
+/// Compresses with zlib: window bits 15 for a zlib stream, 31 for gzip, -15 for neither.
 inline std::string deflate_with(std::string_view bytes, int window_bits) {
   z_stream stream{};
   if (deflateInit2(&stream, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
@@ -52,5 +52,6 @@ inline std::string deflate_with(std::string_view bytes, int window_bits) {
 }
 inline std::string gzip(std::string_view bytes) { return deflate_with(bytes, 31); }
 inline std::string zlib(std::string_view bytes) { return deflate_with(bytes, 15); }
+inline std::string raw_deflate(std::string_view bytes) { return deflate_with(bytes, -15); }
 
 }  // namespace infeed::test
