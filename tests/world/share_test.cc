@@ -20,12 +20,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<std::int64_t> values_of(const Dataset<std::int64_t>& dataset) {
-  std::vector<std::int64_t> values;
-  for (const std::int64_t value : dataset.iterate()) values.push_back(value);
-  return values;
-}
-
 TEST(HostBatchSizes, AddUpToTheGlobalBatchInEachStep) {
   EXPECT_THAT(host_batch_sizes({1, 4}, 32), ElementsAre(8));
   EXPECT_THAT(host_batch_sizes({0, 3}, 32), ElementsAre(11, 11, 10));
@@ -98,15 +92,15 @@ TEST(OwnRows, OfAnyPartsGoOnFromOneCheckpoint) {
 
 TEST(WholeBatches, DropWrapOrPadTheLastOne) {
   const auto ten = range(10);
-  EXPECT_THAT(values_of(ten | whole_batches(4, LastBatch::drop)),
+  EXPECT_THAT((ten | whole_batches(4, LastBatch::drop)).collect(),
               ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
-  EXPECT_THAT(values_of(ten | whole_batches(4, LastBatch::wrap)),
+  EXPECT_THAT((ten | whole_batches(4, LastBatch::wrap)).collect(),
               ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1));
-  EXPECT_THAT(values_of(ten | whole_batches(4, std::int64_t{-1})),
+  EXPECT_THAT((ten | whole_batches(4, std::int64_t{-1})).collect(),
               ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, -1, -1));
-  EXPECT_THAT(values_of(ten | whole_batches(5, LastBatch::drop)), testing::SizeIs(10));
-  EXPECT_THAT(values_of(range(3) | whole_batches(4, LastBatch::drop)), IsEmpty());
-  EXPECT_THAT(values_of(range(3) | whole_batches(7, LastBatch::wrap)),
+  EXPECT_THAT((ten | whole_batches(5, LastBatch::drop)).collect(), testing::SizeIs(10));
+  EXPECT_THAT((range(3) | whole_batches(4, LastBatch::drop)).collect(), IsEmpty());
+  EXPECT_THAT((range(3) | whole_batches(7, LastBatch::wrap)).collect(),
               ElementsAre(0, 1, 2, 0, 1, 2, 0));
   EXPECT_TRUE((ten | repeat() | whole_batches(4, LastBatch::drop)).cardinality().is_infinite());
   const Error error = error_of([&] {
@@ -138,12 +132,12 @@ TEST(ReplaceErrors, PutsAnElementInTheErrorsPlaceByItsSharedPosition) {
                       positions.push_back(position);
                       return std::int64_t{-1};
                     });
-  EXPECT_THAT(values_of(kept), ElementsAre(1, -1, 5, 7, 9, 11, 13, 15, -1, 19, 21, 23, 25, 27, 29,
-                                           -1, 33, 35, 37, 39));
+  EXPECT_THAT(kept.collect(), ElementsAre(1, -1, 5, 7, 9, 11, 13, 15, -1, 19, 21, 23, 25, 27, 29,
+                                          -1, 33, 35, 37, 39));
   EXPECT_THAT(positions, ElementsAre(3, 17, 31));
   EXPECT_EQ(kept.cardinality(), Cardinality::finite(20));
   // A resume begins at each place, and the errors stay where they are.
-  const std::vector<std::int64_t> all = values_of(kept);
+  const std::vector<std::int64_t> all = kept.collect();
   for (std::size_t at = 0; at <= all.size(); ++at) {
     auto iterator = kept.iterate();
     for (std::size_t i = 0; i < at; ++i) iterator.next();

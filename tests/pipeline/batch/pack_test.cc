@@ -25,11 +25,7 @@ std::vector<PackedColumn> called(const char* name) { return {{.name = name}}; }
 std::vector<ColumnBatch> packed(const std::vector<Ids>& documents, std::int64_t rows,
                                 PackOptions options) {
   options.columns = called("tokens");
-  std::vector<ColumnBatch> batches;
-  for (const ColumnBatch& batch : (slices(documents) | pack(rows, options)).iterate()) {
-    batches.push_back(batch);
-  }
-  return batches;
+  return (slices(documents) | pack(rows, options)).collect();
 }
 
 TEST(Pack, PutsDocumentsIntoTheFirstRowWithRoom) {
@@ -197,16 +193,9 @@ TEST(Pack, LosesNothing) {
     Ids all(static_cast<std::size_t>(next));
     std::iota(all.begin(), all.end(), 0);
     ASSERT_EQ(found, all);
-    const auto of_columns = [&] {
-      std::vector<ColumnBatch> result;
-      const std::vector<ColumnBatch> input = {ragged_documents(documents)};
-      for (const ColumnBatch& batch :
-           (slices(input) | rebatch(random.between(1, 4)) | pack(rows, options)).iterate()) {
-        result.push_back(batch);
-      }
-      return result;
-    };
-    ASSERT_EQ(of_columns(), batches);
+    const std::vector<ColumnBatch> input = {ragged_documents(documents)};
+    ASSERT_EQ((slices(input) | rebatch(random.between(1, 4)) | pack(rows, options)).collect(),
+              batches);
   }
 }
 

@@ -11,47 +11,41 @@
 namespace infeed::test {
 namespace {
 
-std::vector<std::int64_t> values_of(const Dataset<std::int64_t>& dataset) {
-  std::vector<std::int64_t> values;
-  for (const std::int64_t value : dataset.iterate()) values.push_back(value);
-  return values;
-}
-
 using Values = std::vector<std::int64_t>;
 
 TEST(Compose, StagesGoBehindSeveralDatasets) {
   const auto tail = map([](std::int64_t x) { return 2 * x; }) | skip(1) | take(3);
   const auto copy = tail;
-  EXPECT_EQ(values_of(range(10) | tail), (Values{2, 4, 6}));
-  EXPECT_EQ(values_of(range(10, 20) | skip(2) | copy | skip(1)), (Values{28, 30}));
-  EXPECT_EQ(values_of(range(10) | (tail | map([](std::int64_t x) { return x + 1; }))),
+  EXPECT_EQ((range(10) | tail).collect(), (Values{2, 4, 6}));
+  EXPECT_EQ((range(10, 20) | skip(2) | copy | skip(1)).collect(), (Values{28, 30}));
+  EXPECT_EQ((range(10) | (tail | map([](std::int64_t x) { return x + 1; }))).collect(),
             (Values{3, 5, 7}));
 }
 
 TEST(Compose, AStageMayBeMovedIn) {
   auto tail = take(8) | (skip(2) | take(3));
-  EXPECT_EQ(values_of(range(10) | std::move(tail)), (Values{2, 3, 4}));
+  EXPECT_EQ((range(10) | std::move(tail)).collect(), (Values{2, 3, 4}));
 }
 
 TEST(Compose, OwnFunctionsStandOnEitherSide) {
   const auto own = [](const auto& input) { return input | skip(7); };
   const std::function<Dataset<std::int64_t>(Dataset<std::int64_t>)> erased = own;
-  EXPECT_EQ(values_of(range(10) | (own | take(2))), (Values{7, 8}));
-  EXPECT_EQ(values_of(range(10) | (take(9) | own | take(9))), (Values{7, 8}));
-  EXPECT_EQ(values_of(range(10) | (take(9) | erased)), (Values{7, 8}));
+  EXPECT_EQ((range(10) | (own | take(2))).collect(), (Values{7, 8}));
+  EXPECT_EQ((range(10) | (take(9) | own | take(9))).collect(), (Values{7, 8}));
+  EXPECT_EQ((range(10) | (take(9) | erased)).collect(), (Values{7, 8}));
 }
 
 TEST(Compose, ChangesTheType) {
   const auto tail = batch(4) | prefetch() |
                     map([](const auto& rows) { return static_cast<std::int64_t>(rows.size()); });
-  EXPECT_EQ(values_of(range(10) | tail), (Values{4, 4, 2}));
+  EXPECT_EQ((range(10) | tail).collect(), (Values{4, 4, 2}));
 }
 
 TEST(Compose, AFunctionThatCantBeCopiedCanBeUsedTwice) {
   const auto stage = map([p = std::make_unique<int>(5)](std::int64_t x) { return x + *p; }) |
                      filter([p = std::make_unique<int>(6)](std::int64_t x) { return x != *p; });
-  EXPECT_EQ(values_of(range(3) | stage), (Values{5, 7}));
-  EXPECT_EQ(values_of(range(1) | stage), (Values{5}));
+  EXPECT_EQ((range(3) | stage).collect(), (Values{5, 7}));
+  EXPECT_EQ((range(1) | stage).collect(), (Values{5}));
 }
 
 TEST(Dataset, RefusesANodeOfAnotherType) {

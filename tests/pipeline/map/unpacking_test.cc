@@ -10,13 +10,6 @@
 namespace infeed::test {
 namespace {
 
-template <class T>
-std::vector<T> values_of(const Dataset<T>& dataset) {
-  std::vector<T> values;
-  for (const T& value : dataset.iterate()) values.push_back(value);
-  return values;
-}
-
 using Values = std::vector<std::int64_t>;
 
 Dataset<std::tuple<std::int64_t, std::string>> numbered_words() {
@@ -24,19 +17,20 @@ Dataset<std::tuple<std::int64_t, std::string>> numbered_words() {
 }
 
 TEST(Unpacking, MapTakesTheMembersOfATuple) {
-  EXPECT_EQ(values_of(numbered_words() | map([](std::int64_t number, const std::string& word) {
-                        return std::to_string(number) + word;
-                      })),
+  EXPECT_EQ((numbered_words() | map([](std::int64_t number, const std::string& word) {
+               return std::to_string(number) + word;
+             })).collect(),
             (std::vector<std::string>{"0a", "1bc", "2def"}));
-  EXPECT_EQ(values_of(numbered_words() | map([](std::int64_t, std::string&& word) {
-                        return std::string(std::move(word));  // the stage's own, so it may be moved
-                      })),
+  EXPECT_EQ((numbered_words() | map([](std::int64_t, std::string&& word) {
+               return std::string(std::move(word));  // the stage's own, so it may be moved
+             })).collect(),
             (std::vector<std::string>{"a", "bc", "def"}));
 }
 
 TEST(Unpacking, MapTakesTheMembersOfAPair) {
-  EXPECT_EQ(values_of(range(5, 8) | enumerate() |
-                      map([](auto number, auto value) { return 100 * number + value; })),
+  EXPECT_EQ((range(5, 8) | enumerate() | map([](auto number, auto value) {
+               return 100 * number + value;
+             })).collect(),
             (Values{5, 106, 207}));
 }
 
@@ -44,48 +38,51 @@ TEST(Unpacking, AFunctionThatTakesTheTupleGetsIt) {
   const auto size = [](const auto& element) {
     return std::int64_t{std::tuple_size_v<std::remove_cvref_t<decltype(element)>>};
   };
-  EXPECT_EQ(values_of(numbered_words() | map(size)), (Values{2, 2, 2}));
-  EXPECT_EQ(values_of(numbered_words() | map([](const auto&... elements) {
-                        return std::int64_t{sizeof...(elements)};
-                      })),
+  EXPECT_EQ((numbered_words() | map(size)).collect(), (Values{2, 2, 2}));
+  EXPECT_EQ((numbered_words() | map([](const auto&... elements) {
+               return std::int64_t{sizeof...(elements)};
+             })).collect(),
             (Values{1, 1, 1}));
 }
 
 TEST(Unpacking, TheRngStandsBehindTheMembers) {
   const auto pairs = range(100) | enumerate();
   const auto draw = [](Rng& rng) { return static_cast<std::int64_t>(rng() % 1000); };
-  EXPECT_EQ(values_of(pairs | map([&](std::int64_t, std::int64_t, Rng& rng) { return draw(rng); },
-                                  {.seed = 3})),
-            values_of(pairs | map([&](const auto&, Rng& rng) { return draw(rng); }, {.seed = 3})));
+  EXPECT_EQ(
+      (pairs | map([&](std::int64_t, std::int64_t, Rng& rng) { return draw(rng); }, {.seed = 3}))
+          .collect(),
+      (pairs | map([&](const auto&, Rng& rng) { return draw(rng); }, {.seed = 3})).collect());
 }
 
 TEST(Unpacking, FilterAndTakeWhile) {
   const auto words = numbered_words();
   const auto number = [](std::int64_t i, const std::string&) { return i; };
-  EXPECT_EQ(values_of(words | filter([](std::int64_t i, const std::string&) { return i != 1; }) |
-                      map(number)),
-            (Values{0, 2}));
-  EXPECT_EQ(values_of(words |
-                      take_while([](std::int64_t, const std::string& w) { return w.size() < 3; }) |
-                      map(number)),
+  EXPECT_EQ(
+      (words | filter([](std::int64_t i, const std::string&) { return i != 1; }) | map(number))
+          .collect(),
+      (Values{0, 2}));
+  EXPECT_EQ((words | take_while([](std::int64_t, const std::string& w) { return w.size() < 3; }) |
+             map(number))
+                .collect(),
             (Values{0, 1}));
 }
 
 TEST(Unpacking, ScanTakesTheStateFirst) {
-  EXPECT_EQ(values_of(numbered_words() |
-                      scan(std::string(),
-                           [](const std::string& all, std::int64_t, const std::string& word) {
-                             return std::pair(all + word, all + word);
-                           })),
-            (std::vector<std::string>{"a", "abc", "abcdef"}));
+  EXPECT_EQ(
+      (numbered_words() | scan(std::string(),
+                               [](const std::string& all, std::int64_t, const std::string& word) {
+                                 return std::pair(all + word, all + word);
+                               }))
+          .collect(),
+      (std::vector<std::string>{"a", "abc", "abcdef"}));
 }
 
 TEST(Unpacking, FlatMapAndInterleave) {
   const auto repeat_number = [](std::int64_t number, const std::string& word) {
     return slices(std::vector<std::int64_t>(word.size(), number));
   };
-  EXPECT_EQ(values_of(numbered_words() | flat_map(repeat_number)), (Values{0, 1, 1, 2, 2, 2}));
-  EXPECT_EQ(values_of(numbered_words() | interleave(repeat_number, {.cycle_length = 3})),
+  EXPECT_EQ((numbered_words() | flat_map(repeat_number)).collect(), (Values{0, 1, 1, 2, 2, 2}));
+  EXPECT_EQ((numbered_words() | interleave(repeat_number, {.cycle_length = 3})).collect(),
             (Values{0, 1, 2, 1, 2, 2}));
 }
 
