@@ -209,19 +209,19 @@ TEST(Depthwise, NoExamplesAreNoError) {
 TEST(Depthwise, WhatDoesNotFitIsNamed) {
   Tape tape;
   const TapeValue images = tape.constant(noise_of({1, 4, 4, 2}));
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(error_message([&] {
               nn::depthwise_convolution(tape, images, tape.constant(noise_of({3, 3, 3, 1})));
             }),
             "the depthwise convolution of [1, 4, 4, 2] with [3, 3, 3, 1]: the shapes don't fit");
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(error_message([&] {
               nn::depthwise_convolution(tape, images, tape.constant(noise_of({3, 3, 2, 1})),
                                         {.stride = 0});
             }),
             "a convolution with a stride of 0; it takes 1 to 2147483647 pixels");
   Scope scope;
-  EXPECT_EQ(refusal_of([&] { nn::DepthwiseConvolution(scope, 3, {.multiplier = 0}); }),
+  EXPECT_EQ(error_message([&] { nn::DepthwiseConvolution(scope, 3, {.multiplier = 0}); }),
             "a layer with 0 channels for each one; it takes 1 or more");
-  EXPECT_EQ(refusal_of([&] { nn::SeparableConvolution(scope, 0, 3); }),
+  EXPECT_EQ(error_message([&] { nn::SeparableConvolution(scope, 0, 3); }),
             "a layer with 0 channels; it takes 1 or more");
 }
 

@@ -8,7 +8,8 @@
 
 #include <infeed/device/losses.h>
 #include <infeed/device/operations.h>
-#include <infeed/error.h>
+
+#include "device/error_message.h"
 
 namespace infeed {
 
@@ -56,15 +57,6 @@ inline void expect_gradients(const std::vector<Shape>& shapes, const Model& mode
     moved.assign(before);
   }
   EXPECT_GT(largest, 0.05);
-}
-
-inline std::string refusal_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "accepted";
 }
 
 }  // namespace infeed

@@ -242,52 +242,52 @@ TEST(Layers, EmbeddingsNameABadIdAndItsPlace) {
       layer.apply(tape, tape.constant(Tensor::copy_of<std::int32_t>({2, 3}, {0, 1, 2, 3, 4, 9})))
           .shape(),
       (Shape{2, 3, 4}));
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(error_message([&] {
               layer.apply(tape, constant(tape, {2, 3}, {0, 1, 2, 3, 4, 10}));
             }),
             "id 10 at [1, 2] of its batch [2, 3]; the table has rows 0 to 9");
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(error_message([&] {
               layer.apply(tape, constant(tape, {2}, {0, 0.5F}));
             }),
             "id 0.5 at [1] of its batch [2]; the table has rows 0 to 9");
-  EXPECT_EQ(refusal_of([&] { layer.apply(tape, constant(tape, {1}, {-1})); }),
+  EXPECT_EQ(error_message([&] { layer.apply(tape, constant(tape, {1}, {-1})); }),
             "id -1 at [0] of its batch [1]; the table has rows 0 to 9");
 }
 
 TEST(Layers, WhatTheyCannotBeIsNamed) {
   Scope scope;
-  EXPECT_EQ(refusal_of([&] { nn::Dense(scope, 0, 3); }),
+  EXPECT_EQ(error_message([&] { nn::Dense(scope, 0, 3); }),
             "a layer with 0 inputs; it takes 1 or more");
-  EXPECT_EQ(refusal_of([&] { nn::SelfAttention(scope.below("a"), 6, 4); }),
+  EXPECT_EQ(error_message([&] { nn::SelfAttention(scope.below("a"), 6, 4); }),
             "self-attention of 6 features in 4 heads; the heads must divide them");
   Tape tape({.training = true});
   const TapeValue x = constant(tape, {1, 2}, {1, 2});
-  EXPECT_EQ(refusal_of([&] { nn::Dropout(1).apply(tape, x); }),
+  EXPECT_EQ(error_message([&] { nn::Dropout(1).apply(tape, x); }),
             "dropout with a rate of 1; it takes 0 to below 1");
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(refusal_of([&] { nn::LayerNorm(scope.below("e"), 3, kNan); }),
+  EXPECT_EQ(error_message([&] { nn::LayerNorm(scope.below("e"), 3, kNan); }),
             "a norm with epsilon nan; it takes 0 or more");
-  EXPECT_EQ(refusal_of([&] { nn::BatchNorm(scope.below("f"), 3, {.epsilon = kNan}); }),
+  EXPECT_EQ(error_message([&] { nn::BatchNorm(scope.below("f"), 3, {.epsilon = kNan}); }),
             "a norm with epsilon nan; it takes 0 or more");
-  EXPECT_EQ(refusal_of([&] { nn::BatchNorm(scope.below("m"), 3, {.momentum = kNan}); }),
+  EXPECT_EQ(error_message([&] { nn::BatchNorm(scope.below("m"), 3, {.momentum = kNan}); }),
             "a batch norm with momentum nan; it takes 0 to 1");
-  EXPECT_EQ(refusal_of([&] { nn::max_pool(tape, x, 2); }),
+  EXPECT_EQ(error_message([&] { nn::max_pool(tape, x, 2); }),
             "max_pool of [1, 2] by 2; expected images [examples, height, width, channels] and a "
             "size of 1 or more");
-  EXPECT_EQ(refusal_of([&] { nn::average_of_rows(tape, x); }),
+  EXPECT_EQ(error_message([&] { nn::average_of_rows(tape, x); }),
             "average_of_rows of [1, 2]; expected examples of rows of features");
-  EXPECT_EQ(refusal_of([&] { nn::LayerNorm(scope.below("n"), 3).apply(tape, x); }),
+  EXPECT_EQ(error_message([&] { nn::LayerNorm(scope.below("n"), 3).apply(tape, x); }),
             "layer_norm of [1, 2] with [3]: the shapes don't fit");
-  EXPECT_EQ(refusal_of([&] { nn::add_table(tape, x, constant(tape, {1}, {1})); }),
+  EXPECT_EQ(error_message([&] { nn::add_table(tape, x, constant(tape, {1}, {1})); }),
             "a table [1] can't be added to each example of [1, 2]; its shape must be the end of "
             "theirs");
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(error_message([&] {
               nn::convolution(tape, constant(tape, {1, 1, 1, 1}, {1}),
                               constant(tape, {1, 1, 1, 1}, {1}), constant(tape, {1}, {1}),
                               {.stride = 0});
             }),
             "a convolution with a stride of 0; it takes 1 to 2147483647 pixels");
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(error_message([&] {
               nn::convolution(tape, constant(tape, {1, 2, 2, 1}, {1, 2, 3, 4}),
                               constant(tape, {1, 1, 1, 1}, {1}),
                               {.stride = std::numeric_limits<std::int64_t>::max()});
@@ -298,15 +298,15 @@ TEST(Layers, WhatTheyCannotBeIsNamed) {
                       constant(tape, {1, 1, 1, 1}, {2}), {.stride = 2147483647});
   EXPECT_EQ(first_pixel.shape(), (Shape{1, 1, 1, 1}));
   EXPECT_EQ(first_pixel.values()[0], 2);
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(error_message([&] {
               nn::convolution(tape, constant(tape, {1, 1, 1, 1}, {1}),
                               constant(tape, {1, 1, 1, 1}, {1}), constant(tape, {2}, {1, 2}));
             }),
             "the bias of [1, 1, 1, 1] with [2]: the shapes don't fit");
-  EXPECT_EQ(refusal_of([&] { nn::mean_squared_error(tape, x, constant(tape, {1}, {1})); }),
+  EXPECT_EQ(error_message([&] { nn::mean_squared_error(tape, x, constant(tape, {1}, {1})); }),
             "mean squared error of [1, 2] against targets [1]; expected the same shape, with an "
             "axis of examples");
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(error_message([&] {
               nn::binary_cross_entropy(tape, x, constant(tape, {1, 2}, {1, 2}));
             }),
             "target 2 at item 1; binary cross entropy takes 0 to 1");

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <barrier>
-#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -76,9 +75,9 @@ TEST(SameBits, OfModelsAtEveryVectorWidth) {
 
 TEST(Models, UnknownNamesGetTheKnownOnes) {
   Scope scope;
-  EXPECT_EQ(refusal_of([&] { nn::model_named("lenet", scope); }),
+  EXPECT_EQ(error_message([&] { nn::model_named("lenet", scope); }),
             "there is no model 'lenet'; take one of mlp, convnet, resnet, transformer");
-  EXPECT_EQ(refusal_of([&] { nn::rate_for_model("vgg", 100); }),
+  EXPECT_EQ(error_message([&] { nn::rate_for_model("vgg", 100); }),
             "there is no model 'vgg'; take one of mlp, convnet, resnet, transformer");
 }
 

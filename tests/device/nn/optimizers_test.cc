@@ -160,24 +160,24 @@ TEST(Optimizers, CountMoreStepsThanAFloat) {
 
 TEST(Optimizers, WhatTheyDoNotTakeIsNamed) {
   Drill drill;
-  EXPECT_EQ(refusal_of([&] { nn::Adam(drill.scope.below("a"), {}, {.beta_1 = 1}); }),
+  EXPECT_EQ(error_message([&] { nn::Adam(drill.scope.below("a"), {}, {.beta_1 = 1}); }),
             "Adam with beta_1 1; expected 0 to below 1");
-  EXPECT_EQ(refusal_of([&] { nn::Adam(drill.scope.below("b"), {}, {.epsilon = 0}); }),
+  EXPECT_EQ(error_message([&] { nn::Adam(drill.scope.below("b"), {}, {.epsilon = 0}); }),
             "Adam with epsilon 0; expected one above 0");
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(refusal_of([&] { nn::Adam(drill.scope.below("i"), {}, {.epsilon = kInfinity}); }),
+  EXPECT_EQ(error_message([&] { nn::Adam(drill.scope.below("i"), {}, {.epsilon = kInfinity}); }),
             "Adam with epsilon inf; expected one above 0");
-  EXPECT_EQ(refusal_of([&] { nn::Sgd(drill.scope.below("c"), {}, {.weight_decay = -1}); }),
+  EXPECT_EQ(error_message([&] { nn::Sgd(drill.scope.below("c"), {}, {.weight_decay = -1}); }),
             "SGD with weight decay -1; expected a finite number that isn't negative");
   nn::Sgd sgd(drill.scope.below("sgd"), {drill.bias});
-  EXPECT_EQ(refusal_of([&] { sgd.apply(drill.gradients(0)); }),
+  EXPECT_EQ(error_message([&] { sgd.apply(drill.gradients(0)); }),
             "a gradient [2, 1] of variable dense/kernel [2, 1], for which the optimiser wasn't "
             "made");
-  EXPECT_EQ(refusal_of([&] {
+  EXPECT_EQ(error_message([&] {
               sgd.apply({{drill.bias, Tensor::copy_of({2}, {1.0F, 2.0F})}});
             }),
             "a gradient [2] of variable dense/bias [1], whose shape is another");
-  EXPECT_EQ(refusal_of([&] { sgd.apply({}, -1); }),
+  EXPECT_EQ(error_message([&] { sgd.apply({}, -1); }),
             "an optimiser with the rate -0.01; expected a finite number that isn't negative");
   EXPECT_EQ(sgd.steps(), 0);
 }
@@ -201,7 +201,7 @@ TEST(Optimizers, ClippingBoundsNormAndItems) {
   EXPECT_FALSE(nn::all_finite(gradients));
   EXPECT_TRUE(std::isnan(nn::clip_by_global_norm(gradients, 0.1)));
   EXPECT_THAT(gradients[0].second.values<float>(), ElementsAre(FloatEq(0.6F), 0));
-  EXPECT_EQ(refusal_of([&] { nn::clip_by_value(gradients, 0); }),
+  EXPECT_EQ(error_message([&] { nn::clip_by_value(gradients, 0); }),
             "clipping with the value 0; expected one above 0");
 }
 
@@ -263,36 +263,36 @@ TEST(Schedules, EachOptimiserHasItsRuleOfTheBatch) {
 }
 
 TEST(Schedules, WhatTheyDoNotTakeIsNamed) {
-  EXPECT_EQ(refusal_of([] { nn::constant_rate(-1); }),
+  EXPECT_EQ(error_message([] { nn::constant_rate(-1); }),
             "a learning rate of -1; expected a finite number that isn't negative");
-  EXPECT_EQ(refusal_of([] { nn::warm_up(0, nn::constant_rate(1)); }),
+  EXPECT_EQ(error_message([] { nn::warm_up(0, nn::constant_rate(1)); }),
             "warming up over 0 steps; it takes 1 or more");
-  EXPECT_EQ(refusal_of([] {
+  EXPECT_EQ(error_message([] {
               nn::step_decay(1, {20, 10});
             }),
             "step decay at the steps 20, 10; expected them in ascending order");
-  EXPECT_EQ(refusal_of([] { nn::polynomial_decay(1, 0, 5, 0); }),
+  EXPECT_EQ(error_message([] { nn::polynomial_decay(1, 0, 5, 0); }),
             "polynomial decay with power 0; expected one above 0");
-  EXPECT_EQ(refusal_of([] { nn::scaled_rate({.base_rate = 0.1}); }),
+  EXPECT_EQ(error_message([] { nn::scaled_rate({.base_rate = 0.1}); }),
             "a learning rate for a global_batch of 0, scaled from a base_batch of 256; batches "
             "have 1 example or more");
-  EXPECT_EQ(refusal_of([] { nn::scaled_with_batch({.base_rate = -1, .global_batch = 512}); }),
+  EXPECT_EQ(error_message([] { nn::scaled_with_batch({.base_rate = -1, .global_batch = 512}); }),
             "a base rate of -1; expected a finite number that isn't negative");
-  EXPECT_EQ(refusal_of([] { nn::scaled_rate({.base_batch = 0, .global_batch = 512}); }),
+  EXPECT_EQ(error_message([] { nn::scaled_rate({.base_batch = 0, .global_batch = 512}); }),
             "a learning rate for a global_batch of 512, scaled from a base_batch of 0; batches "
             "have 1 example or more");
   nn::ScaledRate huge{.base_rate = 1e308, .global_batch = 4096};
-  EXPECT_EQ(refusal_of([&] { nn::scaled_rate(huge); }),
+  EXPECT_EQ(error_message([&] { nn::scaled_rate(huge); }),
             "a base rate of 1e+308, scaled from a base_batch of 256 to a global_batch of 4096, is "
             "beyond what a double has; take a smaller one");
   huge.rule = nn::BatchRule::root;
-  EXPECT_EQ(refusal_of([&] { nn::scaled_with_batch(huge); }),
-            refusal_of([&] { nn::scaled_rate(huge); }));
-  EXPECT_EQ(refusal_of([] { nn::warm_up(5, {}); }),
+  EXPECT_EQ(error_message([&] { nn::scaled_with_batch(huge); }),
+            error_message([&] { nn::scaled_rate(huge); }));
+  EXPECT_EQ(error_message([] { nn::warm_up(5, {}); }),
             "what follows warming up is empty; give a schedule, as constant_rate()");
-  EXPECT_EQ(refusal_of([] { nn::scaled_with_batch({.global_batch = 512}, {}); }),
+  EXPECT_EQ(error_message([] { nn::scaled_with_batch({.global_batch = 512}, {}); }),
             "`after` is empty; give a schedule, as constant_rate()");
-  EXPECT_EQ(refusal_of([] {
+  EXPECT_EQ(error_message([] {
               nn::scaled_with_batch({.global_batch = 512}, [](double) { return nn::Schedule(); });
             }),
             "what `after` gives is empty; give a schedule, as constant_rate()");
@@ -318,7 +318,7 @@ TEST(LossScaling, DoublesHalvesAndIsState) {
   EXPECT_EQ(scope.variables()[0].name(), "loss_scale/scale");
   EXPECT_EQ(scope.variables()[1].name(), "loss_scale/finite_steps");
   EXPECT_EQ(nn::LossScale(scope.below("other")).scale(), 32768);
-  EXPECT_EQ(refusal_of([&] { nn::LossScale(scope.below("bad"), {.first = 0}); }),
+  EXPECT_EQ(error_message([&] { nn::LossScale(scope.below("bad"), {.first = 0}); }),
             "loss scaling with the first 0; expected 1 or more");
 }
 
