@@ -180,7 +180,7 @@ OrderedJson json_of(const PaceReport& report) {
           {"pacing_cpu_ns", result.pacing_cpu_ns},
           {"duty_cycle", s.duty_cycle},
           {"infeed_wait_share", s.infeed_wait_share},
-          {"verdict", to_string(s.verdict)}};
+          {"verdict", s.steps == 0 ? OrderedJson(nullptr) : OrderedJson(to_string(s.verdict))}};
 }
 
 void run_pace(PaceOptions options, const std::stop_token& stop) {

@@ -106,6 +106,15 @@ TEST(PaceCommand, TakesItsBatchesFromAPipeline) {
   EXPECT_EQ(json.at("examples"), 120);
   EXPECT_EQ(json.at("step_us"), 700);
   EXPECT_EQ(json.at("queue_depth"), 0);
+  EXPECT_TRUE(json.at("verdict").is_string());
+  const std::string nothing = folder.write("nothing.json", fmt::format(
+                                                               R"({{"stages": [
+           {{"stage": "records", "files": "{}"}}, {{"stage": "take", "count": 0}},
+           {{"stage": "parse", "columns": [{{"name": "label", "dtype": "int64"}}]}},
+           {{"stage": "batch", "size": 20}}]}})",
+                                                               data));
+  EXPECT_EQ(run_infeed({"pace", "--pipeline", nothing, "--json", file}).status, 0);
+  EXPECT_EQ(pace_json(file).at("verdict"), nullptr) << "no step was taken";
 }
 
 TEST(PaceCommand, PrintsWhatItHasWhenItIsStopped) {
