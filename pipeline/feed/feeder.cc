@@ -17,7 +17,8 @@ using detail::ReceivedAnswer;
 using detail::StepRequest;
 using Clock = std::chrono::steady_clock;
 
-/// How long to wait for a message at most, before the workers' silence is judged again.
+/// How long to wait for a message at most. The workers' silence is judged as often, also while hundreds
+/// of others say that they live.
 constexpr std::chrono::milliseconds kWaitMax{50};
 
 void check_options(const FeedOptions& options) {
@@ -139,11 +140,10 @@ class Feeder::Steps {
       throw detail::terminal(ErrorCode::cancelled,
                              fmt::format("feed: stopped before step {}", next_));
     }
-    if (auto message = communicator_.receive_any(kWaitMax)) {
-      take(std::move(*message));
-    } else {
-      replace_silent();
-    }
+    if (auto message = communicator_.receive_any(kWaitMax)) take(std::move(*message));
+    if (Clock::now() - judged_ < kWaitMax) return;
+    judged_ = Clock::now();
+    replace_silent();
   }
 
   void take(Communicator::Message message) {
@@ -343,6 +343,7 @@ class Feeder::Steps {
   std::deque<Range> ranges_;          ///< that aren't used up, in order
   std::map<std::uint64_t, Answer> answers_;
   Clock::time_point listening_since_;
+  Clock::time_point judged_;  ///< when the workers' silence was judged last
   bool is_over_ = false;
   std::optional<Error> failure_;  ///< terminal
 };
