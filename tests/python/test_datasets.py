@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import pickle
+import re
 import signal
 import tempfile
 import threading
@@ -87,6 +88,12 @@ class Descriptions(unittest.TestCase):
             self.assertGreater(len(inspect.getdoc(function)), 60)
             self.assertIn("name", inspect.signature(function).parameters)
         self.assertEqual(list(inspect.signature(infeed.Dataset.shuffle).parameters)[:3], ["self", "buffer", "seed"])
+
+    def test_names_of_the_stub_are_there(self):
+        stub = pathlib.Path(infeed.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+        for imports in re.findall(r"^from infeed.* import (.*)", stub, re.MULTILINE):
+            for name in re.findall(r"as (\w+)", imports):
+                self.assertTrue(hasattr(infeed, name), name)
 
     def test_numbers_of_numpy_are_numbers(self):
         batches = infeed.range(4).batch(2)

@@ -23,7 +23,7 @@ from ._iterator import Iterator
 from ._place import BadRow, Place, Traced
 from ._ragged import Ragged
 from ._read import read
-from ._schema import ColumnSpec, bytes_, column, padded, ragged
+from ._schema import ColumnSpec, Field, bytes_, column, padded, ragged
 from .world import World, agree, detect_world, merge_bad_rows
 from ._writing import Converted, convert
 
@@ -57,7 +57,7 @@ def from_hf(source, **options):
 # The native sources: records, lines, csv, ...
 globals().update(SOURCES)
 
-__all__ = ["BadRow", "Batch", "Column", "ColumnSpec", "Converted", "Dataset", "Error", "Iterator", "Place", "Ragged",
+__all__ = ["BadRow", "Batch", "Column", "ColumnSpec", "Converted", "Dataset", "Error", "Field", "Iterator", "Place", "Ragged",
            "RecordWriter", "Statistics", "Traced", "TuningReport", "World", "agree", "batch", "bytes_", "column", "concatenate", "convert",
            "detect_world", "example", "from_arrow", "from_generator", "from_hf", "from_json", "from_numpy",
            "merge_bad_rows", "padded", "ragged", "read", "reshard", "zip", *SOURCES]
