@@ -283,12 +283,17 @@ class Arrow(unittest.TestCase):
             schema = pa.schema([pa.field("x", pa.uint16(), metadata=metadata)])
             (read,) = _batches(pa.table({"x": [1, 2]}, schema=schema))
             self.assertEqual((read["x"].dtype, read["x"].to_pylist()), ("uint16", [1, 2]))
+        # Parquet's writers add pairs of their own; the bits were numbers then.
+        both = {"PARQUET:field_id": "1", "infeed.dtype": "bfloat16", "unit": ""}
+        (read,) = _batches(pa.table({"x": [0x3f80]}, schema=pa.schema([pa.field("x", pa.uint16(), metadata=both)])))
+        self.assertEqual((read["x"].dtype, read["x"].to_pylist()), ("bfloat16", [1]))
 
     def test_what_no_column_holds(self):
         for values, reason in [(pa.array([1, None]), "row 1 is null.*fill them first"),
                                (pa.array([[1], [None]]), "row 1 is null|row 0 is null"),
                                (pa.array(["a", "b"]).dictionary_encode(), "dictionary-encoded"),
                                (pa.array([None, None]), "Arrow's type 'n'|is null"),
+                               (pa.array([["a", "b"]], pa.list_(pa.string(), 2)), "cast it to lists of any size"),
                                (pa.array([1, 2], pa.decimal128(5)), "Arrow's type 'd:5,0'")]:
             with self.assertRaisesRegex(infeed.Error, f"Arrow column 'x': .*({reason})"):
                 infeed.from_arrow(pa.table({"x": values}))

@@ -91,8 +91,8 @@ std::optional<DType> number_type(std::string_view format) {
   return std::nullopt;
 }
 
-/// Returns true if the metadata's only pair is infeed.dtype and bfloat16, as
-/// records/columns/arrow.cc writes it: a count, then each text behind its length.
+/// Returns true if the metadata has the pair infeed.dtype and bfloat16, as records/columns/arrow.cc
+/// writes it. Metadata is the number of pairs, then each text behind its length.
 bool is_bfloat16(const ArrowSchema& schema) {
   if (schema.metadata == nullptr || std::string_view(schema.format) != "S") return false;
   const char* at = schema.metadata;
@@ -102,13 +102,16 @@ bool is_bfloat16(const ArrowSchema& schema) {
     at += sizeof(value);
     return value;
   };
-  const auto is_text = [&](std::string_view expected) {
-    if (number() != static_cast<std::int32_t>(expected.size())) return false;
-    const bool is_equal = std::string_view(at, expected.size()) == expected;
-    at += expected.size();
-    return is_equal;
+  const auto text = [&] {
+    const auto size = static_cast<std::size_t>(number());
+    return std::string_view(std::exchange(at, at + size), size);
   };
-  return number() == 1 && is_text("infeed.dtype") && is_text("bfloat16");
+  for (std::int32_t pairs = number(); pairs > 0; --pairs) {
+    const std::string_view key = text();
+    const std::string_view value = text();
+    if (key == "infeed.dtype") return value == "bfloat16";
+  }
+  return false;
 }
 
 Tensor bits_tensor(const Node& node) {
@@ -204,7 +207,16 @@ void refuse_dictionary(const Node& node) {
 /// Returns a fixed-size list's values, with the list's extents in front of the items'.
 Tensor shaped_tensor(const Node& node, const Keeper& keeper, std::vector<std::int64_t>& extents) {
   refuse_dictionary(node);
-  if (!node.format().starts_with("+w:")) return numbers_tensor(node, keeper);
+  if (!node.format().starts_with("+w:")) {
+    if (extents.size() > 1 && node.format() != "b" && !number_type(node.format())) {
+      fail(node,
+           fmt::format(
+               "it has lists of a fixed size, but of Arrow's type '{}'; they may hold numbers and "
+               "bools: cast it to lists of any size (pyarrow.list_ without a size)",
+               node.format()));
+    }
+    return numbers_tensor(node, keeper);
+  }
   require_values(node);
   const std::int64_t width = std::stoll(std::string(node.format().substr(3)));
   extents.push_back(width);
