@@ -110,6 +110,10 @@ class Pickled(unittest.TestCase):
 
 
 class NumPy(unittest.TestCase):
+    def test_numbers_are_of_numpys_own_types(self):
+        for dtype in NUMBERS:
+            self.assertIs(dense(dtype, (3,)).numpy().dtype.type, np.dtype(dtype).type)  # there are two of 64 bits
+
     def test_every_dtype_and_shape_in_the_same_memory(self):
         for dtype in NUMBERS:
             for shape in SHAPES:

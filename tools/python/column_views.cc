@@ -169,6 +169,9 @@ nb::object numpy_array(const Tensor& values, bool is_writable) {
                                             shape.data(), owner, nullptr, dtype))
           : nb::cast(nb::ndarray<nb::numpy, nb::ro>(values.data(), shape.size(), shape.data(),
                                                     owner, nullptr, dtype));
+  // nanobind's are NumPy's long long, whose values are no np.int64.
+  if (values.dtype() == DType::int64) return array.attr("view")("int64");
+  if (values.dtype() == DType::uint64) return array.attr("view")("uint64");
   if (values.dtype() == DType::bfloat16) {
     if (const nb::object type = bfloat16_type(); type.is_valid()) return array.attr("view")(type);
   }
