@@ -1,7 +1,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -13,6 +12,7 @@
 
 #include <infeed/infeed.h>
 
+#include "pipeline/suite/busy.h"
 #include "records/arrays/npy_bytes.h"
 #include "records/samples/tar_bytes.h"
 #include "records/temporary_files.h"
@@ -30,25 +30,12 @@ using test::tar_of;
 
 constexpr auto kSlow = 3000us;
 
-std::chrono::nanoseconds cpu_time() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-/// Spins by the thread's CPU time: other load on its core makes no call longer.
-void spin(std::chrono::microseconds time) {
-  const auto end = cpu_time() + time;
-  while (cpu_time() < end) {
-  }
-}
-
 /// Hands its input on, and takes long for one of its elements. The others take so long that a
 /// serial map calls it one by one.
 template <class T>
 auto slow_at(std::uint64_t number) {
   return [number, count = std::make_shared<std::atomic<std::uint64_t>>(0)](const T& element) {
-    spin((*count)++ == number ? kSlow : 4us);
+    compute_for((*count)++ == number ? kSlow : 4us);
     return element;
   };
 }
@@ -299,7 +286,7 @@ TEST_F(Trace, ABatchOfRecordsThatAreNoNeighboursNamesItsFirst) {
 // A serial map takes a chunk at a time; if its calls take microseconds, each is looked at.
 TEST_F(Trace, TheVeryElementOfASerialMap) {
   const auto busy = [](const Record& line) {
-    spin(line.number() == 70 ? kSlow : 4us);
+    compute_for(line.number() == 70 ? kSlow : 4us);
     return line;
   };
   const auto files = text_files();

@@ -17,7 +17,7 @@ inline void be_busy_for(std::chrono::microseconds time) {
 }
 
 /// Computes for so much time on a core, however often others have it meanwhile.
-inline void compute_for(std::chrono::microseconds time) {
+inline void compute_for(std::chrono::nanoseconds time) {
   const auto now = [] {
     timespec spent{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);

@@ -1,7 +1,6 @@
 #include "tools/profile/planted_stalls.h"
 
 #include <algorithm>
-#include <ctime>
 #include <fmt/format.h>
 #include <map>
 #include <random>
@@ -12,22 +11,6 @@ namespace infeed::test {
 using tools::Cause;
 using tools::LateStep;
 using tools::SlowCall;
-
-namespace {
-
-std::chrono::nanoseconds cpu_time_of_thread() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-}  // namespace
-
-void compute_for(std::chrono::nanoseconds time) {
-  const auto end = cpu_time_of_thread() + time;
-  while (cpu_time_of_thread() < end) {
-  }
-}
 
 void StallLog::add(Stall stall) {
   const std::lock_guard lock(mutex_);

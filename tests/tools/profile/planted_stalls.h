@@ -15,6 +15,7 @@
 #include <infeed/infeed.h>
 #include <infeed/pipeline/step_timer.h>
 
+#include "pipeline/suite/busy.h"
 #include "profile/profile_report.h"
 
 /// Stalls of known kinds at known records, and whether the profiler names them: for the tests named
@@ -23,9 +24,6 @@ namespace infeed::test {
 
 using StallClock = std::chrono::steady_clock;
 using Place = std::pair<std::string, std::uint64_t>;  // file, record
-
-/// Only computes, for so much of the thread's CPU time: longer on a core that others use, too.
-void compute_for(std::chrono::nanoseconds time);
 
 /// A stall that really happened.
 struct Stall {
