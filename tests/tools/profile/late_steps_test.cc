@@ -63,6 +63,11 @@ class LateSteps : public ::testing::Test {
     late.infeed_wait_ns += ns;
     add_steps(late);
   }
+  void add_steps_of_which_one_computes(std::uint64_t ns) {
+    RecordedStep late = ordinary();
+    late.compute_ns += ns;
+    add_steps(late);
+  }
   /// The map's call from 60 ms before the late step on.
   void computes_before_the_wait(std::uint64_t took_ns) {
     run_.slow_calls = {{.begin_ns = late_begin_ns() - 60 * kMs,
@@ -80,6 +85,11 @@ class LateSteps : public ::testing::Test {
     EXPECT_EQ(late.front().step, kLate);
     return late.front();
   }
+  void expect_said(Cause cause, const std::string& sentence) {
+    const LateStep said = the_late_step();
+    EXPECT_EQ(said.cause, cause);
+    EXPECT_EQ(said.sentence, sentence);
+  }
 
   RecordedRun run_;
 };
@@ -90,22 +100,15 @@ TEST_F(LateSteps, NoneWhereAllAreAlike) {
 }
 
 TEST_F(LateSteps, AStepThatComputesLong) {
-  RecordedStep late = ordinary();
-  late.compute_ns += 20 * kMs;
-  add_steps(late);
-  const LateStep said = the_late_step();
-  EXPECT_EQ(said.cause, Cause::slow_step);
-  EXPECT_EQ(said.sentence, "the step itself took 29 ms; its input was there");
+  add_steps_of_which_one_computes(20 * kMs);
+  expect_said(Cause::slow_step, "the step itself took 29 ms; its input was there");
 }
 
 TEST_F(LateSteps, AStepThatComputesLongBesideOtherProcesses) {
-  RecordedStep late = ordinary();
-  late.compute_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_computes(20 * kMs);
   window_at(late_begin_ns()).cores_of_others = 1.5;
-  const LateStep said = the_late_step();
-  EXPECT_EQ(said.cause, Cause::others_on_cores);
-  EXPECT_EQ(said.sentence, "the step itself took 29 ms, while other processes had 1.5 of 2 cores");
+  expect_said(Cause::others_on_cores,
+              "the step itself took 29 ms, while other processes had 1.5 of 2 cores");
 }
 
 TEST_F(LateSteps, TheVerdictWeighsTimeRatherThanSteps) {
@@ -128,21 +131,15 @@ TEST_F(LateSteps, TheVerdictNamesOtherProcesses) {
 }
 
 TEST_F(LateSteps, AStepThatTheQuotaHeldBack) {
-  RecordedStep late = ordinary();
-  late.compute_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_computes(20 * kMs);
   // Shorter than a window, and elsewhere once more.
   run_.held_back = {{200 * kMs, 290 * kMs},
                     {late_begin_ns() + 5 * kMs, late_begin_ns() + 20 * kMs}};
-  const LateStep said = the_late_step();
-  EXPECT_EQ(said.cause, Cause::quota);
-  EXPECT_EQ(said.sentence, "the CPU quota held the process back, and the step itself took 29 ms");
+  expect_said(Cause::quota, "the CPU quota held the process back, and the step itself took 29 ms");
 }
 
 TEST_F(LateSteps, AQuotaElsewhereIsNotToBlame) {
-  RecordedStep late = ordinary();
-  late.compute_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_computes(20 * kMs);
   run_.held_back = {{late_begin_ns() - 90 * kMs, late_begin_ns() - kMs}};
   window_at(late_begin_ns()).throttled_ns = 90 * kMs;  // without an interval of its own it doesn't
                                                        // count
@@ -152,19 +149,16 @@ TEST_F(LateSteps, AQuotaElsewhereIsNotToBlame) {
 TEST_F(LateSteps, WithoutIntervalsTheWindowsTellOfAQuota) {
   add_steps_of_which_one_waits(20 * kMs);
   window_at(late_begin_ns()).throttled_ns = 15 * kMs;
-  const LateStep said = the_late_step();
-  EXPECT_EQ(said.cause, Cause::quota);
-  EXPECT_EQ(said.sentence, "the CPU quota held the process back while the step waited 21 ms");
+  expect_said(Cause::quota, "the CPU quota held the process back while the step waited 21 ms");
 }
 
 TEST_F(LateSteps, ALoopThatDidSomethingElse) {
   RecordedStep late = ordinary();
   late.idle_ns += 50 * kMs;
   add_steps(late);
-  const LateStep said = the_late_step();
-  EXPECT_EQ(said.cause, Cause::paused_consumer);
-  EXPECT_EQ(said.sentence,
-            "the training loop did something else for 51 ms before the step; its input was there");
+  expect_said(
+      Cause::paused_consumer,
+      "the training loop did something else for 51 ms before the step; its input was there");
 }
 
 TEST_F(LateSteps, AStepThatSaysItsName) {
@@ -178,9 +172,7 @@ TEST_F(LateSteps, AStepThatSaysItsName) {
 TEST_F(LateSteps, AMemoryLimitThatLeftNoRoomToReadAhead) {
   add_steps_of_which_one_waits(20 * kMs);
   window_at(late_begin_ns()).memory_refusals = 3;
-  const LateStep said = the_late_step();
-  EXPECT_EQ(said.cause, Cause::memory_limit);
-  EXPECT_EQ(said.sentence, "the memory limit left no room to read ahead");
+  expect_said(Cause::memory_limit, "the memory limit left no room to read ahead");
 }
 
 TEST_F(LateSteps, AMemoryThatIsFullMostly) {
@@ -237,9 +229,7 @@ TEST_F(LateSteps, WhatIsLeftOfAStallIsNotToBlameForAShortWait) {
 TEST_F(LateSteps, TheTunerChangedSomething) {
   add_steps_of_which_one_waits(20 * kMs);
   run_.tuning = {{late_begin_ns() + 2 * kMs, "map 1 -> 2"}};
-  const LateStep said = the_late_step();
-  EXPECT_EQ(said.cause, Cause::tuner_change);
-  EXPECT_EQ(said.sentence, "the tuner changed a setting: map 1 -> 2");
+  expect_said(Cause::tuner_change, "the tuner changed a setting: map 1 -> 2");
 }
 
 TEST_F(LateSteps, ACallThatCoversTheWaitIsNamedWithItsRecord) {
@@ -259,11 +249,10 @@ TEST_F(LateSteps, ACallThatCoversTheWaitIsNamedWithItsRecord) {
   run_.slow_calls[0].waited_in = "lock";
   run_.slow_calls[0].place = std::nullopt;
   run_.slow_calls[0].untraceable = "generate makes its elements itself";
-  said = the_late_step();
-  EXPECT_EQ(said.cause, Cause::waiting_function);
-  EXPECT_EQ(said.sentence,
-            "the function of map waited 30 ms (lock): element 1605, not traced (generate makes its "
-            "elements itself)");
+  expect_said(
+      Cause::waiting_function,
+      "the function of map waited 30 ms (lock): element 1605, not traced (generate makes its "
+      "elements itself)");
 
   run_.slow_calls[0].waited_in = "";
   run_.slow_calls[0].preempted_ns = 28 * kMs;
@@ -304,9 +293,7 @@ TEST_F(LateSteps, ReadsOfASourceAreReads) {
                       .cpu_ns = kMs,
                       .stage = kRecords,
                       .place = RecordedPlace{.file = "part-1", .record = 600, .count = 16}}};
-  const LateStep said = the_late_step();
-  EXPECT_EQ(said.cause, Cause::slow_read);
-  EXPECT_EQ(said.sentence, "records took 20 ms for a read: part-1 records 600 to 615");
+  expect_said(Cause::slow_read, "records took 20 ms for a read: part-1 records 600 to 615");
 }
 
 TEST_F(LateSteps, ACallThatTakesWhatItsStageUsuallyTakesHoldsNobodyUp) {
@@ -322,9 +309,7 @@ TEST_F(LateSteps, ACallThatTakesWhatItsStageUsuallyTakesHoldsNobodyUp) {
 TEST_F(LateSteps, OtherProcessesHadTheCores) {
   add_steps_of_which_one_waits(20 * kMs);
   window_at(late_begin_ns()).cores_of_others = 1.8;
-  const LateStep said = the_late_step();
-  EXPECT_EQ(said.cause, Cause::others_on_cores);
-  EXPECT_EQ(said.sentence, "other processes had 1.8 of 2 cores");
+  expect_said(Cause::others_on_cores, "other processes had 1.8 of 2 cores");
 }
 
 }  // namespace
