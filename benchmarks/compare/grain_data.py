@@ -9,7 +9,6 @@ import itertools
 import time
 
 import grain
-import numpy as np
 
 import grain_pack
 import peer

@@ -26,8 +26,8 @@ import pyarrow.json
 
 from drawn_values import JsonLines, draw_file
 from example_records import read_examples
-from written_values import (arrow_format, expected_kind, expected_shape, float32_of, pipeline_type, read_json,
-                            read_table, same, same_number)
+from written_values import (arrow_format, expected_kind, expected_shape, pipeline_type, read_json, read_table,
+                            same, same_number)
 
 # An interpreter without sanitizers can't load a library with them.
 if "INFEED_WITHOUT_LIBRARY" not in os.environ:

@@ -17,7 +17,6 @@ import json
 import pathlib
 import random
 import re
-import subprocess
 import sys
 import tempfile
 import time

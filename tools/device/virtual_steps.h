@@ -11,7 +11,6 @@
 
 namespace CLI {
 class App;
-class Option;
 }  // namespace CLI
 
 /// Why: a step's time tells how fast the hosts of a slice must deliver. Whether they do depends on

@@ -27,7 +27,4 @@ struct DrawnPlan {
 /// Draws a source and stages behind it, each of which takes the elements of the one before.
 DrawnPlan draw_plan(Words& words, const DrawOptions& options);
 
-/// Returns the names of all operations that can be drawn.
-std::vector<std::string> drawable_operations();
-
 }  // namespace infeed::test

@@ -13,8 +13,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::HasSubstr;
-
 Checkpoint at(const Dataset<std::int64_t>& dataset, std::uint64_t position) {
   Checkpoint checkpoint = dataset.iterate().checkpoint();
   checkpoint.position = position;

@@ -22,7 +22,6 @@ namespace infeed::test {
 namespace {
 
 using detail::Knob;
-using detail::KnobSpec;
 using detail::StageCounters;
 using ::testing::ElementsAre;
 
