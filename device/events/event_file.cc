@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <infeed_events/events.pb.h>
 #include <limits>
-#include <system_error>
 #include <unistd.h>
 #include <unordered_set>
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <functional>
 #include <string_view>
 #include <utility>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <new>
 
 #include <infeed/detail/current_core.h>
 #include <infeed/error.h>

@@ -1,8 +1,6 @@
 #include "cache/store_journal.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iterator>

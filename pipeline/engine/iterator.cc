@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <numeric>
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/records/detail/nearest_names.h>

@@ -1,6 +1,5 @@
 #include "engine/iterator_context.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include <infeed/detail/begin_thread.h>

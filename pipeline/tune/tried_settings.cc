@@ -1,10 +1,8 @@
 #include "tune/tried_settings.h"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <fmt/format.h>
-#include <optional>
 #include <string>
 #include <utility>
 

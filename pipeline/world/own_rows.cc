@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <string_view>

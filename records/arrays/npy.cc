@@ -1,7 +1,6 @@
 #include "infeed/records/npy.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>

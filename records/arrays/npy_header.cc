@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <fmt/format.h>
-#include <limits>
 #include <optional>
 
 #include "infeed/detail/parse_whole.h"

@@ -1,6 +1,5 @@
 #include "infeed/records/crc32c.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <isa-l/crc.h>
 

@@ -1,6 +1,5 @@
 #include "codec/flush_points.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "infeed/detail/format_version.h"

@@ -1,7 +1,5 @@
 #include "infeed/records/detail/example_shapes.h"
 
-#include <utility>
-
 #include "infeed/records/detail/usual_form.h"
 
 namespace infeed::detail {

@@ -1,7 +1,5 @@
 #include "infeed/records/byte_stream.h"
 
-#include <utility>
-
 #include "infeed/error.h"
 #include "infeed/records/files.h"
 #include "io/byte_source.h"

@@ -1,7 +1,6 @@
 #include "io/open_files.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace infeed::detail {
 

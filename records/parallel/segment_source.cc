@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <utility>

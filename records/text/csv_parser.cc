@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <fmt/format.h>
-#include <optional>
 #include <unordered_map>
 
 #include "columns/column_values.h"

@@ -1,6 +1,5 @@
 #include "infeed/records/detail/csv_row.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "infeed/error.h"

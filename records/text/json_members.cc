@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <utility>
 
 #include "infeed/error.h"
 #include "infeed/records/detail/json_depth.h"

@@ -1,7 +1,6 @@
 #include "text/number_text.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <system_error>
 

@@ -1,7 +1,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <infeed/error.h>

@@ -4,7 +4,6 @@
 // runs the same with TensorFlow.
 //
 //   infeed_drawn_pipelines SEED COUNT ELEMENTS_MAX
-#include <fmt/format.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>

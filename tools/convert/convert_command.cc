@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <exception>
 #include <fmt/format.h>
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>

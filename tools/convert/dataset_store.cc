@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <utility>
 #include <vector>
 
 #include <infeed/error.h>

@@ -1,7 +1,6 @@
 #include "convert/together_options.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <string_view>

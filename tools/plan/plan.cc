@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <numeric>
 
 #include <infeed/device/cost_model.h>
 #include <infeed/device/hbm_need.h>

@@ -1,9 +1,7 @@
 #include "profile/blame.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
-#include <optional>
 #include <span>
 #include <utility>
 

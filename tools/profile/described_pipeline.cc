@@ -5,7 +5,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stop_token>
-#include <utility>
 
 #include <infeed/error.h>
 #include <infeed/infeed.h>

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "cli/terminal.h"

@@ -1,6 +1,5 @@
 #include "python/column_views.h"
 
-#include <array>
 #include <cstring>
 #include <fmt/format.h>
 

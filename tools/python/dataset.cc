@@ -1,7 +1,5 @@
 #include "python/dataset.h"
 
-#include <fmt/format.h>
-
 #include "python/python_object.h"
 
 namespace infeed::python {

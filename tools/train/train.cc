@@ -1,7 +1,6 @@
 #include "train/train.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>

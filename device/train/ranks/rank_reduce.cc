@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include <infeed/device/all_reduce.h>

@@ -1,9 +1,7 @@
 #include "engine/recording/recorded_lines.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
-#include <utility>
 
 #include <infeed/detail/printable_text.h>
 

@@ -1,7 +1,6 @@
 #include "engine/tuning/group_memory.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 
 #include "engine/threads/cpu_limits.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
-#include <new>
 #include <optional>
 
 #include <infeed/pipeline/detail/record_block_source.h>

@@ -1,6 +1,5 @@
 #include "infeed/records/files.h"
 
-#include <cstdint>
 #include <fmt/format.h>
 
 #include "infeed/detail/parse_whole.h"

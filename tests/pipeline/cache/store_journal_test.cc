@@ -2,7 +2,6 @@
 
 #include <ctime>
 #include <fmt/format.h>
-#include <fstream>
 #include <gtest/gtest.h>
 
 #include <infeed/pipeline/flat_map.h>

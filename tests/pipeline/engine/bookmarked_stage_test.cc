@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <memory>
 #include <vector>
 
 #include <infeed/error.h>

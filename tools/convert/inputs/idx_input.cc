@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <utility>
 
 #include <infeed/error.h>
 #include <infeed/records/idx.h>

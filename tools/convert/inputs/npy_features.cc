@@ -1,6 +1,5 @@
 #include "convert/inputs/npy_features.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>

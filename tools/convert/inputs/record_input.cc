@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <deque>
-#include <filesystem>
 #include <fmt/format.h>
 #include <optional>
 #include <utility>
