@@ -26,7 +26,8 @@ struct StoreEvent {
     /// The stored elements come from inner datasets that drew by other seeds than those of the
     /// checkpoint that this run goes on from. The run doesn't use the cache.
     other_draws,
-    gave_up,  ///< it can't be written (a full disk: a terminal error), or not beyond an error that may pass
+    /// It can't be written (a full disk: a terminal error), or not beyond an error that may pass.
+    gave_up,
   };
   Kind kind;
   std::string folder;
@@ -65,11 +66,13 @@ struct FileCacheOptions {
 /// don't use the cache); any number read. The stages before the cache always run as in pass 0, as
 /// with cache().
 ///
-/// The folder remembers what it holds: the stages before with their options and the content of their files (checkpoint.h),
-/// the type's layout and `version`. For another pipeline it is refused or rewritten (Mismatch). Seeds that each program
-/// draws anew count as another pipeline, so give shuffles before a cache a seed. The seeds of inner datasets (of flat_map,
-/// say) are stored with the elements and used again. Damaged shards are made again. Errors are kept as elements, but for
-/// those that may pass (unavailable, deadline_exceeded): the next pass goes on there. on_event is told all of this.
+/// The folder remembers what it holds: the stages before with their options and the content of
+/// their files (checkpoint.h), the type's layout and `version`. For another pipeline it is refused
+/// or rewritten (Mismatch). Seeds that each program draws anew count as another pipeline, so give
+/// shuffles before a cache a seed. The seeds of inner datasets (of flat_map, say) are stored with
+/// the elements and used again. Damaged shards are made again. Errors are kept as elements, but for
+/// those that may pass (unavailable, deadline_exceeded): the next pass goes on there. on_event is
+/// told all of this.
 ///
 /// element_codec.h says which types can be written. Records keep their bytes; their file() and
 /// offset() then name the cache.
