@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, 4> kDetails = {"{\"steps\"", "{\"window\"
                                                       "{\"held_back\""};
 // A line that counts all calls so far, so that a stage's last one says all.
 constexpr std::string_view kCounts = "{\"histogram\"";
+constexpr std::string_view kEnd = "{\"end\"";
 
 /// Returns when the process began, in clock ticks since the machine did. With the process's number
 /// that is its identity.
@@ -110,6 +111,9 @@ void RecordingFile::shorten() {
   std::uint64_t written_bytes = 0;
   std::string kept;
   std::map<std::string, std::string> counts;  // by the line's part before the counts
+  const auto keep_counts = [&] {
+    for (const auto& [stage, line] : std::exchange(counts, {})) kept += line;
+  };
   for (std::string line; std::getline(lines, line);) {
     read_bytes += line.size() + 1;
     if (line.starts_with(kCounts)) {
@@ -120,13 +124,14 @@ void RecordingFile::shorten() {
         std::any_of(kDetails.begin(), kDetails.end(),
                     [&line](std::string_view begin) { return line.starts_with(begin); });
     if (is_detail && read_bytes < bytes_ / 2) continue;
+    if (line.starts_with(kEnd)) keep_counts();  // nothing may stand behind the end
     kept += line + '\n';
     if (kept.size() < (std::size_t{1} << 20)) continue;
     shorter->write(kept);
     written_bytes += kept.size();
     kept.clear();
   }
-  for (const auto& [stage, line] : counts) kept += line;
+  keep_counts();
   shorter->write(kept);
   written_bytes += kept.size();
   if (std::rename(partial.c_str(), name().c_str()) != 0) {

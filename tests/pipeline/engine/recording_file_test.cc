@@ -90,10 +90,16 @@ TEST(RecordingFile, BeyondItsLimitOnlyTheLastHistogramOfAStageStays) {
   };
   const std::vector<std::string> lines = {histogram(0, 1), histogram(1, 2), histogram(10, 3),
                                           histogram(0, 4), histogram(1, 5)};
-  const std::string name = folder.file("run.profile");
-  detail::RecordingFile file(name, joined(lines).size() - 1);
-  write_lines(file, lines);
-  EXPECT_EQ(read_whole(name), histogram(0, 4) + histogram(1, 5) + histogram(10, 3));
+  const std::string kept = histogram(0, 4) + histogram(1, 5) + histogram(10, 3);
+  // Readers refuse what stands behind the end.
+  for (const std::string end : {"", "{\"end\": {\"at_ns\": 1}}\n"}) {
+    const std::string name = folder.file("run.profile" + std::to_string(end.size()));
+    std::vector<std::string> all = lines;
+    if (!end.empty()) all.push_back(end);
+    detail::RecordingFile file(name, joined(all).size() - 1);
+    write_lines(file, all);
+    EXPECT_EQ(read_whole(name), kept + end);
+  }
 }
 
 TEST(RecordingFile, KeepsAllWithinItsLimitAndWithoutOne) {
