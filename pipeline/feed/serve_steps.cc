@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <fmt/format.h>
 #include <future>
 #include <map>
@@ -36,6 +37,7 @@ class StepServer {
   ServedSteps serve() {
     while (!asking_.empty() && !options_.stop.stop_requested()) {
       receive(asked_.empty() ? kIdleWait : std::chrono::milliseconds(0));
+      if (failure_) std::rethrow_exception(failure_);
       if (asked_.empty()) continue;
       const Asked asked = std::move(asked_.front());
       asked_.pop_front();
@@ -62,14 +64,19 @@ class StepServer {
   /// Thrown when the answer is no longer wanted.
   struct Superseded {};
 
-  /// Takes all messages that are there.
+  /// Takes all messages that are there. Keeps a failure for serve(), since it belongs to no trainer's
+  /// step: a lost trainer, or a damaged message.
   void receive(std::chrono::milliseconds wait) {
-    for (const int trainer : asking_)
-      communicator_.check_alive(trainer, "the requests of trainers");
-    while (auto message = communicator_.receive_any(wait)) {
-      wait = std::chrono::milliseconds(0);
-      if (message->tag != detail::kFeedRequestTag) continue;
-      take(message->source, detail::read_request(*message));
+    try {
+      for (const int trainer : asking_)
+        communicator_.check_alive(trainer, "the requests of trainers");
+      while (auto message = communicator_.receive_any(wait)) {
+        wait = std::chrono::milliseconds(0);
+        if (message->tag != detail::kFeedRequestTag) continue;
+        take(message->source, detail::read_request(*message));
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
     }
   }
 
@@ -241,7 +248,7 @@ class StepServer {
   void check_wanted(const Asked& asked) {
     receive(std::chrono::milliseconds(0));
     const auto trainer = trainers_.find(asked.trainer);
-    if (trainer == trainers_.end() || trainer->second.run != asked.request.run ||
+    if (failure_ || trainer == trainers_.end() || trainer->second.run != asked.request.run ||
         options_.stop.stop_requested()) {
       throw Superseded();
     }
@@ -277,7 +284,8 @@ class StepServer {
   std::set<int> asking_;  ///< trainers that haven't dismissed the worker
   std::map<int, Trainer> trainers_;
   std::deque<Asked> asked_;
-  std::uint64_t step_ = 0;  ///< that is being made
+  std::exception_ptr failure_;  ///< ended receiving, and ends the work
+  std::uint64_t step_ = 0;      ///< that is being made
   Clock::time_point said_alive_ = Clock::now();
   ServedSteps served_;
 };

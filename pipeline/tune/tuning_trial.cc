@@ -34,6 +34,9 @@ constexpr double kLongTrialNs = 900e6;
 constexpr double kTrialAmongOthersNs = 1500e6;
 constexpr double kLongestTrialNs = 15e9;
 constexpr double kTrialElements = 20;
+// One process that comes or goes shouldn't cost a short run its only trial; many that do all the
+// time shouldn't have one after the other.
+constexpr std::uint64_t kShortRestNs = 500'000'000;
 constexpr std::uint64_t kRestNs = 5'000'000'000;
 constexpr std::uint64_t kRestNsMax = 40'000'000'000;
 // Rates with and without so many cores of others can't be compared. Others that want all they can
@@ -68,7 +71,8 @@ double ForecastError::share() const {
 }
 
 void TrialRest::begin(std::uint64_t at_ns) {
-  until_ns_ = at_ns + kRestNs;
+  rest_ns_ = std::clamp(2 * rest_ns_, kShortRestNs, kRestNs);
+  until_ns_ = at_ns + rest_ns_;
   begin_for_savings(at_ns);
 }
 

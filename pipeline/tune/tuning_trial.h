@@ -27,6 +27,7 @@ class ForecastError {
 /// behind one that has cost something.
 class TrialRest {
  public:
+  /// Begins a rest twice as long as the last one.
   void begin(std::uint64_t at_ns);
   /// Begins a rest twice as long as the last one of savings.
   void begin_for_savings(std::uint64_t at_ns);
@@ -34,6 +35,7 @@ class TrialRest {
   bool lasts_for_savings(std::uint64_t at_ns) const { return at_ns < savings_until_ns_; }
 
  private:
+  std::uint64_t rest_ns_ = 0;
   std::uint64_t until_ns_ = 0;
   std::uint64_t savings_ns_ = 0;
   std::uint64_t savings_until_ns_ = 0;

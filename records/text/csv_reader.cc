@@ -17,6 +17,9 @@
 namespace infeed {
 namespace {
 
+/// Rows of one column that are looked at for another delimiter.
+constexpr std::size_t kRowsCutAnew = 100;
+
 /// Guesses a column's type from the cells that it has seen.
 class CsvColumnGuess {
  public:
@@ -87,6 +90,25 @@ void require_header(const std::string& file, const std::vector<std::string>& nam
       .at_file(file);
 }
 
+/// Throws if the rows seem to have several columns behind another delimiter: they would be one column
+/// of texts. `rows` begin with the header, if there is one.
+void require_no_other_delimiter(const std::string& file, const std::vector<std::string>& rows,
+                                const detail::RowFormat& format) {
+  const auto other = detail::find_other_delimiter(rows, format);
+  if (!other) return;
+  const auto name = [](char delimiter) {
+    return delimiter == '\t' ? std::string("'\\t'") : fmt::format("'{}'", delimiter);
+  };
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("with {} between the columns there is only one, {}, but with {} there are "
+                  "several, the same number in all rows looked at: {{.delimiter = {}}} reads "
+                  "them; if it is one column, give a schema",
+                  name(format.delimiter), detail::quoted_text(rows.front()), name(*other),
+                  name(*other)))
+      .at_file(file);
+}
+
 /// Calls see(row) for each row. One that it can't read is passed over: reading the file reports it.
 template <class See>
 void for_each_row(const detail::TextRows& rows, const detail::RowFormat& format, See see) {
@@ -132,6 +154,7 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
   detail::CsvRow cells(format);
   std::vector<std::string> names;
   std::vector<CsvColumnGuess> guesses;
+  std::vector<std::string> first_rows;
   detail::TextFeedOptions feed_options{.delimiter = options.delimiter,
                                        .is_table = true,
                                        .has_quotes = format.has_quotes,
@@ -141,6 +164,7 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
   if (options.has_header) {
     feed_options.read_header = [&](std::string_view header) {
       names = detail::column_names(cells.split(header));
+      first_rows.emplace_back(header.substr(0, header.find_last_not_of("\r\n") + 1));
       return nullptr;
     };
   }
@@ -163,9 +187,11 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
       guesses.resize(names.size());
     }
     if (fields.size() != names.size()) return;
+    if (names.size() == 1 && first_rows.size() < kRowsCutAnew) first_rows.emplace_back(row);
     for (std::size_t i = 0; i < fields.size(); ++i) guesses[i].see(fields[i], options.nulls);
   });
   if (too_many) throw Error(*too_many).at_file(file);
+  if (names.size() == 1) require_no_other_delimiter(file, first_rows, format);
   if (options.has_header) require_header(file, names, guesses);
   if (std::set<std::string>(names.begin(), names.end()).size() != names.size()) {
     throw Error(ErrorCode::invalid_argument,

@@ -22,6 +22,22 @@ char* join_pairs(char* begin, const char* end) {
   return to;
 }
 
+/// Returns the number of fields of all rows; 0 if they differ, or one can't be cut.
+std::size_t common_field_count(const std::vector<std::string>& rows, const RowFormat& format) {
+  CsvRow cells(format);
+  std::size_t count = 0;
+  try {
+    for (const std::string& row : rows) {
+      const std::size_t found = cells.split(row).size();
+      if (count != 0 && found != count) return 0;
+      count = found;
+    }
+  } catch (const Error&) {
+    return 0;
+  }
+  return count;
+}
+
 }  // namespace
 
 const std::vector<CsvField>& CsvRow::split(std::string_view row) & {
@@ -143,6 +159,16 @@ void check_csv_options(const CsvOptions& options) {
                             "quote and nothing that numbers are written with",
                             quoted_text({&c, 1})));
   }
+}
+
+std::optional<char> find_other_delimiter(const std::vector<std::string>& rows, RowFormat format) {
+  const char given = format.delimiter;
+  for (const char delimiter : kUsualDelimiters) {
+    if (delimiter == given) continue;
+    format.delimiter = delimiter;
+    if (common_field_count(rows, format) > 1) return delimiter;
+  }
+  return std::nullopt;
 }
 
 }  // namespace infeed::detail

@@ -1,6 +1,8 @@
 #include <chrono>
 #include <cstdint>
 #include <gmock/gmock.h>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -118,6 +120,25 @@ TEST(FeedRefusals, RefusesADamagedAnswerByItsRank) {
       }
     });
     EXPECT_THAT(errors, Each(IsEmpty()));
+  }
+}
+
+/// It came while the worker made steps for another trainer, which was told that its own was damaged.
+TEST(FeedRefusals, ADamagedRequestEndsTheWorkerAndIsNoTrainersStep) {
+  LocalWorld world(3);
+  const auto send = [&world](int from, std::string_view bytes) {
+    world.at(from).send(0, detail::kFeedRequestTag, std::as_bytes(std::span(bytes)));
+  };
+  send(1, detail::bytes_of(detail::StepRequest{.run = 1, .steps = 3, .share = {0, 1}}));
+  const auto open = [&](const World&, const std::string&) {
+    send(2, "no request");
+    return range(9) | batch(1) | in_columns();
+  };
+  const Error error = error_of([&] { serve_steps(world.at(0), open, {.trainers = {1, 2}}); });
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_THAT(error.message(), HasSubstr("rank 2 sent a damaged message"));
+  while (auto message = world.at(1).receive_any(std::chrono::nanoseconds(0))) {
+    EXPECT_NE(detail::ReceivedAnswer(*std::move(message)).head().kind, detail::AnswerKind::failed);
   }
 }
 

@@ -15,9 +15,9 @@ namespace {
 constexpr double kHighlyPercent = 20;
 constexpr double kModeratelyPercent = 5;
 constexpr double kOthersNamed = 0.25;  // their share of the cores
-// A run that was cut is said to have stood still if it had no step for so long.
-constexpr std::uint64_t kStandsStillNs = 2'000'000'000;
-constexpr std::uint64_t kStandsStillSteps = 10;  // or for so many steps, if that is longer
+// A run that was cut is said to have stood still if it had no step for kStandsStillNs, or for so many
+// steps, if that is longer.
+constexpr std::uint64_t kStandsStillSteps = 10;
 
 void add_up_steps(const RecordedRun& run, ProfileReport& report) {
   for (const RecordedStep& step : run.steps) {

@@ -16,6 +16,9 @@
 ///     std::puts(report.verdict.c_str());
 namespace infeed::tools {
 
+/// A loop that has had no step for so long stands still, unless its steps are as long.
+inline constexpr std::uint64_t kStandsStillNs = 2'000'000'000;
+
 /// Why a step came late.
 enum class Cause {
   slow_read,         ///< storage or a server took long for a record

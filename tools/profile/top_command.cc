@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::size_t kLateShown = 5;
 constexpr std::size_t kTuningShown = 5;
-// Rates of steps say nothing about a loop that has had none for so long, or for two steps.
-constexpr std::uint64_t kStandsStillNs = 2'000'000'000;
+// Rates of steps say nothing about a loop that has had none for kStandsStillNs, or for so many steps.
+constexpr std::uint64_t kStandsStillSteps = 2;
 
 struct TopCommandOptions {
   std::int64_t process = 0;
@@ -68,7 +68,8 @@ void show_stages(const RecordedRun& run, const ProfileReport& report, Terminal& 
 std::string steps_text(const RecordedRun& run, const ProfileReport& report) {
   if (steps_ns(report) == 0) return "no step yet";
   const std::uint64_t since_ns = run.since_last_step_ns();
-  const bool stands_still = since_ns > std::max(kStandsStillNs, 2 * report.typical_step_ns);
+  const bool stands_still =
+      since_ns > std::max(kStandsStillNs, kStandsStillSteps * report.typical_step_ns);
   return fmt::format(
       "{:.4g} steps/s, {:.1f} % waiting for input{}", report.steps_per_s,
       report.input_bound_percent,

@@ -65,8 +65,8 @@ std::string text_of(const StepIntent& intent) {
                      intent.order_hash);
 }
 
-/// Throws unless all ranks do the same with the same batches.
-void check_same(const std::vector<StepIntent>& all) {
+/// Returns how the ranks' batches differ; empty if all do the same with the same batches.
+std::string difference_of(const std::vector<StepIntent>& all) {
   const StepIntent& chief = all.front();
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     const StepIntent& other = all[rank];
@@ -74,12 +74,9 @@ void check_same(const std::vector<StepIntent>& all) {
         other.order_hash == chief.order_hash) {
       continue;
     }
-    throw Error(ErrorCode::failed_precondition,
-                fmt::format("the ranks don't read the same batches: rank {} {}, and rank 0 {}; all "
-                            "must have the same files and the same pipeline, with seeds that are "
-                            "given",
-                            rank, text_of(other), text_of(chief)));
+    return fmt::format("rank {} {}, and rank 0 {}", rank, text_of(other), text_of(chief));
   }
+  return {};
 }
 
 void write_metrics(StepWriter& writer, const Metrics& metrics) {
@@ -144,6 +141,7 @@ std::vector<std::string> TrainingRanks::gather(std::string_view purpose, std::st
     if (all[rank].empty() || all[rank].front() != kFailed) continue;
     is_over_ = true;
     has_lost_others_ = true;
+    meet_before_throwing();
     StepReader reader(std::string_view(all[rank]).substr(1));
     const auto code = reader.number<ErrorCode>();
     throw Error(
@@ -167,6 +165,16 @@ void TrainingRanks::tell_failure(const Error& error) noexcept {
     all_gather(ranks_, writer.take(), "a failure of this rank");
   } catch (...) {
     // The error of this rank is the one to report.
+  }
+  meet_before_throwing();
+}
+
+void TrainingRanks::meet_before_throwing() noexcept {
+  try {
+    const Released meanwhile(working_);
+    barrier(ranks_, "an error that all ranks know");
+  } catch (...) {
+    // The error that all know is the one to report.
   }
 }
 
@@ -194,10 +202,14 @@ StepIntent TrainingRanks::agree(const StepIntent& own) {
     agreed.start = StepStart::stopped;
     return agreed;
   }
-  is_over_ = true;  // all ranks throw, or none
-  check_same(all);
-  is_over_ = false;
-  return agreed;
+  const std::string difference = difference_of(all);
+  if (difference.empty()) return agreed;
+  is_over_ = true;
+  meet_before_throwing();
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("the ranks don't read the same batches: {}; all must have the same files "
+                          "and the same pipeline, with seeds that are given",
+                          difference));
 }
 
 std::size_t TrainingRanks::number_of(const Variable& variable) const {

@@ -88,6 +88,9 @@ class TrainingRanks {
  private:
   /// Returns every rank's bytes. Throws if a rank told that it fails.
   std::vector<std::string> gather(std::string_view purpose, std::string_view bytes);
+  /// Waits until all ranks know the error that they will throw. One that throws leaves the job, and
+  /// others that still wait for a third one's bytes would take it for lost: two would save then.
+  void meet_before_throwing() noexcept;
   /// Calls `exchange` while others may have working(). Notes whether it loses a rank.
   template <class Exchange>
   auto together(const Exchange& exchange);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <cstring>
 #include <ctime>
 #include <curl/curl.h>
 #include <fmt/format.h>
@@ -24,16 +25,21 @@ namespace {
 
 using Time = std::chrono::system_clock::time_point;
 
-/// Parses "2026-01-31T12:00:00Z", with or without parts of a second. An empty text means never.
+/// Parses "2026-01-31T12:00:00.123+02:00", with or without parts of a second. AWS ends it with Z;
+/// servers that are compatible with it may not. An empty text means never.
 Time parse_expiration(const std::string& text, const std::string& url) {
   if (text.empty()) return Time::max();
-  std::tm utc{};
-  if (::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &utc) == nullptr) {
+  std::tm time{};
+  const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+  if (rest != nullptr && *rest == '.') rest += 1 + std::strspn(rest + 1, "0123456789");
+  if (rest != nullptr && *rest != '\0') rest = ::strptime(rest, "%z", &time);
+  if (rest == nullptr || *rest != '\0') {
     throw Error(ErrorCode::permission_denied,
                 fmt::format("{} lends credentials that end at '{}', which is no time",
                             redacted_url(url), text));
   }
-  const std::chrono::seconds since_1970(::timegm(&utc));
+  const std::chrono::seconds east_of_utc(time.tm_gmtoff);
+  const std::chrono::seconds since_1970 = std::chrono::seconds(::timegm(&time)) - east_of_utc;
   const auto last = std::chrono::floor<std::chrono::seconds>(Time::max().time_since_epoch());
   return since_1970.count() > 0 && since_1970 < last ? Time(since_1970) : Time::max();
 }

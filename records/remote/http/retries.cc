@@ -45,8 +45,8 @@ void Retries::note_filled(const Transfer& transfer) {
 bool Retries::plan_another(Transfer& transfer, const HttpFailure& failure) {
   Transfer::Progress& progress = transfer.progress;
   progress.is_steady = false;
+  if (progress.attempts > 0) return true;  // the other attempt goes on, and says how it ends
   if (!failure.may_pass) return false;
-  if (progress.attempts > 0) return true;  // the other attempt goes on
   if (transfer.filled_bytes >= progress.filled_bytes_before + kProgressBytes) progress.tries = 0;
   progress.filled_bytes_before = transfer.filled_bytes;
   if (progress.tries >= options_.retries) return false;

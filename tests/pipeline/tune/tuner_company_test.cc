@@ -6,10 +6,14 @@
 namespace infeed::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::Each;
+using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
+using ::testing::Property;
 using ::testing::SizeIs;
 
 /// Returns a consumer that trains on the processor: it computes for a millisecond, the map for 0.3.
@@ -76,6 +80,29 @@ TEST(TunerInCompany, DoesNotConcludeFromWindowsThatAreNotComparable) {
               HasSubstr("not judged, as other processes came or went; rolled back"));
   EXPECT_EQ(run.workers, 2);
   EXPECT_EQ(run.driver, 1);
+}
+
+TEST(TunerInCompany, TriesAgainSoonBehindOneDisturbance) {
+  SimulatedRun run;
+  run.hand_over_ns = 300e3;
+  int windows_alone = 0;
+  const auto changes = run.run(8, [&] {
+    run.cores_of_others = run.workers == 0 && windows_alone < 10 ? 0 : 1;
+    windows_alone += run.cores_of_others == 0;
+  });
+  ASSERT_THAT(changes, SizeIs(2));
+  EXPECT_THAT(changes[0].text(), HasSubstr("not judged"));
+  EXPECT_THAT(changes[1].text(), HasSubstr("kept"));
+  EXPECT_LT(changes[1].at_seconds - changes[0].at_seconds, 4);
+  EXPECT_EQ(run.workers, 0);
+}
+
+TEST(TunerInCompany, RestsLongerBehindEachDisturbance) {
+  SimulatedRun run;
+  run.hand_over_ns = 300e3;
+  const auto changes = run.run(60, [&] { run.cores_of_others = run.workers == 0 ? 0 : 1; });
+  EXPECT_THAT(changes, Each(Property(&TuningChange::text, HasSubstr("not judged"))));
+  EXPECT_THAT(changes.size(), AllOf(Ge(6u), Le(14u)));
 }
 
 TEST(TunerInCompany, TriesNoGainThatIsSmallerThanItsErrors) {

@@ -188,5 +188,23 @@ TEST_F(GuessedTypes, OfJsonMembersAreOfOneKind) {
   }
 }
 
+/// Such tables were one column of texts.
+TEST_F(GuessedTypes, NameAnotherDelimiterThatGivesColumns) {
+  const auto inferred = [&](const std::string& text, const CsvOptions& options = {}) {
+    return infer_csv_schema(folder_.write("other.csv", text), options);
+  };
+  const Error error = error_of([&] { inferred("age;name\n1;ann\n2;bob\n"); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_THAT(error.message(), HasSubstr("only one, 'age;name', but with ';' there are several"));
+  EXPECT_THAT(error.message(), HasSubstr("{.delimiter = ';'} reads them"));
+  EXPECT_THAT(error_of([&] { inferred("age\tprice\n1\t2,5\n"); }).message(),
+              HasSubstr("{.delimiter = '\\t'}"));
+  EXPECT_THAT(error_of([&] { inferred("1|2\n3|4\n", {.has_header = false}); }).message(),
+              HasSubstr("with '|'"));
+  EXPECT_EQ(inferred("age;name\n1;ann\n", {.delimiter = ';'}).columns().size(), 2U);
+  EXPECT_EQ(inferred("text\nhello; world\nbye\n").columns().size(), 1U);
+  EXPECT_EQ(inferred("text\n\"a;b\"\n\"c;d\"\n").columns().size(), 1U);
+}
+
 }  // namespace
 }  // namespace infeed::test

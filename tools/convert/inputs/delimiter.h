@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <infeed/records/detail/row_scan.h>
 
@@ -15,10 +14,6 @@ char parse_delimiter(const std::string& text);
 /// Returns the name of a delimiter: "','", "tab".
 std::string delimiter_name(char delimiter);
 
-/// Returns a delimiter that gives all rows, the first of which may be a header, the same number of
-/// columns, more than one. Used if `format` gives only one column.
-std::optional<char> find_other_delimiter(const std::vector<std::string>& rows,
-                                         detail::RowFormat format);
 /// Returns another delimiter that occurs in the first row.
 std::optional<char> find_possible_delimiter(std::string_view first_row, detail::RowFormat format);
 

@@ -179,7 +179,7 @@ void TableInput::require_no_other_delimiter() const {
   for (std::uint64_t i = 0; i < std::min(file.size(), kRowsMax); ++i) {
     rows.emplace_back(reader.read(i));
   }
-  const auto other = find_other_delimiter(rows, format_);
+  const auto other = detail::find_other_delimiter(rows, format_);
   if (!other) return;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("with {} between the columns there is only one, '{}', but with {} there "

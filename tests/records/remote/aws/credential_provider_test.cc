@@ -180,6 +180,24 @@ TEST(ProvidedCredentials, SayWhyTheMachineLendsNone) {
               HasSubstr("lends credentials that end at 'soon', which is no time"));
 }
 
+/// Servers that are compatible with AWS needn't give UTC.
+TEST(ProvidedCredentials, EndAtTheTimeOfTheirZone) {
+  const auto end_of = [](const char* text) {
+    const HttpServer server([text](const HttpRequestSeen& request) {
+      return metadata(request, lent_json("ASIAMACHINE", text));
+    });
+    const CredentialProvider provider =
+        machine_provider(environment_of({{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}}));
+    return provider.ask().expires;
+  };
+  const auto expected = end_of("2099-01-31T12:00:00Z");
+  EXPECT_EQ(end_of("2099-01-31T14:00:00+02:00"), expected);
+  EXPECT_EQ(end_of("2099-01-31T06:30:00.250-0530"), expected);
+  EXPECT_EQ(end_of("2099-01-31T12:00:00.5Z"), expected);
+  EXPECT_EQ(end_of("2099-01-31T12:00:00"), expected);
+  EXPECT_THROW(end_of("2099-01-31T12:00:00 o'clock"), Error);
+}
+
 TEST(ProvidedCredentials, AreAskedForAgainWhenTheServiceHasTrouble) {
   const HttpServer server([](const HttpRequestSeen& request) {
     return request.number < 2 ? HttpReply{.status = 503}

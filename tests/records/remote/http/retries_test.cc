@@ -74,6 +74,18 @@ TEST(Retries, ManyShortAnswersAreTooMany) {
   EXPECT_TRUE(retries.allow_short_answer(transfer)) << "the other request goes on";
 }
 
+/// A server behind a balancer may not have the object yet, while another sends it.
+TEST(Retries, AFinalFailureOfOneRequestLetsTheOtherGoOn) {
+  const UrlOptions options;
+  Retries retries(options);
+  Transfer transfer = range_of(1000);
+  transfer.progress.attempts = 1;
+  EXPECT_TRUE(retries.plan_another(transfer, {ErrorCode::not_found, "404"}));
+  EXPECT_EQ(transfer.progress.tries, 0U);
+  transfer.progress.attempts = 0;
+  EXPECT_FALSE(retries.plan_another(transfer, {ErrorCode::not_found, "404"}));
+}
+
 TEST(Retries, ASecondRequestIsDueWhenTheFirstIsUnusuallySlow) {
   const UrlOptions options{.hedge_percentile = 0.5, .hedge_delay_min = 1h};
   Retries retries(options);

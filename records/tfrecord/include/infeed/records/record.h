@@ -139,8 +139,8 @@ class Record {
 static_assert(sizeof(Record) == 32);
 
 /// Destroys `count` records, as std::destroy_n() does, with one count down for each block that they
-/// lie in rather than for each record. A shuffle mixes records of twenty blocks, so that threads
-/// which drop them one by one take each counter's cache line from each other for every record.
+/// lie in rather than for each record. All records of a mapped file lie in one block: counting it
+/// down for each took a sixth of the time of shuffled images in batches.
 void destroy_elements(Record* records, std::size_t count) noexcept;
 
 }  // namespace infeed

@@ -39,6 +39,11 @@ class CsvRow {
 std::vector<std::string> column_names(const std::vector<CsvField>& header);
 
 RowFormat row_format(const CsvOptions& options);
+
+inline constexpr std::string_view kUsualDelimiters = ";\t|,";
+/// Returns a delimiter that gives all rows, the first of which may be a header, the same number of
+/// columns, more than one. Used if `format` gives only one column.
+std::optional<char> find_other_delimiter(const std::vector<std::string>& rows, RowFormat format);
 /// Counts the fields of the row at `row`, which may be wrong in any way. The text goes to `end`.
 std::size_t count_fields(const char* row, const char* end, const RowFormat& format);
 /// Returns an Error's text about a CR without LF.
