@@ -219,6 +219,7 @@ Description Description::from_json(std::string_view text, std::shared_ptr<const 
   } catch (const Json::exception& error) {
     refuse(fmt::format("the pipeline is no JSON: {}", error.what()));
   }
+  detail::refuse_repeated_json_names(text, "the pipeline");
   if (!json.is_object()) refuse_value("$", text_of(json), "an object with \"stages\"");
   check_version(json);
   check_keys(json, {"version", "stages"}, "$", "the pipeline");

@@ -250,7 +250,10 @@ std::string Features::to_json() const {
 Features Features::from_json(std::string_view text) {
   Json json;
   try {
-    if (!detail::exceeds_json_limits(text)) json = Json::parse(text);
+    if (!detail::exceeds_json_limits(text)) {
+      json = Json::parse(text);
+      detail::refuse_repeated_json_names(text, "the list of steps");
+    }
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the steps are no JSON: {}", error.what()));

@@ -1,6 +1,11 @@
 #include "infeed/records/detail/json_depth.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <set>
+#include <vector>
+
+#include "infeed/error.h"
 
 namespace infeed::detail {
 
@@ -23,6 +28,28 @@ bool exceeds_json_limits(std::string_view text, std::size_t values_max) {
     }
   }
   return false;
+}
+
+void refuse_repeated_json_names(std::string_view json, std::string_view what) {
+  std::vector<std::set<std::string_view>> names;  // in the objects and lists around the place
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '{' || json[i] == '[') names.emplace_back();
+    if (json[i] == '}' || json[i] == ']') names.pop_back();
+    if (json[i] != '"') continue;
+    const std::size_t begin = i + 1;
+    for (++i; json[i] != '"'; ++i) i += json[i] == '\\';
+    const std::string_view text = json.substr(begin, i - begin);
+    const std::size_t behind = json.find_first_not_of(" \t\r\n", i + 1);
+    const bool is_name = behind != json.npos && json[behind] == ':';
+    if (!is_name || names.back().insert(text).second) continue;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "{} gives \"{}\" twice in one object (the second one in line {}): only "
+            "one value can count, so take one away",
+            what, text,
+            1 + std::count(json.begin(), json.begin() + static_cast<std::ptrdiff_t>(begin), '\n')));
+  }
 }
 
 std::string_view json_limits_text() {

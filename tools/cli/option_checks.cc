@@ -139,6 +139,18 @@ std::string complaint_about(std::string& text, const std::string& type) {
 
 }  // namespace
 
+CLI::Validator parsed_by(std::function<void(const std::string&)> parse) {
+  return {[parse = std::move(parse)](const std::string& text) -> std::string {
+            try {
+              parse(text);
+              return {};  // CLI11 takes it as "valid"
+            } catch (const Error& error) {
+              return error.message();
+            }
+          },
+          ""};
+}
+
 std::optional<double> finite_number(std::string_view text) {
   double number = 0;
   if (!detail::parse_whole(text, number) || !std::isfinite(number)) return std::nullopt;

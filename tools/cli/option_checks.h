@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ CLI::Validator is_positive();
 
 /// Requires a number above 0, as is_positive() does a whole one.
 CLI::Validator is_positive_number();
+
+/// Requires a text that `parse` takes: a wrong name of a slice is a wrong command, with exit status 2.
+/// The message is that of the Error that it throws.
+CLI::Validator parsed_by(std::function<void(const std::string&)> parse);
 
 /// Reads a decimal number. Empty for anything else, and for NaN and infinity: NaN is neither below
 /// nor above the limits of a range, so that it would pass every one.

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include <infeed/device/paced.h>
+#include <infeed/device/slice.h>
 #include <infeed/error.h>
 #include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 
 #include "cli/json_text.h"
 #include "cli/limits.h"
+#include "cli/option_checks.h"
 #include "cli/stop_on_signal.h"
 #include "cli/terminal.h"
 #include "device/service_samples.h"
@@ -45,15 +47,6 @@ struct PaceOptions {
   bool no_color = false;
   CLI::Option* step_option = nullptr;
 };
-
-std::string slice_problem(const std::string& name) {
-  try {
-    Slice::parse(name);
-    return {};
-  } catch (const Error& error) {
-    return error.message();
-  }
-}
 
 /// Makes empty batches, each after so many microseconds off the CPU.
 BatchSource made_up_source(std::int64_t examples, double source_us) {
@@ -248,7 +241,7 @@ Command add_pace_command(CLI::App& app) {
   command
       ->add_option("--slice", options->slice,
                    "The TPU to simulate, by Google Cloud's name; of several hosts one is paced")
-      ->check(CLI::Validator(slice_problem, ""))
+      ->check(parsed_by(Slice::parse))
       ->capture_default_str()
       ->type_name("NAME");
   auto* const queue_depth =

@@ -200,11 +200,13 @@ Command add_step_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "step", "How long a model's step takes on a slice, and who waits for whom");
   command->add_option("--slice", options->slice, "The TPU to simulate, by Google Cloud's name")
+      ->check(parsed_by(Slice::parse))
       ->capture_default_str()
       ->type_name("NAME");
   command
       ->add_option("--model", options->model,
                    fmt::format("One of {}", fmt::join(workload_names(), ", ")))
+      ->check(parsed_by(workload))
       ->capture_default_str()
       ->type_name("NAME");
   command->add_option("--batch", options->batch, "The global batch, over all replicas")
@@ -212,10 +214,12 @@ Command add_step_command(CLI::App& app) {
       ->capture_default_str();
   auto* const precision =
       command->add_option("--precision", options->precision, "float32 or mixed_bfloat16")
+          ->check(parsed_by(precision_from))
           ->capture_default_str()
           ->type_name("NAME");
   auto* const optimizer =
       command->add_option("--optimizer", options->optimizer, "sgd, momentum, adam, lars or adamw")
+          ->check(parsed_by(step_optimizer_from))
           ->capture_default_str()
           ->type_name("NAME");
   auto* const steps_per_execution =

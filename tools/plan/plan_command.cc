@@ -9,10 +9,12 @@
 
 #include <infeed/detail/parse_whole.h>
 #include <infeed/device/cost_model.h>
+#include <infeed/device/slice.h>
 #include <infeed/error.h>
 #include <infeed/records/output_file.h>
 
 #include "cli/json_text.h"
+#include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "plan/plan.h"
 #include "plan/plan_outputs.h"
@@ -92,6 +94,7 @@ Command add_plan_command(CLI::App& app) {
       ->add_option("--slice", arguments->plan.slice,
                    "The slice to plan for, by Google Cloud's name, of at most 1,024 hosts; by "
                    "default v4-8192, or as many of its hosts as the recording has batches for")
+      ->check(parsed_by(Slice::parse))
       ->type_name("NAME");
   auto* const step =
       command
@@ -104,6 +107,7 @@ Command add_plan_command(CLI::App& app) {
                    fmt::format("Take this model's step on the slice, with the recorded batch a "
                                "host; one of {}",
                                fmt::join(workload_names(), ", ")))
+      ->check(parsed_by(workload))
       ->type_name("NAME")
       ->excludes(step);
   command

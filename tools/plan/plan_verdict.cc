@@ -1,6 +1,7 @@
 #include "plan/plan_verdict.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -76,9 +77,11 @@ std::string plan_verdict(const Plan& plan, const PlanOptions& options, const Hos
                        hosts_text(last.hosts));
   }
   if (fails == plan.rows.begin()) {
+    // Rounded down, or 98.97 % would be "99.0 %, not 99 %".
+    const double reached = std::floor(1000 * last.as_recorded.duty_cycle) / 1000;
     return fmt::format("{} a host, as recorded, reach {} with {}, not {}: {}.", set_up,
-                       percent_text_of_share(last.as_recorded.duty_cycle), hosts_text(last.hosts),
-                       target, remedy(plan, options, replay));
+                       percent_text_of_share(reached), hosts_text(last.hosts), target,
+                       remedy(plan, options, replay));
   }
   return fmt::format(
       "Up to {} {} a host, as recorded, hold a duty cycle of {}; the slowest of {} costs {}: {}.",

@@ -57,6 +57,7 @@ DescribedPipeline DescribedPipeline::parse(const std::string& json, const std::s
                   fmt::format("the pipeline {}", detail::json_limits_text()));
     }
     Json members = Json::parse(json);
+    detail::refuse_repeated_json_names(json, "the pipeline");
     const std::int64_t step_us = take_step_us(members);
     DescribedPipeline pipeline{described(members), step_us};
     pipeline.dataset();

@@ -21,6 +21,7 @@
 #include <infeed/feed.h>
 #include <infeed/world.h>
 
+#include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "convert/inputs/fashion_mnist.h"
 #include "train/train.h"
@@ -44,16 +45,6 @@ struct TrainOptions {
 };
 
 constexpr double kShortSeconds = 0.8;
-
-/// Checks a slice's name. CLI11 takes an empty result as "valid".
-std::string check_slice(const std::string& name) {
-  try {
-    Slice::parse(name);
-    return {};
-  } catch (const Error& error) {
-    return error.message();
-  }
-}
 
 /// Returns true if a launcher started this process with others. Contradictions are reported when the
 /// ranks meet.
@@ -125,15 +116,6 @@ std::optional<Error> run_rank(const TrainJob& job, Terminal& terminal,
   return std::nullopt;  // for GCC, which doesn't see that abort() never returns
 }
 
-std::string check_model_cost(const std::string& name) {
-  try {
-    workload(name);
-    return {};
-  } catch (const Error& error) {
-    return error.message();
-  }
-}
-
 /// Returns $XDG_CACHE_HOME/infeed, ~/.cache/infeed, or ./infeed-work without a home.
 std::string default_work_folder() {
   const auto folder = [](const char* variable) -> fs::path {
@@ -192,7 +174,7 @@ void add_options(CLI::App& command, TrainOptions& options) {
                   "of the user ($XDG_CACHE_HOME or ~/.cache)")
       ->type_name("DIR");
   command.add_option("--slice", job.slice, "The TPU to simulate, by Google Cloud's name")
-      ->check(CLI::Validator(check_slice, ""))
+      ->check(parsed_by(Slice::parse))
       ->capture_default_str()
       ->type_name("NAME");
   auto* const model_cost =
@@ -202,7 +184,7 @@ void add_options(CLI::App& command, TrainOptions& options) {
               fmt::format("Network whose step time paces the comparison, instead of the one that "
                           "is trained: {}",
                           fmt::join(workload_names(), ", ")))
-          ->check(CLI::Validator(check_model_cost, ""))
+          ->check(parsed_by(workload))
           ->type_name("NAME");
   command
       .add_option("--step-us", job.step_us,

@@ -332,6 +332,9 @@ TEST_F(Descriptions, NameThePlaceOfAMistake) {
   for (const auto& [json, message] : std::vector<std::pair<std::string, std::string>>{
            {"{", "the pipeline is no JSON"},
            {"[]", "$ is []; it must be an object"},
+           {"{\"stages\": [],\n\"stages\": []}",
+            "the pipeline gives \"stages\" twice in one "
+            "object (the second one in line 2)"},
            {R"({"stage": []})", "the pipeline has no option 'stage' ($.stage)"}}) {
     EXPECT_THAT(
         error_of([&, text = json] { Description::from_json(text, native_table()); }).message(),

@@ -1,5 +1,6 @@
 #include "infeed/records/column_schema.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <optional>
@@ -15,6 +16,7 @@ namespace infeed {
 namespace {
 
 using test::error_of;
+using ::testing::HasSubstr;
 
 TEST(ColumnSchema, built_in_code_and_read_from_json) {
   const auto schema = ColumnSchema()
@@ -112,6 +114,9 @@ TEST(ColumnSchema, errors_of_json_name_the_place_and_what_is_allowed) {
             "columns[1].default is \"many\"; it must be a number, \"nan\", \"inf\" or \"-inf\"");
   EXPECT_EQ(error_of([] { ColumnSchema::from_json("{\"columns\": [\n{]}"); }).message(),
             "the schema is no JSON: it goes wrong at byte 16 (line 2)");
+  EXPECT_THAT(
+      refused(R"({"name": "x", "dtype": "int8", "dtype": "int64"})"),
+      HasSubstr("the schema gives \"dtype\" twice in one object (the second one in line 1)"));
   EXPECT_EQ(refused(R"({"name": "x", "dtype": "int8", "default": 1e999})"),
             "the schema has a number beyond the range of a double (1.8e308): write a smaller one, "
             "or \"inf\"");

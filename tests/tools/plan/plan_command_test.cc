@@ -92,8 +92,8 @@ TEST_F(PlanCommand, SaysWhatIsWrong) {
   refused({folder_.file("none")}, 1, "no such file");
   refused({no_steps}, 1, "there is no step in the recording");
   refused({run, "--slice", "v4-8192"}, 1, "record at least 1,478");
-  refused({run, "--slice", "v4-9"}, 1, "unknown slice 'v4-9'");
-  refused({run, "--model", "resnet51"}, 1, "resnet51");
+  refused({run, "--slice", "v4-9"}, 2, "unknown slice 'v4-9'");
+  refused({run, "--model", "resnet51"}, 2, "resnet51");
   refused({run, "--model", "lenet5", "--step-us", "5"}, 2, "excludes");
   refused({run, "--duty-cycle", "100"}, 2, "--duty-cycle");
   refused({run, "--duty-cycle", "nan"}, 2, "--duty-cycle");
