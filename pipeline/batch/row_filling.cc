@@ -8,11 +8,12 @@
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
 #include "engine/seeds/signature.h"
+#include "engine/work/keeps_ready.h"
 
 namespace infeed::detail {
 namespace {
 
-class RowFillingStage final : public Stage, public Bookmarked {
+class RowFillingStage final : public Stage, public Bookmarked, public KeepsReady {
  public:
   RowFillingStage(const StageContext& context, const RowFillSpec& spec, const TypeInfo& in_type,
                   std::unique_ptr<Stage> input)
@@ -30,6 +31,8 @@ class RowFillingStage final : public Stage, public Bookmarked {
   }
   TracedPlace do_trace(std::uint64_t position) const override { return filler_.trace(position); }
   bool runs_ahead() const override { return filler_.has_threads(); }
+  bool keeps_ready() const override { return filler_.has_threads(); }
+  void return_after(std::chrono::nanoseconds wait_max) override { filler_.return_after(wait_max); }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {

@@ -55,21 +55,6 @@ void drop_stages(std::unique_ptr<Stage>& root, IteratorContext& run) {
   give_memory_of_run_back(run.memory().peak_bytes());
 }
 
-/// Starts the thread that keeps elements ready. Returns null if there is none to be had: an error
-/// would be in the place of an element, and no element is missing.
-std::unique_ptr<ReadyElements> begin_reading_ahead(IteratorContext& run, const TypeInfo& type,
-                                                   Stage& root) {
-  ThreadShare thread(run.threads());
-  if (thread.count() == 0) return nullptr;
-  try {
-    return std::make_unique<ReadyElements>(run, type, root, std::move(thread));
-  } catch (const Error& error) {
-    run.counters().end_ready_queue();
-    if (error.code() != ErrorCode::resource_exhausted) throw;
-    return nullptr;
-  }
-}
-
 /// Returns the root as a resume at this place finds it.
 ResumedStage resumed_at(const StreamPlace& place, const TakenBefore& taken, std::uint64_t errors) {
   return {.place = place,
@@ -176,8 +161,10 @@ void IteratorCore::resume(const IterateOptions& options) {
   before_.errors_taken += checkpoint.errors_taken;
 }
 
-bool IteratorCore::refill() {
+bool IteratorCore::refill(const WaitCheck* check) {
   while (true) {
+    if (check != nullptr) wait_looking(*check);
+    if (chunk_.size() > 0) return true;
     if (chunk_.has_error()) {
       const ErrorPointer error = chunk_.take_error();
       advance(1);
@@ -194,7 +181,7 @@ bool IteratorCore::refill() {
                                       *node_, run_->counters());
     switch (pull_root()) {
       case Pull::values:
-        if (chunk_.size() > 0) return true;
+        if (check != nullptr && chunk_.slots() == 0) check->look();
         break;
       case Pull::end:
         ended_ = true;
@@ -224,43 +211,6 @@ void IteratorCore::leave_to_parent() {
   (void)watchdog_.release();
   (void)tuner_.release();
   (void)new std::shared_ptr<IteratorContext>(run_);
-}
-
-bool IteratorCore::is_ready(std::chrono::steady_clock::time_point deadline,
-                            const std::stop_token& stop) {
-  if (chunk_.slots() > 0 || failure_ != nullptr || ended_) return true;
-  check_process();
-  if (!may_read_ahead()) return true;
-  const Waiting waiting(deadline == std::chrono::steady_clock::time_point{} ? nullptr
-                                                                            : watchdog_.get());
-  return ready_->is_ready(deadline, stop);
-}
-
-int IteratorCore::ready_descriptor() {
-  check_process();
-  const ReadyEvent& event = ready_event();
-  if (root_ == nullptr || chunk_.slots() > 0 || !may_read_ahead()) {
-    event.set();
-  } else {
-    ready_->tell(event);
-  }
-  return event.descriptor();
-}
-
-const ReadyEvent& IteratorCore::ready_event() {
-  if (ready_event_ == nullptr) ready_event_ = std::make_unique<ReadyEvent>();
-  return *ready_event_;
-}
-
-/// Returns true if a thread keeps elements ready; starts it at the first call. If the executor has
-/// no threads, all work stays in the consumer's thread; threads_max or the system may leave no
-/// thread. Then try_next() may take as long as next().
-bool IteratorCore::may_read_ahead() {
-  if (ready_ == nullptr && root_ != nullptr && !run_->is_inline()) {
-    ready_ = begin_reading_ahead(*run_, node_->type(), *root_);
-    if (ready_ != nullptr && ready_event_ != nullptr) ready_->tell(*ready_event_);
-  }
-  return ready_ != nullptr;
 }
 
 Pull IteratorCore::pull_root() {

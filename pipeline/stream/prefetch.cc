@@ -6,6 +6,7 @@
 #include "engine/iterator_context.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/work/chunk_queue.h"
+#include "engine/work/keeps_ready.h"
 
 namespace infeed::detail {
 namespace {
@@ -27,7 +28,7 @@ KnobSpec depth_knob(const QueueLimits& limits) {
           .max = adaptive ? static_cast<std::int64_t>(QueueLimits::kAdaptiveDepthMax) : depth};
 }
 
-class PrefetchStage final : public PassThroughStage {
+class PrefetchStage final : public PassThroughStage, public KeepsReady {
  public:
   PrefetchStage(const StageContext& context, const QueueLimits& limits, ThreadShare thread,
                 std::unique_ptr<Stage> input)
@@ -48,12 +49,15 @@ class PrefetchStage final : public PassThroughStage {
     queue_.set_depth_knob(depth_knob_);
   }
 
+  bool keeps_ready() const override { return true; }
+  void return_after(std::chrono::nanoseconds wait_max) override { queue_.return_after(wait_max); }
+
   Pull do_pull(Chunk& out, std::size_t want) override {
     has_begun_ = true;
     if (front_.empty()) {
       const Pull popped = queue_.pop(front_);
       if (popped != Pull::values) return popped;
-      if (front_.empty()) return queue_.pull_here(out, want);
+      if (front_.empty()) return queue_.has_input() ? queue_.pull_here(out, want) : Pull::values;
     }
     if (front_.slots() <= want && front_.capacity() == out.capacity()) {
       out.swap(front_);
@@ -84,6 +88,21 @@ class PrefetchStage final : public PassThroughStage {
   Knob depth_knob_;
 };
 
+/// Stands in the place of a queue behind a stage that keeps its elements ready itself. It is still a
+/// stage, so that the statistics show it.
+class WithoutQueue final : public PassThroughStage, public KeepsReady {
+ public:
+  WithoutQueue(const StageContext& context, std::unique_ptr<Stage> input)
+      : PassThroughStage(context, std::move(input)),
+        ready_(dynamic_cast<KeepsReady*>(&this->input())) {}
+
+  bool keeps_ready() const override { return ready_ != nullptr && ready_->keeps_ready(); }
+  void return_after(std::chrono::nanoseconds wait_max) override { ready_->return_after(wait_max); }
+
+ private:
+  KeepsReady* const ready_;
+};
+
 class PrefetchNode final : public Node {
  public:
   PrefetchNode(const QueueLimits& limits, NodePointer input)
@@ -103,8 +122,7 @@ class PrefetchNode final : public Node {
     const bool serial = context.run.is_inline() || limits_.elements_max == 0 ||
                         (limits_.adaptive && below->runs_ahead());
     ThreadShare thread(context.run.threads(), !serial);
-    // It is still a stage, so that the statistics show it.
-    if (thread.count() == 0) return std::make_unique<PassThroughStage>(context, std::move(below));
+    if (thread.count() == 0) return std::make_unique<WithoutQueue>(context, std::move(below));
     return std::make_unique<PrefetchStage>(context, limits_, std::move(thread), std::move(below));
   }
 

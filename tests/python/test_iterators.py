@@ -6,6 +6,7 @@ import math
 import os
 import pickle
 import select
+import socket
 import tempfile
 import threading
 import time
@@ -88,6 +89,22 @@ class Signals(unittest.TestCase):
                 with self.assertRaises(KeyboardInterrupt), Alarm(iterator.close, open_gate, interrupt):
                     for _ in iterator:
                         pass
+
+    def test_a_silent_server_is_waited_for_in_the_callers_thread(self):
+        def interrupt():
+            raise KeyboardInterrupt
+
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.tfrecord"
+            batches = infeed.records(url).parse({"x": "int64"}).batch(2)
+            for dataset in [batches, batches.prefetch(), batches.prefetch(2), batches.repeat().prefetch(1)]:
+                with dataset.iterate() as iterator:
+                    begin = time.monotonic()
+                    for _ in range(2):
+                        with self.assertRaises(KeyboardInterrupt), Alarm(interrupt):
+                            next(iterator)
+                    self.assertLess(time.monotonic() - begin, 20)
+                    self.assertEqual(iterator.position, 0)
 
     def test_a_handler_may_ask_a_process(self):
         for ahead in [1, 4]:

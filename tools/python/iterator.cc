@@ -20,16 +20,15 @@ namespace infeed::python {
 namespace {
 
 template <class T>
-nb::object next_of(Iterator<T>& iterator, TakenBadRows* bad_rows) {
-  NextResult<T> next;
-  if (iterator.core_for_timer().chunk().size() > 0) {
-    next = iterator.try_next();  // already here: that costs no release of the GIL
-  } else {
+nb::object next_of(Iterator<T>& iterator, TakenBadRows* bad_rows,
+                   const detail::WaitCheck& signals) {
+  detail::IteratorCore& core = iterator.core_for_timer();
+  if (core.chunk().size() == 0) {  // an element that is here costs no release of the GIL
     // Even an end or an error that is ready joins the stages' threads, which may want the GIL.
     const nb::gil_scoped_release without_gil;
-    while (!(next = iterator.next_for(kSignalSlice)) && !next.ended()) check_signals();
+    if (!core.refill(&signals)) throw nb::stop_iteration();
   }
-  if (next.ended()) throw nb::stop_iteration();
+  std::optional<T> next = iterator.next();
   if constexpr (std::is_same_v<T, ColumnBatch>) {
     if (bad_rows != nullptr) bad_rows->take(*next);
   }
@@ -143,7 +142,12 @@ nb::object PyIterator::next() {
   const auto lock = locked();
   const Inside inside(is_in_next_);
   const HeldStream held{open_stream()};
-  return std::visit([&](auto& stream) { return next_of(stream, bad_rows_.get()); }, *held.stream);
+  // A function of Python that ran in this thread would be where a signal handler raises, and Ctrl-C
+  // would be an error of the function.
+  const detail::WaitCheck signals{
+      .every = kSignalSlice, .look = check_signals, .may_work = description_.objects().empty()};
+  return std::visit([&](auto& stream) { return next_of(stream, bad_rows_.get(), signals); },
+                    *held.stream);
 }
 
 std::string PyIterator::checkpoint() {

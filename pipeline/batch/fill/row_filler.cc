@@ -150,8 +150,8 @@ Pull RowFiller::take(Chunk& out, std::size_t want, std::uint64_t position) {
       work_.run(lock, consumer_.task);
     } else if (can_take_part()) {
       take_part(lock);
-    } else if (!poll_until_ready(lock)) {
-      wait_until_ready(lock);
+    } else if (!poll_until_ready(lock) && !wait_until_ready(lock)) {
+      return leave();
     }
   }
 }
@@ -210,24 +210,28 @@ bool RowFiller::poll_until_ready(Lock& lock) {
   return is_ready;
 }
 
-void RowFiller::wait_until_ready(Lock& lock) {
+/// Returns false after the longest wait.
+bool RowFiller::wait_until_ready(Lock& lock) {
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin_ticks = ticks_now();
   const std::uint64_t element_ticks = work_.element_ticks();
   consumer_.takes_part = element_ticks != 0 && element_ticks < ticks_of_us(kTakePartUs);
   // The consumer may leave work that it began in the serial form, when the workers found none.
   workers_.wake_one();
-  while (!is_worth_waking()) {
+  const auto until = std::chrono::steady_clock::now() + consumer_.wait_max;
+  bool in_time = true;
+  while (!is_worth_waking() && in_time) {
     if (come_quickly()) {
       consumer_.wake_at = std::max<std::size_t>(2, work_.rows_ahead_max() / 2 / spec_.size);
       ready_.wait_once_for(lock, kCollectBatches);
     } else {
       consumer_.wake_at = 1;
-      ready_.wait_once(lock);
+      in_time = ready_.wait_once_until(lock, until);
     }
   }
   consumer_.wake_at = 0;
   StageCounters::add(counters_.wait_ticks, ticks_now() - begin_ticks);
+  return in_time;
 }
 
 void RowFiller::tell_ready() {

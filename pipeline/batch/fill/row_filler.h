@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -46,11 +47,14 @@ class RowFiller {
   RowFiller(const RowFiller&) = delete;
   RowFiller& operator=(const RowFiller&) = delete;
 
-  /// Works as Stage::do_pull. `position` is that of the next element.
+  /// Works as Stage::do_pull, but gives nothing after the longest wait. `position` is that of the next
+  /// element.
   Pull take(Chunk& out, std::size_t want, std::uint64_t position);
   bool has_begun() const { return has_begun_; }
   bool has_threads() const { return share_.count() != 0; }
   void stop() { hand_off_.stop(); }
+  /// Sets the longest wait of a take(), which the consumer alone calls.
+  void return_after(std::chrono::nanoseconds wait_max) { consumer_.wait_max = wait_max; }
   /// Returns where the rows of the element at `position` came from. From any thread.
   TracedPlace trace(std::uint64_t position) const;
   /// Skips rows of the input. Only before the first take().
@@ -64,6 +68,7 @@ class RowFiller {
     std::size_t wake_at = 0;       ///< number of ready batches that wake it; 0: it is awake
     bool takes_part = false;       ///< one of the workers rests meanwhile
     std::uint64_t left_ticks = 0;  ///< when it last left with batches
+    std::chrono::nanoseconds wait_max = std::chrono::hours(24 * 365);
     Task task = {};
   };
 
@@ -81,7 +86,7 @@ class RowFiller {
   bool come_quickly() const;
   bool is_worth_waking() const;
   bool poll_until_ready(Lock& lock);
-  void wait_until_ready(Lock& lock);
+  bool wait_until_ready(Lock& lock);
   void tell_ready();
   void hand_over_front(Chunk& out, std::uint64_t position);
 

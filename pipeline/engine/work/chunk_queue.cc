@@ -127,7 +127,8 @@ std::size_t ChunkQueue::chunks_to_wake() const {
   return std::clamp<std::size_t>(static_cast<std::size_t>(arriving), 1, kCollectedChunksMax);
 }
 
-/// Returns when chunks are ready, when no more will come, or when the consumer may take the input.
+/// Returns when chunks are ready, when no more will come, when the consumer may take the input, or
+/// after the longest wait.
 void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   const bool was_full = depth_.take_was_full();
   is_wanted_ = true;
@@ -135,11 +136,13 @@ void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin = ticks_now();
   std::size_t wake_at = chunks_to_wake();
-  while (chunks_.empty() && !hand_off_.over() && !driver_.may_be_taken()) {
+  const auto until = std::chrono::steady_clock::now() + wait_max_;
+  bool in_time = true;
+  while (chunks_.empty() && !hand_off_.over() && !driver_.may_be_taken() && in_time) {
     // If none has come in the time for several, the next one is late, and wakes the consumer.
     wake_at_ = std::exchange(wake_at, 1);
     if (wake_at_ == 1) {
-      values_.wait_once(lock);
+      in_time = values_.wait_once_until(lock, until);
     } else {
       // If fewer come than expected, those that are ready don't wait for the others.
       values_.wait_once_for(lock, kCollectChunks);
@@ -208,7 +211,7 @@ Pull ChunkQueue::pop(Chunk& out) {
   if (!hand_off_.goes_on()) return Pull::cancelled;
   if (chunks_.empty()) {
     if (!hand_off_.over()) {
-      driver_.be_taken();
+      if (driver_.may_be_taken()) driver_.be_taken();
       return Pull::values;
     }
     hand_off_.throw_failure();

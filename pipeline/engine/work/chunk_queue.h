@@ -47,12 +47,17 @@ class ChunkQueue {
   /// Starts the thread; call it before the first pop(). Throws if the system gives no thread.
   void start();
   /// Exchanges `out`, which is empty, for the next chunk; waits for one. Throws the failure that
-  /// comes after the last one. In the serial form `out` stays empty once no chunks are left: then
-  /// call pull_here().
+  /// comes after the last one. `out` stays empty after the longest wait, and in the serial form once
+  /// no chunks are left: then has_input() is true, and pull_here() is to be called.
   Pull pop(Chunk& out);
+  /// Returns true if the consumer pulls the input instead of the thread.
+  bool has_input() const { return driver_.is_taken(); }
   /// Pulls the input instead of the thread.
   Pull pull_here(Chunk& out, std::size_t want);
   void stop();
+
+  /// Sets the longest wait of a pop(). Only for the consumer.
+  void return_after(std::chrono::nanoseconds wait_max) { wait_max_ = wait_max; }
 
   // For the tuner:
   void set_serial(bool serial) { driver_.set_serial(serial); }
@@ -64,6 +69,8 @@ class ChunkQueue {
                         const std::stop_token& stop);
 
  private:
+  static constexpr std::chrono::hours kForever{24 * 365};
+
   /// True if the consumer waits and nothing is there for it.
   bool is_starved() const { return is_wanted_ && chunks_.empty(); }
   std::size_t room(std::size_t elements_max);
@@ -85,11 +92,12 @@ class ChunkQueue {
   HandOff hand_off_;
   WaitPoint values_{hand_off_};  ///< where the consumer waits
   QueueDepth depth_;
-  std::deque<Chunk> chunks_;  ///< each with its part of the account
-  std::vector<Chunk> spare_;  ///< emptied by the consumer
-  Chunk pulled_;              ///< waits for room in the queue
-  ElementsInHand in_hand_;    ///< memory of pulled_, or of the pull about to begin
-  bool is_wanted_ = false;    ///< the consumer has found the queue empty since the last chunk came
+  std::chrono::nanoseconds wait_max_ = kForever;  ///< the consumer alone uses it
+  std::deque<Chunk> chunks_;                      ///< each with its part of the account
+  std::vector<Chunk> spare_;                      ///< emptied by the consumer
+  Chunk pulled_;                                  ///< waits for room in the queue
+  ElementsInHand in_hand_;  ///< memory of pulled_, or of the pull about to begin
+  bool is_wanted_ = false;  ///< the consumer has found the queue empty since the last chunk came
   std::uint64_t elements_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t come_ticks_ = 0;      ///< when the last chunk came

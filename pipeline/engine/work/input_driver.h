@@ -64,6 +64,7 @@ class InputDriver {
   // For the consumer:
   /// Returns true if the consumer has the input. Gives it back if the form is no longer serial.
   bool keeps_input();
+  bool is_taken() const { return is_taken_; }
   /// Pulls instead of the thread while the consumer has the input. Gives the input back at the end.
   Pull pull_here(Chunk& out, std::size_t want);
   /// The thread's chunk, which the thread doesn't use meanwhile.

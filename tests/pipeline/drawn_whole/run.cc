@@ -73,6 +73,11 @@ class RunOf final : public Run {
         if (result) return look_at(*result);
       }
     }
+    if (manner == Manner::look) {
+      const detail::WaitCheck check{
+          .every = std::chrono::microseconds(200), .look = [] {}, .may_work = true};
+      if (!iterator_.core_for_timer().refill(&check)) return std::nullopt;
+    }
     const std::optional<T> element = iterator_.next();
     return element ? std::optional(look_at(*element)) : std::nullopt;
   }

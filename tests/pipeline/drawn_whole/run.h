@@ -19,8 +19,8 @@ using Stream = std::vector<std::string>;
 inline bool is_terminal(const std::string& text) { return text.starts_with("!! "); }
 
 /// The way in which a consumer asks for elements.
-enum class Manner { next, poll, peek };
-inline constexpr int kManners = 3;
+enum class Manner { next, poll, peek, look };
+inline constexpr int kManners = 4;
 
 class Run {
  public:

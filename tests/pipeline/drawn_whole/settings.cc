@@ -70,6 +70,7 @@ Settings draw_settings(Words& words, const SharedExecutors& executors, std::uint
   settings.manner = words.chance(0.6) ? Manner::next : static_cast<Manner>(words.below(kManners));
   settings.text += settings.manner == Manner::poll   ? ", polled"
                    : settings.manner == Manner::peek ? ", peeked at"
+                   : settings.manner == Manner::look ? ", looking elsewhere"
                                                      : "";
   return settings;
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,12 @@ class ShownIterator {
   NextResult<std::string> next_for(std::chrono::microseconds time) {
     if (!core().is_ready(std::chrono::steady_clock::now() + time, {})) return {};
     return NextResult<std::string>(next());
+  }
+  /// Takes the next element as a consumer that looks at something else meanwhile, as Python does.
+  std::optional<std::string> next_looking(const std::function<void()>& look) {
+    const detail::WaitCheck check{
+        .every = std::chrono::microseconds(50), .look = look, .may_work = true};
+    return core().refill(&check) ? next() : std::nullopt;
   }
   std::uint64_t position() const { return core().position(); }
   Checkpoint checkpoint() const { return core().checkpoint(); }

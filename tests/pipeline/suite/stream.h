@@ -91,6 +91,21 @@ inline Stream poll_stream(ShownIterator& iterator) {
   }
 }
 
+/// Takes the stream to the end as a consumer that looks at something else while it waits.
+inline Stream look_and_take_stream(ShownIterator& iterator) {
+  Stream stream;
+  while (true) {
+    try {
+      auto next = iterator.next_looking([] {});
+      if (!next) return stream;
+      stream.push_back(std::move(*next));
+    } catch (const Error& error) {
+      stream.push_back((error.is_terminal() ? "!! " : "! ") + error.message());
+      if (error.is_terminal()) return stream;
+    }
+  }
+}
+
 template <class T>
 Stream stream_of(const Dataset<T>& dataset, IterateOptions options = {}, std::size_t count = kAll) {
   Iterator<T> iterator = dataset.iterate(std::move(options));

@@ -55,7 +55,8 @@ void StreamCheck::run_on_few_threads() const {
   options.threads_max = static_cast<int>(random_.between(1, 8));
   SCOPED_TRACE("threads_max " + std::to_string(options.threads_max));
   const IteratorPointer iterator = make_().iterate(options);
-  expect_stream(poll_stream(*iterator), expected_);
+  expect_stream(random_.chance(0.5) ? poll_stream(*iterator) : look_and_take_stream(*iterator),
+                expected_);
   EXPECT_EQ(iterator->memory().in_use_bytes(), 0) << "bytes in the account after the end";
 }
 

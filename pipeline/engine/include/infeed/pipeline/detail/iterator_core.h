@@ -35,6 +35,13 @@ std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOp
 /// Throws Error(failed_precondition): the Iterator was default-constructed or moved from.
 [[noreturn]] void throw_no_stream();
 
+/// Something that a waiting consumer must look at now and then, as Python's signals.
+struct WaitCheck {
+  std::chrono::nanoseconds every;
+  std::function<void()> look;  ///< may throw, which leaves the iterator as it was
+  bool may_work;               ///< the consumer's thread may take part in the last stage's work
+};
+
 /// The untyped part of an iterator.
 class IteratorCore {
  public:
@@ -42,7 +49,9 @@ class IteratorCore {
   ~IteratorCore();
 
   /// Fills the chunk with the next elements. Returns false at the end. Throws if an error is next.
-  bool refill();
+  /// With a check, it waits for threads alone, and looks meanwhile: for those of the last stage, or
+  /// for one that keeps elements ready as is_ready() has it.
+  bool refill(const WaitCheck* check = nullptr);
   /// Returns true if refill() returns or throws without waiting. Waits for that until the deadline
   /// or a stop. From the first such call on a thread keeps elements ready.
   bool is_ready(std::chrono::steady_clock::time_point deadline, const std::stop_token& stop);
@@ -90,7 +99,7 @@ class IteratorCore {
   [[noreturn]] void fail(const ErrorPointer& error);
   void end_stages();
   bool may_read_ahead();
-  const ReadyEvent& ready_event();
+  void wait_looking(const WaitCheck& check);
   void check_process() const;
   void leave_to_parent();
 
