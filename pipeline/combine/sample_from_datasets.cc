@@ -267,17 +267,18 @@ class SampleNode final : public Node {
   Cardinality cardinality() const override {
     std::uint64_t sum = 0;
     bool infinite = false;
+    bool is_any_finite = false;
     for (const NodePointer& node : inputs()) {
       const Cardinality length = node->cardinality();
       if (length.is_unknown()) return Cardinality::unknown();
       const bool is_beyond = __builtin_add_overflow(sum, length.count(), &sum);
       infinite |= length.is_infinite() || is_beyond;
+      is_any_finite |= length.is_finite();
     }
     const auto& last = points_.back().weights;
     const bool is_left_out = std::count(last.begin(), last.end(), 0.0) > 0;
-    const bool may_end_before =
-        (options_.stop_on_empty_dataset && sum > 0) || (is_left_out && (sum > 0 || infinite));
-    if (may_end_before) return Cardinality::unknown();
+    const bool may_end_before = (options_.stop_on_empty_dataset && is_any_finite) || is_left_out;
+    if (may_end_before && (sum > 0 || infinite)) return Cardinality::unknown();
     return infinite ? Cardinality::infinite() : Cardinality::finite(sum);
   }
 

@@ -117,6 +117,16 @@ TEST(SampleFromDatasets, FollowsItsSchedule) {
   EXPECT_EQ(share_of_second(WeightChange::at_once, 100'000), 1);
 }
 
+TEST(SampleFromDatasets, EndsWithAnEmptyDatasetAmongEndlessOnes) {
+  const SampleOptions stops{.seed = 1, .stop_on_empty_dataset = true};
+  const auto mixed = sample_from_datasets({range(0), counter()}, stops);
+  EXPECT_TRUE(mixed.cardinality().is_unknown());
+  EXPECT_LE(stream_of(mixed).size(), 50);
+  EXPECT_EQ(sample_from_datasets({range(0), range(0)}, stops).cardinality(),
+            Cardinality::finite(0));
+  EXPECT_TRUE(sample_from_datasets({counter(), counter()}, stops).cardinality().is_infinite());
+}
+
 /// Remaining elements without weight must not be waited for.
 TEST(SampleFromDatasets, EndsWhereNothingWillBeDrawn) {
   const auto mixed = sample_from_datasets(std::vector{range(1000), range(5)},
