@@ -251,7 +251,7 @@ AddedStage<Stage> with_batch_options(AddedStage<Stage> added) {
 
 }  // namespace
 
-Elements rows_of(const Elements& input, std::string_view stage) {
+Elements rows_of(const Elements& input, std::string_view stage, std::int64_t at_once) {
   if (input.kind() == ElementKind::row) return input;
   if (input.kind() == ElementKind::batch || input.kind() == ElementKind::sample) {
     throw Error(ErrorCode::invalid_argument,
@@ -261,11 +261,11 @@ Elements rows_of(const Elements& input, std::string_view stage) {
                                 : "samples of tar files: put batch(n, fields=[...]) and unbatch() "
                                   "before it"));
   }
-  BatchStage at_once;
-  at_once.size = kRowsAtOnce;
-  at_once.parallelism = autotune;
-  Elements rows = batches_of_rows(input, at_once);
-  rows.dataset = rows.batches(stage) | unbatch();
+  BatchStage together;
+  together.size = at_once;
+  together.parallelism = autotune;
+  Elements rows = batches_of_rows(input, together);
+  if (at_once > 1) rows.dataset = rows.batches(stage) | unbatch();
   rows.are_rows = true;
   return rows;
 }

@@ -62,6 +62,35 @@ TEST_F(RowStages, EnumerateNumbersRowsOrBatches) {
       HasSubstr("column 'id' is asked for twice"));
 }
 
+/// The number of a row is that of its record, and a window never joins rows beside one that is lost.
+TEST_F(RowStages, ABadRecordKeepsItsPlaceAmongTheRows) {
+  const auto firsts = [this](const std::string& stages, const char* column) {
+    const auto all = described(files_.with_folder(stages)).elements().batches("test");
+    std::vector<std::int64_t> numbers;
+    for (auto iterator = all.iterate(); numbers.size() < 12;) {
+      try {
+        const auto batch = iterator.next();
+        if (!batch) break;
+        numbers.push_back(batch->column(column).values<std::int64_t>().front());
+      } catch (const Error&) {
+        numbers.push_back(-1);
+      }
+    }
+    return numbers;
+  };
+  // Only every fourth record has one token.
+  const std::string bad = R"({"stage": "records", "files": "@/*.tfrecord"}, {"stage": "parse",
+      "columns": [{"name": "tokens", "dtype": "int64", "shape": [1]}]}, )";
+  EXPECT_THAT(firsts(bad + R"({"stage": "enumerate"})", "index"),
+              ElementsAre(-1, 1, -1, -1, -1, 5, -1, -1, -1, 9, -1, -1));
+  EXPECT_THAT(firsts(bad + R"({"stage": "window", "size": 1})", "tokens"),
+              ElementsAre(-1, 1, -1, -1, -1, 5, -1, -1, -1, 9, -1, -1));
+  const std::string chosen = R"({"stage": "choose_from_datasets", "inputs": [
+      [{"stage": "range", "stop": 5}], [{"stage": "range", "stop": 2}, {"stage": "repeat"}]]}, )";
+  EXPECT_THAT(firsts(chosen + R"({"stage": "window", "size": 2, "shift": 1})", "value"),
+              ElementsAre(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
+}
+
 TEST_F(RowStages, UniqueComparesContent) {
   EXPECT_THAT(elements<std::int64_t>(R"({"stage": "range", "stop": 3}, {"stage": "repeat",
                                          "count": 2}, {"stage": "unique"})"),
