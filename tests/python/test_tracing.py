@@ -93,6 +93,20 @@ class Tracing(unittest.TestCase):
         self.assertEqual(list(lines.leave_out([(name, 1)], instead="gone"))[:3], [b"line 0", b"gone", b"line 2"])
 
 
+class FunctionsThatDrawNothing(unittest.TestCase):
+    """No seed tells one process from another: at(), agree() and file caches know the dataset again."""
+
+    def test_they_need_no_seed(self):
+        def described():
+            return infeed.range(20).batch(3).map_batches(twice, where="thread")
+
+        self.assertEqual(described().at(2).element["value"].to_pylist(), [12, 14, 16])
+        self.assertEqual(described().fingerprint, described().fingerprint)
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(2):
+                self.assertEqual(sum(1 for _ in described().cache(path=folder)), 7)
+
+
 class Resharding(unittest.TestCase):
     @staticmethod
     def share(hosts, host, size=7):

@@ -114,7 +114,8 @@ class Dataset:
             "process": in `workers` processes, for heavy Python code. Batches go through shared
                memory that no process outlives. fn must pickle (cloudpickle is used if installed).
         seed: keys rng, which depends on the batch's position only: results are the same with any
-            number of workers and after a resume. Without it a random one is drawn; by the consumer it is 0.
+            number of workers and after a resume. Without it a random one is drawn; by the consumer, and
+            for a function without rng, it is 0.
         version: changed when fn changes, so that older checkpoints are refused; not with the consumer.
         """
         if where == "consumer":

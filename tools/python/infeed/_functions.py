@@ -89,6 +89,8 @@ def map_batches_options(fn, where, workers, seed, version, name):
                       "'process'")
     require_whole("map_batches: workers", workers, 1)
     function = BatchFunction(fn)
+    if not function.wants_rng and seed is None:
+        seed = 0  # nothing is drawn, and a random one would tell processes apart (caches, agree(), at())
     # Functions can't be compared, but their names can.
     shown = function.__qualname__ if version is None else f"{function.__qualname__} {version}"
     if where == "process":
