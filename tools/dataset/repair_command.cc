@@ -189,54 +189,128 @@ void print(Terminal& terminal, const Repaired& repaired) {
   terminal.line("  " + compared_with_manifest(repaired));
 }
 
+/// True for a file that zstd packed. One that can't be read is none: saving it says why.
+bool is_zstd(const std::string& file) try {
+  return compression_of_file(file) == Compression::zstd;
+} catch (const Error&) {
+  return false;
+}
+
 /// Returns the name of a file's output in a folder: its own, but .gz in the place of .zst.
 std::string output_name(const std::string& file) {
   std::string name = std::filesystem::path(file).filename().string();
   const NameEnd* const end = name_end_of(name);
-  const bool changes = end != nullptr && end->compression == Compression::zstd &&
-                       output_compression(file) == Compression::gzip;
+  const bool changes = end != nullptr && end->compression == Compression::zstd && is_zstd(file);
   return changes ? name.substr(0, name.size() - end->end.size()) + ".gz" : name;
 }
 
-/// Repairs all record files of a folder, whole ones too, so that the output is a dataset.
-Json repair_folder(const RepairOptions& options, Terminal& terminal, const std::stop_token& stop) {
-  namespace fs = std::filesystem;
-  const std::vector<std::string> files = list_record_files(options.file);
-  make_folder(options.output);
-  ShardManifests manifests;
-  Json reports = Json::array();
+/// Returns the outputs of a folder's files. Throws where two would be the same one, of which only the
+/// later would be left.
+std::vector<std::string> outputs_of(const std::vector<std::string>& files,
+                                    const std::string& folder) {
+  std::vector<std::string> outputs;
   for (const std::string& file : files) {
-    const std::string output = (fs::path(options.output) / output_name(file)).string();
-    const Repaired repaired = repair_file(file, output, options.overwrite, manifests, stop);
-    print(terminal, repaired);
-    reports.push_back(report_of(repaired));
+    outputs.push_back((std::filesystem::path(folder) / output_name(file)).string());
+    const auto same = std::find(outputs.begin(), outputs.end() - 1, outputs.back());
+    if (same == outputs.end() - 1) continue;
+    const auto other = static_cast<std::size_t>(same - outputs.begin());
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("its records would be saved in '{}', as those of '{}' would (zstd is "
+                            "only read, so gzip is written): nothing was written; repair them one "
+                            "by one, into files of different names",
+                            outputs.back(), files[other]))
+        .at_file(file);
   }
-  Json problems = Json::array();
-  for (const SetProblem& problem : find_set_problems(files)) {
-    // A cut shard stands among the files above.
-    if (std::find(files.begin(), files.end(), problem.file) != files.end()) continue;
-    terminal.line(fmt::format("{}: {}", problem.file, problem.text));
-    problems.push_back({{"file", problem.file}, {"problem", problem.text}});
-  }
-  return {{"files", reports}, {"set_problems", problems}, {"infeed_version", INFEED_VERSION}};
+  return outputs;
 }
+
+/// Repairs all record files of a folder, whole ones too, so that the output is a dataset.
+class FolderRepair {
+ public:
+  FolderRepair(const RepairOptions& options, Terminal& terminal, const std::stop_token& stop)
+      : options_(options),
+        terminal_(terminal),
+        stop_(stop),
+        files_(list_record_files(options.file)),
+        outputs_(outputs_of(files_, options.output)) {}
+
+  void save_all() {
+    make_folder(options_.output);
+    for (std::size_t i = 0; i < files_.size(); ++i) save(i);
+    for (const SetProblem& problem : find_set_problems(files_)) {
+      // A cut shard stands among the files above.
+      if (std::find(files_.begin(), files_.end(), problem.file) != files_.end()) continue;
+      terminal_.line(fmt::format("{}: {}", problem.file, problem.text));
+      problems_.push_back({{"file", problem.file}, {"problem", problem.text}});
+    }
+  }
+
+  Json report() const {
+    return {{"files", reports_}, {"set_problems", problems_}, {"infeed_version", INFEED_VERSION}};
+  }
+
+  void require_all_saved() const {
+    if (unsaved_ == 0) return;
+    throw Error(ErrorCode::data_loss,
+                fmt::format("nothing could be saved of {} of {} files, as said above; the records "
+                            "of the others are in '{}'",
+                            unsaved_, files_.size(), options_.output));
+  }
+
+ private:
+  /// Saves a file. One that can't be read keeps nobody from saving the others.
+  void save(std::size_t i) {
+    const std::string& file = files_[i];
+    try {
+      const Repaired repaired =
+          repair_file(file, outputs_[i], options_.overwrite, manifests_, stop_);
+      print(terminal_, repaired);
+      reports_.push_back(report_of(repaired));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) {
+        throw Error(ErrorCode::cancelled,
+                    fmt::format("stopped: {} of {} files are done; the same command with "
+                                "--overwrite saves all of them",
+                                i, files_.size()));
+      }
+      if (error.file() != file) throw;
+      terminal_.line(fmt::format("{}: nothing saved: {}", file, error.message()));
+      reports_.push_back({{"file", file}, {"records_saved", 0}, {"error", error.message()}});
+      ++unsaved_;
+    }
+  }
+
+  const RepairOptions& options_;
+  Terminal& terminal_;
+  const std::stop_token& stop_;
+  const std::vector<std::string> files_;
+  const std::vector<std::string> outputs_;
+  ShardManifests manifests_;
+  std::size_t unsaved_ = 0;
+  Json reports_ = Json::array();
+  Json problems_ = Json::array();
+};
 
 void run(const RepairOptions& options, const std::stop_token& stop) {
   Terminal terminal(stdout);
   if (!options.json_file.empty()) check_can_write(options.json_file);
   std::error_code ignored;
-  Json report;
+  const auto write_report = [&](const Json& report) {
+    if (!options.json_file.empty()) replace_file(options.json_file, json_text(report));
+  };
   if (std::filesystem::is_directory(options.file, ignored)) {
-    report = repair_folder(options, terminal, stop);
-  } else {
-    require_true_name(options.output, output_compression(options.file));
-    ShardManifests manifests;
-    const Repaired repaired =
-        repair_file(options.file, options.output, options.overwrite, manifests, stop);
-    print(terminal, repaired);
-    report = report_of(repaired);
+    FolderRepair repair(options, terminal, stop);
+    repair.save_all();
+    write_report(repair.report());
+    repair.require_all_saved();
+    return;
   }
-  if (!options.json_file.empty()) replace_file(options.json_file, json_text(report));
+  require_true_name(options.output, output_compression(options.file));
+  ShardManifests manifests;
+  const Repaired repaired =
+      repair_file(options.file, options.output, options.overwrite, manifests, stop);
+  print(terminal, repaired);
+  write_report(report_of(repaired));
 }
 
 }  // namespace
@@ -262,7 +336,9 @@ Command add_repair_command(CLI::App& app) {
       "Offsets in a compressed file count decompressed bytes; behind damage inside a gzip, zlib "
       "or zstd stream nothing can be saved, in an lz4 file the next block. The output is "
       "compressed as the input, but by gzip instead of zstd, and its name must not say "
-      "otherwise.\n");
+      "otherwise.\n"
+      "Of a folder, each file is saved that has a whole record; exit status 1 when one has "
+      "none.\n");
   return {.options = command,
           .run = [options](const std::stop_token& stop) { run(*options, stop); }};
 }
