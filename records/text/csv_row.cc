@@ -1,5 +1,6 @@
 #include "infeed/records/detail/csv_row.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "infeed/error.h"
@@ -60,8 +61,11 @@ const std::vector<CsvField>& CsvRow::split(std::string_view row) & {
     Cell cell;
     const char* const stop = find_cell(at, end, format_.delimiter, format_.has_quotes, cell);
     if (stop == end) {
-      throw Error(ErrorCode::data_loss,
-                  "a quote that opens a field is not closed before the file ends");
+      const auto lines = std::count(row.begin(), row.end(), '\n') + 1;
+      throw Error(
+          ErrorCode::data_loss,
+          "a quote that opens a field is not closed before the file ends" +
+              (lines == 1 ? "" : fmt::format(": all {} lines up to there are one row", lines)));
     }
     if (cell.has_pairs) {
       cell.end = join_pairs(text_.data() + (cell.begin - text_.data()), cell.end);

@@ -127,7 +127,7 @@ void write_side_file(const RecordWriter& writer, Compression compression, Durabi
   sync_folder(folder_of(index_file));
 }
 
-FoundRecordFiles find_record_files(const std::vector<std::string>& names) {
+FoundRecordFiles find_record_files(const std::vector<std::string>& names, FilesFound found) {
   std::vector<std::string> all;
   std::vector<std::string> of_sets;
   for (const std::string& name : names) {
@@ -138,14 +138,15 @@ FoundRecordFiles find_record_files(const std::vector<std::string>& names) {
     all.insert(all.end(), files.begin(), files.end());
   }
   remove_repeated_files(all);
-  leave_out_side_files(all);
+  if (found == FilesFound::record_files) leave_out_side_files(all);
   return {.files = std::move(all), .set_problems = find_set_problems(of_sets)};
 }
 
-std::vector<std::string> match_record_files(const std::vector<std::string>& names) {
-  FoundRecordFiles found = find_record_files(names);
-  throw_set_problems(found.set_problems);
-  return std::move(found.files);
+std::vector<std::string> match_record_files(const std::vector<std::string>& names,
+                                            FilesFound found) {
+  FoundRecordFiles files = find_record_files(names, found);
+  throw_set_problems(files.set_problems);
+  return std::move(files.files);
 }
 
 std::string_view shard_extension(Compression compression) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,13 +49,17 @@ struct FoundRecordFiles {
   std::vector<SetProblem> set_problems;  ///< in sets found by a folder or a pattern
 };
 
+/// The files that are found: all that match, or only what 'data/*' means where it is for records: without
+/// those that lie beside another one (an index), and without manifests unless there is nothing else.
+enum class FilesFound : std::uint8_t { record_files, all };
+
 /// Returns the files of names, patterns (match_files()) and folders (list_record_files()), each once.
-/// Leaves out files that lie beside another found file (an index), and manifests unless there is
-/// nothing else: 'data/*' means the records.
-FoundRecordFiles find_record_files(const std::vector<std::string>& names);
+FoundRecordFiles find_record_files(const std::vector<std::string>& names,
+                                   FilesFound found = FilesFound::record_files);
 
 /// The same for a command that reads whole sets: throws their first problem.
-std::vector<std::string> match_record_files(const std::vector<std::string>& names);
+std::vector<std::string> match_record_files(const std::vector<std::string>& names,
+                                            FilesFound found = FilesFound::record_files);
 
 /// Returns the ending of shard names: "tfrecord", "tfrecord.gz", "tfrecord.lz4".
 std::string_view shard_extension(Compression compression);

@@ -164,8 +164,11 @@ std::unique_ptr<ExampleInput> open_any(const std::vector<std::string>& names,
                              options.classes_file.empty() ? std::vector<std::string>()
                                                           : read_class_list(options.classes_file));
   }
-  const Files files = match_record_files(names);
-  if (options.kind != "auto") return open_files(files, options.kind, options);
+  const bool is_kind_given = options.kind != "auto";
+  const bool takes_all = is_kind_given && options.kind != "records";
+  const Files files =
+      match_record_files(names, takes_all ? FilesFound::all : FilesFound::record_files);
+  if (is_kind_given) return open_files(files, options.kind, options);
   const std::string kind = kind_by_name(files.front(), options.own_kinds);
   return open_files(require_one_kind(files, kind, options.own_kinds), kind, options);
 }

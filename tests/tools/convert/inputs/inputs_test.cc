@@ -87,7 +87,8 @@ TEST_F(Inputs, BadRowsAreNamedAndCanBeLeftOut) {
   EXPECT_THAT(read_whole(folder_.file("out/data.manifest.json")),
               HasSubstr("\"t.csv line 3003 (row 3002)\""));
 
-  expect_failure({write("q.csv", "a,b\n1,\"open\n2,3\n")}, {"not closed", "q.csv"});
+  expect_failure({write("q.csv", "a,b\n1,\"open\n2,3\n")},
+                 {"not closed", "all 2 lines up to there are one row", "q.csv"});
   expect_failure({write("q.csv", "a,b\n1,\"x\"y\n")}, {"closing quote stands 'y'"});
   expect_failure({write("e.csv", "")}, {"the table is empty"});
   const char* const lone = "a carriage return stands without a line feed";
@@ -355,6 +356,11 @@ TEST_F(Inputs, PlainFilesAndWhatCantBeTold) {
   EXPECT_THAT(converted({a, b, "--kind", "files"}),
               ElementsAre("content=['A'] filename=['a.bin']",
                           std::string("content=['B\0'] filename=['b.bin']", 33)));
+  // Names of files beside record files mean nothing among others.
+  write("a.bin.index", "C");
+  EXPECT_THAT(
+      converted({folder_.file("a.bin*"), "--kind", "files"}),
+      ElementsAre("content=['A'] filename=['a.bin']", "content=['C'] filename=['a.bin.index']"));
   expect_failure({a}, {"a.bin", "--kind", "csv, tsv, jsonl"});
   expect_failure({write("x.csv", "a\n1\n"), write("y.jsonl", "{}")}, {"seems to be csv", "jsonl"});
   expect_failure({folder_.file("none.csv")}, {"not_found", "none.csv"});
