@@ -5,7 +5,9 @@
 #include <utility>
 
 #include <infeed/error.h>
+#include <infeed/records/sequence_example.h>
 
+#include "cli/printable.h"
 #include "convert/inputs/open_input.h"
 
 namespace infeed::tools {
@@ -37,6 +39,17 @@ void copy_feature(const FeatureView& view, const std::string& name, ExampleBuild
       break;
     }
   }
+}
+
+/// Throws for a SequenceExample that has lists: an Example, which is written, has no place for them.
+void require_no_feature_lists(std::string_view example) {
+  visit_feature_lists(example, [](const FeatureListView& list) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the record has a feature list '{}', which --columns and --rename would "
+                    "drop; without them records pass through as they are",
+                    printable(list.name(), 60)));
+  });
 }
 
 /// The columns of the output, by their names in the input.
@@ -78,6 +91,7 @@ class ChosenColumnsReader final : public FeatureReader {
  private:
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
     reader_->read(index, example_);
+    require_no_feature_lists(example_);
     if (changes_.passes_others) parser_.want_features_of(example_);
     views_.resize(parser_.size());
     parser_.parse(std::string_view(example_), views_);

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <infeed/records/record_writer.h>
+#include <infeed/records/sequence_example.h>
+
 #include "tools/convert/inputs/conversion_test.h"
 #include "tools/folder_content.h"
 
@@ -62,6 +65,27 @@ TEST_F(RareColumns, CanBeChosenOfRecords) {
   EXPECT_EQ(examples()[7017], "id=[7017] more=[0.5f]");
   EXPECT_THAT(refusal_of(run({"reshard", folder, "--columns", "x"})),
               HasSubstr("there is no column 'x'"));
+}
+
+TEST_F(RareColumns, RecordsWhoseFeatureListsWouldBeDroppedAreRefused) {
+  const std::string file = folder_.file("clips.tfrecord");
+  {
+    RecordWriter writer(file);
+    for (int i = 0; i < 3; ++i) {
+      SequenceExampleBuilder builder;
+      builder.context().integers("label", i);
+      if (i == 2) builder.list("frames").bytes("frame");
+      writer.write(builder.encode());
+    }
+    writer.close();
+  }
+  for (const char* const option : {"--columns", "--rename"}) {
+    const std::string choice = std::string(option) == "--columns" ? "label" : "label=y";
+    EXPECT_THAT(refusal_of(run({"reshard", file, option, choice})),
+                AllOf(HasSubstr("the record has a feature list 'frames', which --columns and"),
+                      HasSubstr("clips.tfrecord#2")));
+  }
+  output_of(run({"reshard", file}));
 }
 
 TEST_F(RareColumns, AColumnThatTheSampleHasEmptyGetsItsKindFromLaterRows) {
