@@ -68,6 +68,20 @@ void require_other_folder(const ConvertCommandOptions& options) {
   }
 }
 
+/// Refuses options that wouldn't change anything: the sets of a folder of IDX files have names, and only
+/// the training images are split.
+void require_options_of_idx_folder(const ConvertCommandOptions& options) {
+  if (options.from.name != InputChoice().name) {
+    throw Error(ErrorCode::invalid_argument,
+                "--name is for an INPUT or --images: the sets of --data are called train and test");
+  }
+  if (options.from.split == to_string(Split::test) && options.to.validation_share > 0) {
+    throw Error(ErrorCode::invalid_argument,
+                "--validation splits the training images of --data, but --split test takes the "
+                "others only");
+  }
+}
+
 }  // namespace
 
 std::vector<ConvertSource> list_sources(const ConvertCommandOptions& options) {
@@ -89,6 +103,7 @@ std::vector<ConvertSource> list_sources(const ConvertCommandOptions& options) {
     return {
         idx_pair(options.from.name, true, {options.from.images_file, options.from.labels_file})};
   }
+  require_options_of_idx_folder(options);
   std::vector<ConvertSource> result;
   for (const Split split : {Split::train, Split::test}) {
     const std::string name(to_string(split));

@@ -113,6 +113,21 @@ TEST(ConvertCommand, DatasetThatIsNotThere) {
   EXPECT_FALSE(fs::exists(folder.file("shards")));
 }
 
+TEST(ConvertCommand, OptionsThatChangeNothingOfAnIdxFolderAreRefused) {
+  const TemporaryFolder folder;
+  write_dataset(folder.path(), 50, 20);
+  const std::vector<std::string> words{"convert", "--data", folder.path(), "-o",
+                                       folder.file("shards")};
+  const auto convert = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run_infeed(more);
+  };
+  expect_failure(convert({"--name", "mine"}), {"--name is for an INPUT", "train and test"});
+  expect_failure(convert({"--split", "test", "--validation", "0.5"}),
+                 {"--validation splits the training images"});
+  EXPECT_FALSE(fs::exists(folder.file("shards")));
+}
+
 TEST(ConvertCommand, DamagedDataset) {
   const TemporaryFolder folder;
   write_dataset(folder.path(), 50, 20);
