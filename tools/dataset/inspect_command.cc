@@ -186,9 +186,9 @@ class InspectRun {
     for (const std::string& text : damage_) {
       terminal_.line("  " + terminal_.paint(Paint::bad, "problem: ") + text);
     }
-    if (statistics_.opaque_records() > 0) {
-      terminal_.line(fmt::format("  {} records are no tf.train.Example",
-                                 with_commas(statistics_.opaque_records())));
+    // The schema's count also has records of which only the feature lists are damaged.
+    if (const std::uint64_t opaque = schema_.schema().opaque_records; opaque > 0) {
+      terminal_.line(fmt::format("  {} records are no tf.train.Example", with_commas(opaque)));
     }
     if (other_messages_ > 0) {
       terminal_.line(fmt::format("  {} {} no {}", counted(other_messages_, "record"),

@@ -109,5 +109,14 @@ TEST_F(InspectMessages, CtrlCEndsWaitingForAPipe) {
   EXPECT_LT(ended.seconds_after_signal, kSoonSeconds);
 }
 
+TEST_F(InspectMessages, ARecordWhoseFeatureListsAreDamagedCountsAsNoExample) {
+  RecordWriter writer(folder_.file("damaged"));
+  writer.write("\x12\x01\xff");
+  writer.close();
+  const std::string out = run_infeed({"inspect", folder_.file("damaged")}).out;
+  EXPECT_THAT(out, AllOf(HasSubstr("1 records are no tf.train.Example"),
+                         HasSubstr("no tf.train.Example: 3 bytes: 12 01 ff")));
+}
+
 }  // namespace
 }  // namespace infeed::test
