@@ -96,17 +96,42 @@ class VerifyRun {
       }
     }
     bool found = note_unfinished({begun.begin(), begun.end()});
+    std::set<std::string> sets = begun;
     for (const std::string& name : names) {
       if (!name.ends_with(kManifestEnd) || name.starts_with('.')) continue;
       found = true;
-      check_manifest((fs::path(folder) / name).string());
+      const std::string file = (fs::path(folder) / name).string();
+      sets.insert(file.substr(0, file.size() - kManifestEnd.size()));
+      check_manifest(file);
     }
-    if (found) return;
+    if (found) {
+      note_unlisted(folder, sets);
+      return;
+    }
     throw Error(
         ErrorCode::not_found,
         fmt::format("there is no manifest in folder '{}'; to check record files by their own "
                     "checksums, name them: '{}/*.tfrecord'",
                     folder, folder));
+  }
+
+  /// Notes record files of a folder that are of none of its sets: no manifest says what they were, and
+  /// they weren't read.
+  void note_unlisted(const std::string& folder, const std::set<std::string>& sets) {
+    if (!holds_record_files(folder)) return;
+    std::vector<std::string> files = list_record_files(folder);
+    std::erase_if(files,
+                  [&](const std::string& file) { return sets.contains(sets_of_files({file})[0]); });
+    if (files.empty()) return;
+    add_note(fmt::format(
+        "{} without a manifest in folder '{}' not read, first '{}': name them to "
+        "check them by their own checksums",
+        counted(files.size(), "record file"), folder, fs::path(files.front()).filename().string()));
+  }
+
+  void add_note(const std::string& text) {
+    terminal_.line(terminal_.paint(Paint::warning, "  note: " + text));
+    notes_.push_back(text);
   }
 
   /// Notes unfinished conversions; true if there is one. Files without a set ("") belong to no
@@ -141,8 +166,7 @@ class VerifyRun {
       note(file, verify_manifest(file, verify_options()));
       if (is_url(file)) return;
       if (const auto replacement = unfinished_replacement(DatasetNames(prefix))) {
-        terminal_.line(terminal_.paint(Paint::warning, "  note: " + *replacement));
-        notes_.push_back(*replacement);
+        add_note(*replacement);
       }
     } catch (const Error& error) {
       if (error.code() != ErrorCode::data_loss) throw;

@@ -129,6 +129,19 @@ TEST_F(WholeSets, ShardsThatAreListedAreAChoiceThatIsSaid) {
                                 HasSubstr("the listed shards are read, which aren't a whole set")));
 }
 
+TEST_F(WholeSets, VerifySaysWhichFilesOfAFolderNoManifestLists) {
+  const std::string set = copy_of("of_4", "more");
+  EXPECT_THAT(run_infeed({"verify", set}).out, Not(HasSubstr("note")));
+  fs::copy_file(shard(set, 0), set + "/other-00000-of-00001.tfrecord");
+  fs::copy_file(shard(set, 1), set + "/x.tfrecord");
+  const ProgramResult verified = run_infeed({"verify", set, "--json", folder_.file("json")});
+  EXPECT_EQ(verified.status, 0) << verified.err;
+  EXPECT_THAT(verified.out, AllOf(HasSubstr("good: 4 files"),
+                                  HasSubstr("note: 2 record files without a manifest"),
+                                  HasSubstr("not read, first 'other-00000-of-00001.tfrecord'")));
+  EXPECT_THAT(json().at("notes"), SizeIs(1));
+}
+
 /// Nobody spoke of the folder of a killed --overwrite that was never called again.
 TEST_F(WholeSets, AStoppedReplacementIsNamed) {
   const std::string set = folder_.file("of_4");
