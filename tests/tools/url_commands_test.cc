@@ -103,6 +103,14 @@ TEST_F(UrlCommands, PrintNoQueryOfAUrl) {
               AllOf(HasSubstr("/none.tfrecord?..."), Not(HasSubstr("x7y"))));
 }
 
+TEST_F(UrlCommands, IndexIsRefusedBeforeAnythingIsRead) {
+  const ProgramResult result =
+      run({"index", server_.url("/data-00000-of-00004.tfrecord?key=secret")});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("index a copy on this machine"), Not(HasSubstr("secret"))));
+}
+
 TEST_F(UrlCommands, ConvertReadsEveryKindOfTextAndRecords) {
   const std::string table = read_whole(folder_.file("t.csv"));
   serve("t.csv", table);

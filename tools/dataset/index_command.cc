@@ -20,6 +20,16 @@ struct IndexOptions {
   int threads = 0;
 };
 
+/// An index is a file beside the other one.
+void require_local(const std::string& file) {
+  if (!is_url(file)) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      "an index is written beside its file, which a URL doesn't allow: index a copy on this "
+      "machine, and upload both")
+      .at_file(redacted_url(file));
+}
+
 void require_plain(const std::string& file) {
   switch (const Compression compression = compression_of_file(file); compression) {
     case Compression::none:
@@ -41,6 +51,7 @@ void require_plain(const std::string& file) {
 void run(const IndexOptions& options, const std::stop_token& stop) {
   Terminal terminal(stdout);
   const std::vector<std::string> files = match_record_files(options.patterns);
+  for (const std::string& file : files) require_local(file);
   std::vector<std::uint64_t> records(files.size());
   for_each_in_parallel(files.size(), options.threads, stop, [&](std::size_t i) {
     require_plain(files[i]);
