@@ -1,6 +1,7 @@
 #include "interleave/cycle_history.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace infeed::detail {
@@ -72,8 +73,8 @@ void CycleHistory::drop(std::size_t slot, std::uint64_t count) {
 /// Returns the slot's last refill, with what it has given by now; null: there is none, or it isn't
 /// known any more.
 CycleHistory::Refill* CycleHistory::count_given(std::size_t slot) {
-  if (slot >= slots_.size() || slots_[slot].count == 0) return nullptr;
-  Refill& last = slots_[slot].ring[(slots_[slot].count - 1) % kRefillsMax];
+  if (slot >= slots_.size() || slots_[slot].empty()) return nullptr;
+  Refill& last = slots_[slot].back();
   const auto more = given_between(last.counted_to, end_position(), slot);
   if (!more) return nullptr;
   last.given += *more;
@@ -105,12 +106,11 @@ std::optional<std::uint64_t> CycleHistory::given_between(std::uint64_t begin, st
 void CycleHistory::add_refill(std::size_t slot, Refill refill) {
   if (slot >= slots_.size()) slots_.resize(slot + 1);
   Refills& refills = slots_[slot];
-  if (refills.ring.size() < kRefillsMax) {
-    refills.ring.push_back(std::move(refill));
-  } else {
-    refills.ring[refills.count % kRefillsMax] = std::move(refill);
-  }
-  ++refills.count;
+  refills.push_back(std::move(refill));
+  const std::size_t most = kept_ == KeptPlaces::of_each
+                               ? std::max(kRefillsMax, kRefillsOfEachMax / slots_.size())
+                               : kRefillsMax;
+  while (refills.size() > most) refills.pop_front();
 }
 
 TracedPlace CycleHistory::find(std::uint64_t position) const {
@@ -133,11 +133,10 @@ const CycleHistory::Refill* CycleHistory::refill_before(std::size_t slot,
                                                         std::uint64_t position) const {
   if (slot >= slots_.size()) return nullptr;
   const Refills& refills = slots_[slot];
-  for (std::uint64_t back = 1; back <= refills.ring.size(); ++back) {
-    const Refill& refill = refills.ring[(refills.count - back) % kRefillsMax];
-    if (refill.position <= position) return &refill;
-  }
-  return nullptr;
+  const auto behind = std::partition_point(
+      refills.begin(), refills.end(),
+      [position](const Refill& refill) { return refill.position <= position; });
+  return behind == refills.begin() ? nullptr : &*std::prev(behind);
 }
 
 std::uint64_t CycleHistory::slot_of(const Turn& turn, std::uint64_t index) const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -67,13 +69,12 @@ class CycleHistory {
     std::uint64_t given = 0;
     std::uint64_t counted_to = position;
   };
-  /// The last refills of a slot: a ring, so that a slot which is refilled often doesn't push out
-  /// the others' refills.
-  struct Refills {
-    std::vector<Refill> ring;
-    std::uint64_t count = 0;
-  };
+  /// The last refills of a slot. Each slot has its own, so that one which is refilled often doesn't push
+  /// out the others' refills.
+  using Refills = std::deque<Refill>;
   static constexpr std::size_t kRefillsMax = 32;
+  // All slots together, where each element is one: as many as a source keeps, for a shuffle behind it.
+  static constexpr std::size_t kRefillsOfEachMax = std::size_t{1} << 16;
   // A refill behind more entries of hand-overs gets its own, before the ring writes over them.
   static constexpr std::uint64_t kTurnsMax = 1024;
 

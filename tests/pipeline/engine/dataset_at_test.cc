@@ -59,7 +59,7 @@ std::vector<std::string> rows_of_batch(const Batch<std::string>& batch) {
 /// one row an element.
 class DatasetAt : public ::testing::Test {
  protected:
-  static constexpr int kPipelines = 8;
+  static constexpr int kPipelines = 9;
   static constexpr int kFiles = 3;
   static constexpr int kRecords = 4000;  // in each file
 
@@ -111,6 +111,11 @@ class DatasetAt : public ::testing::Test {
                interleave([](const std::string& file) { return lines(file); },
                           {.cycle_length = 2, .block_length = 3}) |
                map(text_of) | filter(is_long) | batch(6) | in_batches;
+      case 7:
+        return files(records_) |
+               interleave([](const std::string& file) { return records(file); },
+                          {.cycle_length = 3}) |
+               shuffle({.buffer = 1000, .seed = 9}) | map(text_of) | batch(6) | in_batches;
       default:
         return sample_from_datasets({records(records_) | map(alone), lines(lines_) | map(alone)},
                                     {.weights = {0.3, 0.7}, .seed = 5});
