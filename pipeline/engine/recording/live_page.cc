@@ -6,9 +6,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <random>
+#include <signal.h>
+#include <string_view>
+#include <system_error>
 #include <unistd.h>
 #include <vector>
 
+#include <infeed/detail/folder_entries.h>
+#include <infeed/detail/parse_whole.h>
 #include <infeed/records/file.h>
 
 namespace infeed::detail {
@@ -35,6 +40,19 @@ void replace_page(const std::string& file, const std::string& text) {
   }
 }
 
+/// Returns true for the page, finished or not, of a process that isn't there any more.
+bool is_left_behind(std::string_view name) {
+  constexpr std::string_view kBegin = "infeed-";
+  if (!name.starts_with(kBegin)) return false;
+  name.remove_prefix(kBegin.size());
+  pid_t process = 0;
+  std::uint64_t number = 0;
+  if (!take_number(name, process) || process <= 0 || !name.starts_with('.')) return false;
+  name.remove_prefix(1);
+  if (!take_number(name, number)) return false;
+  return ::kill(process, 0) != 0 && errno == ESRCH;
+}
+
 }  // namespace
 
 std::string live_page_begin(long process) { return fmt::format("{}/infeed-{}.", kFolder, process); }
@@ -42,6 +60,13 @@ std::string live_page_begin(long process) { return fmt::format("{}/infeed-{}.", 
 void require_live_pages() {
   if (::access(kFolder, W_OK | X_OK) == 0) return;
   throw system_error("create", live_page_begin(::getpid()), errno);
+}
+
+void clear_left_pages() {
+  std::error_code ignored;
+  for (const FolderEntry& entry : folder_entries(kFolder, ignored)) {
+    if (is_left_behind(entry.name)) ::unlink(fmt::format("{}/{}", kFolder, entry.name).c_str());
+  }
 }
 
 LivePage::LivePage(std::uint64_t number)

@@ -47,5 +47,8 @@ class LivePage {
 std::string live_page_begin(long process);
 /// Throws Error if this process can't show pages: /dev/shm isn't there, or may not be written.
 void require_live_pages();
+/// Removes the pages of processes that were killed, as far as this user may. A page of one that only
+/// can't be seen from here, in another container, comes again when it is next replaced.
+void clear_left_pages();
 
 }  // namespace infeed::detail

@@ -74,6 +74,7 @@ void check_live(std::string_view who) {
       throw error.reworded(error.code(), fmt::format("{} shows the run by a file in /dev/shm: {}",
                                                      who, error.message()));
     }
+    clear_left_pages();
     return true;
   }();
 }

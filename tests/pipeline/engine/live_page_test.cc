@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 /// Returns the names in the folder of live pages that begin like this.
 std::vector<std::string> pages_like(const std::string& begin) {
@@ -117,6 +119,26 @@ TEST(LivePage, KeepsTheNameThatItHasDrawn) {
   }
   EXPECT_THAT(pages_like(name), ElementsAre(name));
   std::filesystem::remove(name);
+}
+
+/// Pages of processes that were killed lay in memory until the machine was restarted.
+TEST(LivePage, IsRemovedOnceItsProcessHasGone) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(gone, nullptr, 0), gone);
+  const std::string left = detail::live_page_begin(gone);
+  const std::string own = detail::live_page_begin(::getpid()) + "987654326";
+  const std::vector<std::string> no_pages = {left, left + "txt", "/dev/shm/infeed-987654326",
+                                             "/dev/shm/other-" + left.substr(9) + "1"};
+  for (const std::string& name : no_pages) write_whole(name, "");
+  for (const char* const number : {"1", "2.next", "3-123", "3-123.next"})
+    write_whole(left + number, "");
+  write_whole(own, "");
+  detail::clear_left_pages();
+  EXPECT_THAT(pages_like(left), UnorderedElementsAre(left, left + "txt"));
+  for (const std::string& name : no_pages) EXPECT_TRUE(std::filesystem::remove(name)) << name;
+  EXPECT_TRUE(std::filesystem::remove(own)) << "of a process that lives";
 }
 
 TEST(LivePage, BeginsWithTheProcess) {

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <set>
 #include <string>
+#include <string_view>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -138,6 +139,25 @@ TEST(RecordingWithoutSharedMemory, IsAnErrorOfIterate) {
   EXPECT_EXIT(iterate_without_shared_memory(), ::testing::ExitedWithCode(0),
               "stayed|not_found: INFEED_TOP shows the run by a file in /dev/shm: cannot create: "
               "folder '/dev' does not exist \\[file /dev/shm/infeed-[0-9]+\\.\\]");
+}
+
+/// Shows a run beside the page of a process that has gone, and writes whether that page is left.
+[[noreturn]] void iterate_beside_a_left_page() {
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  const std::string left = fmt::format("/dev/shm/infeed-{}.1", gone);
+  write_whole(left, "");
+  const auto iterator = range(3).iterate({.recording = {.live = true}});
+  const std::string_view text = ::access(left.c_str(), F_OK) == 0 ? "it is left" : "it is removed";
+  (void)!::write(STDERR_FILENO, text.data(), text.size());
+  ::_exit(0);
+}
+
+TEST(RecordingBesideALeftPage, RemovesIt) {
+  if (::access("/dev/shm", W_OK) != 0) return;     // a machine without pages
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has shown no run before
+  EXPECT_EXIT(iterate_beside_a_left_page(), ::testing::ExitedWithCode(0), "it is removed");
 }
 
 }  // namespace
