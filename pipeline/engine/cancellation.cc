@@ -28,7 +28,9 @@ ErrorPointer Cancellation::failure() const {
 
 Cancellation::WakerPlace Cancellation::add_waker(std::function<void()> wake) {
   const std::lock_guard lock(wakers_mutex_);
-  return wakers_.insert(wakers_.end(), std::move(wake));
+  const WakerPlace place = wakers_.insert(wakers_.end(), std::move(wake));
+  if (cancelled()) (*place)();  // cancel() may have been there before
+  return place;
 }
 
 void Cancellation::remove_waker(WakerPlace place) {

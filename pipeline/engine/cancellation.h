@@ -13,7 +13,7 @@ namespace infeed::detail {
 /// The end of a run before its data are over: asked for, or with an error.
 ///
 /// Invariants: cancelled() only ever goes from false to true. A waker runs at most once at a time,
-/// and never after remove_waker() has returned.
+/// and never after remove_waker() has returned. One that is added behind cancel() runs at once.
 class Cancellation {
  public:
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <poll.h>
 #include <semaphore>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -103,6 +104,21 @@ TEST(TryNext, ATerminalErrorIsSomethingToBeHad) {
   EXPECT_EQ(error_of([&] { iterator.try_next(); }).code(), ErrorCode::cancelled);
   EXPECT_EQ(error_of([&] { iterator.try_next(); }).code(), ErrorCode::cancelled);
   EXPECT_EQ(gate.stages(), 0);
+}
+
+/// An event loop waited for ever for an iterator that was cancelled before it was asked.
+TEST(TryNext, ACancellationBeforeIsSomethingToBeHad) {
+  for (const bool by_token : {true, false}) {
+    std::stop_source stop;
+    auto iterator = range(20).iterate({.stop = stop.get_token()});
+    if (by_token) {
+      stop.request_stop();
+    } else {
+      iterator.cancel();
+    }
+    ASSERT_TRUE(is_readable(iterator.ready_descriptor(), kLong)) << by_token;
+    EXPECT_EQ(error_of([&] { iterator.try_next(); }).code(), ErrorCode::cancelled);
+  }
 }
 
 TEST(TryNext, ReadingAheadIsNoWaiting) {
