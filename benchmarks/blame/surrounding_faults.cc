@@ -119,7 +119,8 @@ Judgement paused(const Round& round) {
 }
 
 /// Bursts of slow elements, which reading ahead hides unless the memory limit forbids it. The limit
-/// caused all late steps, also those of the first burst after it, whose queue isn't full again.
+/// caused all late steps: those of bursts, also of the first one behind it, whose queue isn't full
+/// again, and those under it and just behind it, for which nothing was read ahead.
 Judgement memory_limit(const Round& round) {
   constexpr std::int64_t kBatch = 16;
   constexpr std::int64_t kPeriod = 60;
@@ -143,18 +144,25 @@ Judgement memory_limit(const Round& round) {
                       .iterate({.recording = {.file = file}});
   const auto first_step = StallClock::now();
   StepTimer timer(iterator);
+  std::vector<Stall> limited;
   for (int i = 0; i < 500; ++i) {
     // Room for four batches.
-    if (i % 200 == 100) iterator.set_memory_limit(1 << 20);
+    if (i % 200 == 100) {
+      iterator.set_memory_limit(1 << 20);
+      limited.push_back({StallClock::now(), {}, {}});
+    }
     if (i % 200 == 0) iterator.set_memory_limit(0);
     iterator.next();
+    if (i % 200 == 0 && !limited.empty()) limited.back().end = StallClock::now();
     timer.begin();
     std::this_thread::sleep_for(2ms);
     timer.end();
   }
   iterator = {};
   const auto explained = test::explained_run(file, first_step);
-  return judge(explained, together(log.stalls(), 10ms), names(Cause::memory_limit));
+  std::vector<Stall> planted = together(log.stalls(), 10ms);
+  planted.insert(planted.end(), limited.begin(), limited.end());
+  return judge(explained, planted, names(Cause::memory_limit));
 }
 
 /// Nothing is planted.

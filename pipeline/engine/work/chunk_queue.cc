@@ -154,6 +154,12 @@ void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   depth_.note_wait(was_full, begin, waited_ticks);
 }
 
+/// Waiting for the lock is waiting for the thread, which may have lost its core while it held it.
+std::unique_lock<std::mutex> ChunkQueue::lock_for_consumer() const {
+  const WaitWatch wait(run_.recorder());
+  return hand_off_.lock();
+}
+
 void ChunkQueue::tell_ready() const {
   if (on_ready_) on_ready_();
 }
@@ -205,7 +211,7 @@ Pull ChunkQueue::pull_here(Chunk& out, std::size_t want) {
 
 Pull ChunkQueue::pop(Chunk& out) {
   if (driver_.keeps_input()) return Pull::values;
-  auto lock = hand_off_.lock();
+  auto lock = lock_for_consumer();
   driver_.start();
   if (chunks_.empty() && !hand_off_.over()) wait_for_chunks(lock);
   if (!hand_off_.goes_on()) return Pull::cancelled;

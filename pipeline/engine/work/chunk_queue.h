@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -78,6 +79,7 @@ class ChunkQueue {
   void add_pulled();
   void note_interval();
   bool merge_into_last(Chunk& chunk);
+  std::unique_lock<std::mutex> lock_for_consumer() const;
   void wait_for_chunks(std::unique_lock<std::mutex>& lock);
   std::size_t chunks_to_wake() const;
   void finish(ErrorPointer failure);

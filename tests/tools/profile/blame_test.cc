@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <fmt/format.h>
 #include <functional>
@@ -7,6 +8,7 @@
 #include <semaphore>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -193,6 +195,45 @@ TEST_F(Blame, ALockThatAnotherThreadHolds) {
   };
   expect_blamed(records(files_) | map(slow_function(stall)) | batch(16) | prefetch(),
                 Cause::waiting_function, "map", are_most_locks);
+}
+
+/// Takes long to move in the thread that works ahead, which moves it while it holds its queue's lock.
+struct SlowToMove {
+  explicit SlowToMove(std::int64_t its_number) : number(its_number) {}
+  SlowToMove(SlowToMove&& other) noexcept : number(other.number) {
+    if (std::this_thread::get_id() == worker.load()) std::this_thread::sleep_for(2ms);
+  }
+  SlowToMove& operator=(SlowToMove&&) noexcept = default;
+  ~SlowToMove() = default;
+
+  std::int64_t number;
+  static inline std::atomic<std::thread::id> worker = {};
+};
+
+/// Somebody who held the lock and lost the core made "the function of prefetch" wait.
+TEST_F(Blame, NobodyForTheLockOfAQueue) {
+  const auto make = [](std::int64_t number) {
+    std::this_thread::sleep_for(200us);  // they come one by one
+    return SlowToMove(number);
+  };
+  const auto dataset = range(200) | map(make) | prefetch(16);
+  std::string wrong;
+  EXPECT_TRUE(test::holds_in_a_quiet_run([&] {
+    wrong.clear();
+    const auto note_worker = [](std::string_view name) {
+      if (name == "prefetch") SlowToMove::worker = std::this_thread::get_id();
+    };
+    const ExplainedRun explained =
+        run_recorded(dataset, folder_.file("run.profile"),
+                     {.step = 5ms, .iterate = {.on_thread_start = note_worker}});
+    for (const SlowCall& call : explained.run.slow_calls) {
+      const std::string& name = explained.run.stages[static_cast<std::size_t>(call.stage)].name;
+      const std::uint64_t waited_ns = call.took_ns - call.cpu_ns - call.preempted_ns;
+      if (name != "prefetch" || 2 * waited_ns < call.took_ns) continue;
+      wrong += fmt::format("element {}: {} us\n", call.position, waited_ns / 1000);
+    }
+    return wrong.empty();
+  })) << wrong;
 }
 
 TEST_F(Blame, ASlowRead) {
