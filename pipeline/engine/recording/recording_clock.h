@@ -18,7 +18,8 @@ struct OwnTime {
 class RecordingClock {
  public:
   explicit RecordingClock(std::chrono::microseconds slow_after)
-      : slow_ticks_(ticks_of_us(std::max(10.0, static_cast<double>(slow_after.count())))) {}
+      : slow_ticks_(
+            ticks_of_us(std::clamp(static_cast<double>(slow_after.count()), 10.0, kNeverUs))) {}
 
   std::uint64_t slow_ticks() const { return slow_ticks_; }
   bool is_slow(const OwnTime& time) const { return time.ticks >= slow_ticks_; }
@@ -44,6 +45,8 @@ class RecordingClock {
   std::uint64_t ns_now() const { return ns_at(ticks_now()); }
 
  private:
+  static constexpr double kNeverUs = 1e15;  ///< 30 years; ticks of much longer times fit no integer
+
   const std::uint64_t slow_ticks_;
   const std::uint64_t brief_ticks_ = slow_ticks_ / 64;
   const std::uint64_t ns_per_2_32_ticks_ = static_cast<std::uint64_t>(0x1p32 / ticks_per_ns());

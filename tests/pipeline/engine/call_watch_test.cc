@@ -192,6 +192,13 @@ TEST_F(WatchedCalls, OfMoreThan1024ThreadsAreNotWatched) {
                           {.pass = 0, .position = 0, .count = 1}, input);
 }
 
+/// Every call was slow: the time in ticks was 0.
+TEST(RecordingClock, NoCallIsSlowAfterTheLongestTime) {
+  const RecordingClock clock(std::chrono::microseconds::max());
+  EXPECT_FALSE(clock.is_slow({0, detail::ticks_of_us(1e9)}));
+  EXPECT_GT(clock.ns_of(clock.slow_ticks()), std::uint64_t{1} << 58);
+}
+
 TEST(RecordingClock, SaysWhichCallsAreSlowAndWhichAreBrief) {
   const RecordingClock clock(std::chrono::milliseconds(1));
   const std::uint64_t slow = ticks_of_us(1000);
