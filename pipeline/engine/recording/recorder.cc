@@ -106,9 +106,11 @@ std::unique_ptr<Recorder> Recorder::of(IteratorContext& run, const RecordingOpti
   const std::lock_guard lock(beginning);
   const char* const who = options.file.empty() ? "INFEED_PROFILE" : "recording.file";
   std::optional<RecordingFile> file = begin_file(wanted, who, status.problem);
-  if (!status.problem.empty()) return nullptr;
+  if (!file && !wanted.live) return nullptr;
   try {
-    return std::make_unique<Recorder>(run, wanted, std::move(file));
+    auto recorder = std::make_unique<Recorder>(run, wanted, std::move(file));
+    recorder->status_.problem = status.problem;  // the file has one; the run is shown
+    return recorder;
   } catch (...) {
     status.problem = current_error()->what();
     return nullptr;

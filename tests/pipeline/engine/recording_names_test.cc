@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
@@ -72,6 +74,32 @@ TEST_F(RecordingNames, AFolderThatIsRemovedMeanwhileEndsNoRun) {
     while (iterator->next()) ++elements;
     EXPECT_EQ(elements, 3);
   }
+}
+
+/// `infeed top` advised a process to set the variable that was set, since another one recorded to its
+/// file.
+TEST_F(RecordingNames, ARunWithoutAFileIsShownNevertheless) {
+  if (::access("/dev/shm", W_OK) != 0) return;  // a machine without pages
+  const std::string folder = folder_.file("removed");
+  std::filesystem::create_directory(folder);
+  const IterateOptions options{.recording = {.file = folder + "/run.profile", .live = true}};
+  range(3).iterate(options);
+  std::filesystem::remove_all(folder);
+  auto shown = range(std::int64_t{1} << 40).iterate(options);
+  EXPECT_TRUE(shown.recording().is_on);
+  EXPECT_EQ(shown.recording().file, "");
+  EXPECT_NE(shown.recording().problem.find("does not exist"), std::string::npos)
+      << shown.recording().problem;
+  const std::string begin = fmt::format("infeed-{}.", ::getpid());
+  const auto is_shown = [&] {
+    const std::filesystem::directory_iterator pages("/dev/shm");
+    return std::any_of(
+        std::filesystem::begin(pages), std::filesystem::end(pages),
+        [&](const auto& page) { return page.path().filename().string().starts_with(begin); });
+  };
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!is_shown() && std::chrono::steady_clock::now() < deadline) shown.next();
+  EXPECT_TRUE(is_shown());
 }
 
 TEST_F(RecordingNames, TwoProcessesDontShareAFile) {
