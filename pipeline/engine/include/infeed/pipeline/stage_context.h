@@ -112,8 +112,9 @@ struct StageContext {
 ///       infeed::CancellationWaker waker_;
 ///     };
 ///
-/// Invariants: `wake` runs in the thread that cancels, at most once at a time, and never after the
-/// destructor has returned. It must not wait for a thread that may cancel.
+/// Invariants: `wake` runs in the thread that cancels, or in the constructor if the iteration was
+/// cancelled before; at most once at a time, and never after the destructor has returned. It must
+/// not wait for a thread that may cancel.
 class CancellationWaker {
  public:
   CancellationWaker(const StageContext& context, std::function<void()> wake)
