@@ -2,24 +2,70 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include <infeed/pipeline/hand_over.h>
 
 #include "engine/batch_count.h"
 #include "sources/batch_rows.h"
+#include "sources/from_chunks.h"
 
 namespace infeed {
 namespace {
 
+/// Chunks with rows, and in which row each ends.
+class Chunks {
+ public:
+  explicit Chunks(std::vector<ColumnBatch> chunks) {
+    std::vector<ColumnBatch> types;
+    for (ColumnBatch& chunk : chunks) {
+      types.push_back(chunk.slice(0, 0));
+      if (chunk.rows() == 0) continue;
+      ends_.push_back(rows() + chunk.rows());
+      chunks_.push_back(std::move(chunk));
+    }
+    if (types.size() > 1) join_rows(types);  // refuses those that aren't alike
+    hash_ = chunks_.empty() ? types.at(0).hash() : chunks_[0].hash();
+    if (chunks_.size() < 2) return;
+    std::vector<std::uint64_t> hashes = {hash_};
+    for (std::size_t i = 1; i < chunks_.size(); ++i) hashes.push_back(chunks_[i].hash());
+    const auto count = static_cast<std::int64_t>(hashes.size());
+    hash_ = Tensor::copy_of<std::uint64_t>({count}, std::span<const std::uint64_t>(hashes)).hash();
+  }
+
+  std::int64_t rows() const { return ends_.empty() ? 0 : ends_.back(); }
+  std::uint64_t hash() const { return hash_; }
+
+  ColumnBatch slice(std::int64_t first, std::int64_t count) const {
+    auto chunk = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), first) -
+                                          ends_.begin());
+    std::vector<ColumnBatch> parts;
+    while (count > 0) {
+      const std::int64_t begin = ends_[chunk] - chunks_[chunk].rows();
+      const std::int64_t taken = std::min(count, ends_[chunk] - first);
+      parts.push_back(chunks_[chunk++].slice(first - begin, taken));
+      first += taken;
+      count -= taken;
+    }
+    return join_rows(parts);
+  }
+
+ private:
+  std::vector<ColumnBatch> chunks_;
+  std::vector<std::int64_t> ends_;
+  std::uint64_t hash_ = 0;
+};
+
 struct SlicedColumns {
-  ColumnBatch columns;
+  std::shared_ptr<const Chunks> chunks;
   std::uint64_t size;
   std::uint64_t batches;
 
   ColumnBatch batch(std::uint64_t i) const {
-    const auto rows = static_cast<std::uint64_t>(columns.rows());
-    return columns.slice(static_cast<std::int64_t>(i * size),
+    const auto rows = static_cast<std::uint64_t>(chunks->rows());
+    return chunks->slice(static_cast<std::int64_t>(i * size),
                          static_cast<std::int64_t>(std::min(size, rows - i * size)));
   }
 };
@@ -56,12 +102,13 @@ class FromColumnsStage final : public Stage {
 
 class FromColumnsNode final : public Node {
  public:
-  FromColumnsNode(ColumnBatch columns, std::uint64_t size, bool drop_remainder)
+  FromColumnsNode(std::vector<ColumnBatch> chunks, std::uint64_t size, bool drop_remainder)
       : Node("from_columns", type_info<ColumnBatch>()),
-        signature_(fmt::format("from_columns(rows={}, hash={:016x}, size={}{})", columns.rows(),
-                               columns.hash(), size, drop_remainder ? ", drop_remainder" : "")),
-        sliced_{std::move(columns), size, 0} {
-    sliced_.batches = detail::batch_count(static_cast<std::uint64_t>(sliced_.columns.rows()), size,
+        sliced_{std::make_shared<const Chunks>(std::move(chunks)), size, 0},
+        signature_(fmt::format("from_columns(rows={}, hash={:016x}, size={}{})",
+                               sliced_.chunks->rows(), sliced_.chunks->hash(), size,
+                               drop_remainder ? ", drop_remainder" : "")) {
+    sliced_.batches = detail::batch_count(static_cast<std::uint64_t>(sliced_.chunks->rows()), size,
                                           drop_remainder);
   }
 
@@ -75,17 +122,22 @@ class FromColumnsNode final : public Node {
   }
 
  private:
-  const std::string signature_;
   SlicedColumns sliced_;
+  const std::string signature_;
 };
 
 }  // namespace
 
 Dataset<ColumnBatch> from_columns(ColumnBatch columns, Count size, FromColumnsOptions options) {
-  const std::uint64_t rows = detail::checked_rows("from_columns", size);
-  return Dataset<ColumnBatch>(detail::named(
-      std::make_shared<FromColumnsNode>(std::move(columns), rows, options.drop_remainder),
-      options.name));
+  return detail::from_chunks({std::move(columns)}, size, std::move(options));
+}
+
+Dataset<ColumnBatch> detail::from_chunks(std::vector<ColumnBatch> chunks, Count size,
+                                         FromColumnsOptions options) {
+  const std::uint64_t rows = checked_rows("from_columns", size);
+  return Dataset<ColumnBatch>(
+      named(std::make_shared<FromColumnsNode>(std::move(chunks), rows, options.drop_remainder),
+            options.name));
 }
 
 }  // namespace infeed

@@ -7,6 +7,7 @@ import pickle
 import threading
 import unittest
 import weakref
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -27,6 +28,9 @@ class Mapping(unittest.TestCase):
         self.assertIn("image", batch)
         self.assertNotIn("nothing", batch)
         self.assertNotIn(3, batch)
+        self.assertNotIn(None, batch)
+        self.assertFalse(batch == None or batch == 3)  # noqa: E711  pylint: disable=singleton-comparison
+        self.assertTrue(batch == mock.ANY and batch != None)  # noqa: E711  pylint: disable=singleton-comparison
         self.assertIsNone(batch.get("nothing"))
         self.assertEqual(batch.get("label").to_pylist(), list(range(6)))
         with self.assertRaisesRegex(KeyError, "there is no column 'imag'.*did you mean 'image'"):
@@ -221,9 +225,12 @@ class Taken(unittest.TestCase):
     def test_what_is_no_column(self):
         for value, reason in [(3, "no array of numbers|one number is no column"),
                               (np.float32(1), "one number is no column"), ("text", "one text is no column"),
-                              ([b"a", 3], "a list of texts holds a int"),
-                              ([3, "a"], "a list of texts holds a int"), ((None, b"a"), "holds a NoneType"),
-                              ([0.5, b"a"], "holds a float"), ([["a"], ["b"]], "must have one axis"),
+                              ([b"a", 3], "row 1 is a int; rows that are no array of numbers"),
+                              ([3, "a"], "row 0 is a int; rows that"), ((b"a", None), "row 1 is a NoneType; rows that"),
+                              ([0.5, b"a"], "row 0 is a float; rows that"), ([["a"], ["b"]], "must have one axis"),
+                              ([2**70], "row 0 is a int; rows that"),
+                              ([[1], [2, 3]], r"inhomogeneous.*several lengths are infeed.Ragged\(values"),
+                              (["a", "\udc80"], "a text has no UTF-8 .*surrogates.*give its bytes"),
                               (np.array([1], ">i4"), "the dtype >i4 is no array.*byte order"),
                               (np.datetime64("2026-01-01"), r"the dtype datetime64\[D\] is no array"),
                               (np.array([1], "m8[s]"), r"the dtype timedelta64\[s\] is no array"),
@@ -237,8 +244,9 @@ class Taken(unittest.TestCase):
             infeed.batch({"\udc80": [1]})
         with self.assertRaisesRegex(infeed.Error, "'b' has 2 rows, but 'a' has 3|has 3 rows"):
             infeed.batch({"a": np.zeros(3), "b": np.zeros(2)})
-        with self.assertRaisesRegex(infeed.Error, "a batch is a mapping"):
-            infeed.batch([1, 2])
+        for value, kind in [([1, 2], "list"), (None, "NoneType"), ((), "tuple")]:
+            with self.assertRaisesRegex(infeed.Error, f"a batch is a mapping .* a {kind} was given"):
+                infeed.batch(value)
 
 
 class Arrow(unittest.TestCase):
@@ -348,6 +356,26 @@ class Arrow(unittest.TestCase):
         table = pa.concat_tables([pa.table({"x": np.arange(first, first + 7)}) for first in (0, 7, 14)])
         batches = [batch["x"].to_pylist() for batch in infeed.from_arrow(table).batch(5)]
         self.assertEqual(batches, [list(range(first, min(first + 5, 21))) for first in range(0, 21, 5)])
+
+    def test_many_chunks_cost_as_much_as_one(self):
+        count = 5000
+        table = pa.concat_tables(pa.table({"x": [n, -n], "t": [str(n), "é" * (n % 3)]}) for n in range(count))
+        self.assertEqual(table["x"].num_chunks, count)
+        dataset, whole = infeed.from_arrow(table), infeed.from_arrow(table.combine_chunks())
+        self.assertEqual(len(dataset), 2 * count)
+        self.assertEqual(list(dataset.batch(7)), list(whole.batch(7)))
+        self.assertEqual(list(dataset.batch(7).global_shuffle(seed=1)), list(whole.batch(7).global_shuffle(seed=1)))
+        self.assertEqual(list(pickle.loads(pickle.dumps(dataset.take(3)))), list(whole.take(3)))
+        iterator = iter(dataset.batch(2))
+        first = next(iterator)
+        view, = table["x"].slice(0, 2).chunks
+        self.assertTrue(np.shares_memory(first["x"].numpy(), view.to_numpy()))
+        self.assertLess(len(iterator.state_dict()["infeed"]), 1024)
+        rest = list(dataset.batch(2).iterate(resume=iterator.state_dict()))
+        self.assertEqual(rest, list(iterator))
+        with self.assertRaisesRegex(infeed.Error, "another pipeline|differ|pipeline"):
+            other = infeed.from_arrow(pa.concat_tables([table.slice(2), table.slice(0, 2)]))
+            other.batch(2).iterate(resume=iterator.state_dict())
 
 
 def _batches(table):

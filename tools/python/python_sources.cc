@@ -1,4 +1,3 @@
-#include <infeed/pipeline/from_columns.h>
 #include <infeed/pipeline/generate.h>
 #include <infeed/pipeline/unbatch.h>
 
@@ -8,6 +7,7 @@
 #include "python/gil_wait.h"
 #include "python/map_batches.h"
 #include "python/python_object.h"
+#include "sources/from_chunks.h"
 
 namespace infeed::python {
 namespace {
@@ -61,19 +61,27 @@ Elements generated(const ObjectStage& stage, const Making& making) {
   return describe::batches_of(with_gil_waits(generate(make, stage), "from_generator"));
 }
 
+/// Returns the batches of infeed.arrow, or the one of a mapping of arrays.
+std::vector<ColumnBatch> chunks_of(nb::handle given) {
+  if (!nb::isinstance<nb::tuple>(given) || nb::len(given) == 0) return {take_batch(given)};
+  std::vector<ColumnBatch> chunks;
+  for (const nb::handle chunk : given) chunks.push_back(take_batch(chunk));
+  return chunks;
+}
+
 Elements columns_in_memory(const ObjectStage& stage, const Making& making) {
   const WithGil gil;
-  const ColumnBatch all = take_batch(object_of(making, stage.object));
+  const std::vector<ColumnBatch> all = chunks_of(object_of(making, stage.object));
   const auto batches = [all, name = stage.name](const describe::BatchRows& rows,
                                                 const ColumnSchema*) {
-    return from_columns(
+    return detail::from_chunks(
         all, rows.size,
         {.drop_remainder = rows.drop_remainder, .name = rows.name ? rows.name : name});
   };
-  return Elements{.dataset = from_columns(all, 1, {.name = stage.name}),
+  return Elements{.dataset = detail::from_chunks(all, 1, {.name = stage.name}),
                   .are_rows = true,
                   .batch_at_source = batches,
-                  .columns = describe::columns_of(all)};
+                  .columns = describe::columns_of(all.front())};
 }
 
 }  // namespace

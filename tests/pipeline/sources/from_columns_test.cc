@@ -7,6 +7,7 @@
 #include <infeed/pipeline/slices.h>
 
 #include "pipeline/suite/stage_suite.h"
+#include "sources/from_chunks.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -46,6 +47,24 @@ TEST(FromColumns, PassesTheSuite) {
   expected.pop_back();
   run_source_suite([&] { return ids_of(from_columns(all, 7, {.drop_remainder = true})); },
                    expected);
+}
+
+TEST(FromChunks, IsAsOneOfOneChunk) {
+  const ColumnBatch all = numbered_columns(100);
+  const std::vector<ColumnBatch> chunks = {all.slice(0, 0),  all.slice(0, 10),  all.slice(10, 1),
+                                           all.slice(11, 0), all.slice(11, 60), all.slice(71, 29)};
+  const Stream expected = stream_of(ids_of(from_columns(all, 7)));
+  run_source_suite([&] { return ids_of(detail::from_chunks(chunks, 7)); }, expected);
+  EXPECT_EQ(stream_of(ids_of(detail::from_chunks(chunks, 7) | global_shuffle({.seed = 3}))),
+            stream_of(ids_of(from_columns(all, 7) | global_shuffle({.seed = 3}))));
+  const auto first = detail::from_chunks(chunks, 10).iterate().next();
+  EXPECT_EQ(first->column("id").values().data(), all.column("id").values().data());
+  EXPECT_EQ(detail::from_chunks({all.slice(0, 0), all.slice(5, 0)}, 7).cardinality(),
+            Cardinality::finite(0));
+  EXPECT_THAT(error_of([&] {
+                detail::from_chunks({all, all.select({"id"})}, 7);
+              }).message(),
+              HasSubstr("tokens"));
 }
 
 TEST(FromColumns, ShowsWithoutCopyingAndAtAnyPlace) {

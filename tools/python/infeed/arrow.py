@@ -36,5 +36,4 @@ def read(table):
     batches = _core._batches_from_arrow(table)
     # Without rows one of them still has the columns.
     batches = [batch for batch in batches if batch.rows()] or batches[:1]
-    parts = [_infeed.from_numpy(batch) for batch in batches]
-    return parts[0] if len(parts) == 1 else _infeed.concatenate(*parts)
+    return _infeed.from_numpy(batches[0] if len(batches) == 1 else tuple(batches))
