@@ -105,6 +105,26 @@ class Signals(unittest.TestCase):
                             next(iterator)
                     self.assertLess(time.monotonic() - begin, 20)
                     self.assertEqual(iterator.position, 0)
+    def test_close_answers_ctrl_c(self):
+        def interrupt():
+            raise KeyboardInterrupt
+
+        with slow_dataset() as (dataset, open_gate):
+            iterator = dataset.prefetch().iterate()
+            next(iterator)
+            with self.assertRaises(KeyboardInterrupt), Alarm(interrupt, method="close"):
+                iterator.close()
+            self.assertTrue(iterator.is_closed)
+            open_gate()
+
+    def test_the_last_reference_waits_no_longer_than_a_second(self):
+        with slow_dataset() as (dataset, open_gate):
+            iterator = dataset.prefetch().iterate()
+            next(iterator)
+            begun = time.monotonic()
+            del iterator
+            self.assertLess(time.monotonic() - begun, SECONDS_MAX / 2)
+            open_gate()
 
     def test_a_handler_may_ask_a_process(self):
         for ahead in [1, 4]:
@@ -149,6 +169,20 @@ class Signals(unittest.TestCase):
                     Alarm(open_gate, lambda: iterator.load_state_dict(state)):
                 next(iterator)
             self.assertEqual(values(iterator), [2])
+
+
+class Threads(unittest.TestCase):
+    def test_threads_that_share_it_draw_for_the_place(self):
+        dataset = infeed.range(4000).batch(2).map_batches(
+            lambda batch, rng: (batch["value"][0], rng.integers(1 << 40)), seed=3)
+        expected = list(dataset.iterate(epoch=0))
+        iterator, taken = dataset.iterate(epoch=0), []
+        threads = [threading.Thread(target=lambda: taken.extend(iterator)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(taken), expected)
 
 
 class RefusedStates(unittest.TestCase):

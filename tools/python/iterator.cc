@@ -1,8 +1,8 @@
 #include "python/iterator.h"
 
+#include <algorithm>
 #include <chrono>
 #include <future>
-#include <limits>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -18,6 +18,9 @@
 
 namespace infeed::python {
 namespace {
+
+/// The longest wait for Python functions that still run when the last reference to an iterator goes.
+constexpr double kSecondsMaxInDestructor = 1;
 
 template <class T>
 nb::object next_of(Iterator<T>& iterator, TakenBadRows* bad_rows,
@@ -73,7 +76,10 @@ PyIterator::PyIterator(describe::Description description, IterateOptions options
   open(std::move(from));
 }
 
-PyIterator::~PyIterator() { close(std::numeric_limits<double>::infinity()); }
+PyIterator::~PyIterator() {
+  // Nobody could stop a longer wait by Ctrl-C.
+  end(description_.objects().empty() ? kSecondsMax : kSecondsMaxInDestructor, [] {});
+}
 
 std::shared_ptr<AnyIterator> PyIterator::State::get() {
   const std::lock_guard lock(pointer);
@@ -148,6 +154,12 @@ nb::object PyIterator::next() {
       .every = kSignalSlice, .look = check_signals, .may_work = description_.objects().empty()};
   return std::visit([&](auto& stream) { return next_of(stream, bad_rows_.get(), signals); },
                     *held.stream);
+}
+
+nb::tuple PyIterator::next_and_position() {
+  const auto lock = locked();
+  const std::uint64_t at = position();
+  return nb::make_tuple(next(), at);
 }
 
 std::string PyIterator::checkpoint() {
@@ -229,7 +241,9 @@ void PyIterator::cancel() {
   if (!is_closed_) with_stream([](auto& stream) { stream.cancel(); });
 }
 
-bool PyIterator::close(double seconds_max) {
+bool PyIterator::close(double seconds_max) { return end(seconds_max, &check_signals); }
+
+bool PyIterator::end(double seconds_max, void (*between_waits)()) {
   if (is_closed_.exchange(true)) return true;
   if (forks_ != detail::forks_of_this_process()) {
     // Leaves the stream to the parent: threads that aren't here may hold its locks.
@@ -242,23 +256,38 @@ bool PyIterator::close(double seconds_max) {
   if (const auto open = state_->get()) {
     std::visit([](auto& typed) { typed.cancel(); }, *open);
   }
-  const auto end = [state = state_] {
+  if (is_within_next()) {  // which holds the stream, and ends it
+    state_->set(nullptr);
+    return true;
+  }
+  const auto ended = [state = state_] {
     const std::lock_guard lock(state->calls);
     state->set(nullptr);
   };
-  if (!(seconds_max < kSecondsMax)) {
-    end();
+  if (!(seconds_max < kSecondsMax) && description_.objects().empty()) {
+    ended();  // no Python function runs that could take long
     return true;
   }
-  std::packaged_task<void()> task(end);
+  std::packaged_task<void()> task(ended);
   std::future<void> done = task.get_future();
   try {
     detail::start_thread<std::thread>(std::move(task)).detach();
   } catch (const Error&) {
-    end();  // the system gives no thread, so it takes as long as it takes
+    ended();  // the system gives no thread, so it takes as long as it takes
     return true;
   }
-  return done.wait_for(std::chrono::duration<double>(seconds_max)) == std::future_status::ready;
+  using Seconds = std::chrono::duration<double>;
+  for (Seconds left(seconds_max); left.count() > 0; left -= kSignalSlice) {
+    if (done.wait_for(std::min<Seconds>(left, kSignalSlice)) == std::future_status::ready)
+      return true;
+    between_waits();
+  }
+  return done.wait_for(Seconds(0)) == std::future_status::ready;
+}
+
+bool PyIterator::is_within_next() const {
+  const std::unique_lock lock(state_->calls, std::try_to_lock);
+  return lock.owns_lock() && is_in_next_;
 }
 
 void check_can_be_iterated(const describe::Description& description) {
@@ -339,6 +368,7 @@ void bind_iterators(nb::module_& module) {
       .def("__str__", &TuningReport::text);
   nb::class_<PyIterator>(module, "Iterator", nb::is_weak_referenceable())
       .def("next", &PyIterator::next)
+      .def("next_and_position", &PyIterator::next_and_position)
       .def("checkpoint", &PyIterator::checkpoint)
       .def("resume", &PyIterator::resume, nb::arg("checkpoint"))
       .def("position", &PyIterator::position)

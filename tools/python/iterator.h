@@ -37,6 +37,8 @@ class PyIterator {
 
   /// Returns the next element. Throws nb::stop_iteration at the end.
   nb::object next();
+  /// Returns the next element and its position, which another thread's call doesn't change in between.
+  nb::tuple next_and_position();
   std::string checkpoint();
   /// Goes on from a checkpoint. If that is refused, it stays where it was.
   void resume(const std::string& checkpoint);
@@ -50,7 +52,7 @@ class PyIterator {
   TuningReport tuning();
   void cancel();
   /// Ends the iteration and frees all that it holds. Returns false if that takes longer: a Python
-  /// function that sleeps can't be ended. The rest is then done in the background.
+  /// function that sleeps can't be ended. The rest is then done in the background, as behind Ctrl-C.
   bool close(double seconds_max);
   bool is_closed() const { return is_closed_; }
 
@@ -67,6 +69,10 @@ class PyIterator {
     void set(std::shared_ptr<AnyIterator> other);
   };
 
+  /// Does as close(), and calls the function every 100 ms.
+  bool end(double seconds_max, void (*between_waits)());
+  /// Returns true in a signal handler that Python runs inside next().
+  bool is_within_next() const;
   /// Throws in a child process, even if elements are at hand: it would give the parent's again.
   void check_process() const;
   /// Waits for the other calls, without keeping the GIL from them.

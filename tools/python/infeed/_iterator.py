@@ -128,14 +128,14 @@ class Iterator(Resumable):
         self._consumers = dataset._consumers
         self._core = dataset._core.iterate(options)
         self._next = self._core.next
+        self._next_and_position = self._core.next_and_position
         self._epoch = epoch_of(options)
         live.add(self)
 
     def __next__(self):
         if not self._consumers:
             return self._next()
-        position = self._core.position()
-        element = self._next()
+        element, position = self._next_and_position()
         for consumer in self._consumers:
             element = consumer(element, self._epoch, position)
         return element
