@@ -96,6 +96,9 @@ class Worlds(unittest.TestCase):
             self.assertIn("torchrun", str(infeed.detect_world()))
         with variables(JOB_COMPLETION_INDEX="3"):
             self.assertEqual(infeed.detect_world(size=5), infeed.World(3, 5))
+            for size in [0, -1, "5"]:
+                with self.assertRaisesRegex(infeed.Error, f"detect_world: size is {size!r}; it must be a whole number"):
+                    infeed.detect_world(size)
         for chosen in ({"RANK": "2"}, {"RANK": "1", "WORLD_SIZE": "2", "PMI_RANK": "0", "PMI_SIZE": "2"},
                        {"RANK": "x", "WORLD_SIZE": "2"}):
             with variables(**chosen), self.assertRaises(infeed.Error) as raised:

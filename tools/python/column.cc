@@ -274,16 +274,18 @@ void bind_batch(nb::module_& module) {
       .def("__iter__", [](const PyBatch& self) { return nb::iter(names_of(self)); })
       .def("__contains__", [](const PyBatch& self,
                               std::string_view name) { return self.batch.find(name) != nullptr; })
-      .def("__contains__", [](const PyBatch&, nb::handle) { return false; })
+      .def(
+          "__contains__", [](const PyBatch&, nb::handle) { return false; }, nb::arg().none())
       .def("__getitem__", &column_of)
       .def("__getitem__",
            [](const PyBatch& self, const nb::slice& slice) {
              const auto [first, count] = rows_of(slice, self.batch.rows());
              return PyBatch{self.batch.slice(first, count), self.is_alone};
            })
-      .def("__eq__",
-           [](const PyBatch& self, const PyBatch& other) { return self.batch == other.batch; })
-      .def("__eq__", [](const PyBatch&, nb::handle) { return false; })
+      .def(
+          "__eq__",
+          [](const PyBatch& self, const PyBatch& other) { return self.batch == other.batch; },
+          nb::is_operator())
       .def("__hash__", [](const PyBatch& self) { return self.batch.hash() >> 1; })
       .def("__reduce_ex__", [](const PyBatch& self, nb::handle) { return pickled(self); })
       .def("__repr__", [](const PyBatch& self) { return describe(self); })
@@ -321,20 +323,23 @@ void bind_columns(nb::module_& module) {
   bind_column(module);
   bind_batch(module);
   bind_pickling(module);
-  module.def("_batches_from_arrow", [](nb::handle source) {
-    nb::list batches;
-    for (ColumnBatch& batch : batches_from_arrow(source)) {
-      batches.append(make_batch(std::move(batch)));
-    }
-    return batches;
-  });
+  module.def(
+      "_batches_from_arrow",
+      [](nb::handle source) {
+        nb::list batches;
+        for (ColumnBatch& batch : batches_from_arrow(source)) {
+          batches.append(make_batch(std::move(batch)));
+        }
+        return batches;
+      },
+      nb::arg("source").none());
   module.def("_arrow_stream", &arrow_stream_capsule);
   module.def(
       "batch",
       [](nb::handle columns, bool copy) {
         return make_batch(take_batch(columns, copy ? TakenMemory::copied : TakenMemory::adopted));
       },
-      nb::arg("columns"), nb::kw_only(), nb::arg("copy") = false,
+      nb::arg("columns").none(), nb::kw_only(), nb::arg("copy") = false,
       "Makes a Batch of a mapping of names to arrays, lists of bytes or str, or infeed.Ragged.\n"
       "Contiguous arrays are kept, not copied: don't change them while the batch is used.\n"
       "An empty list is of float64, as in NumPy; no texts are np.array([], dtype=object).");

@@ -10,6 +10,7 @@
 
 #include "infeed/error.h"
 #include "python/column.h"
+#include "python/given_values.h"
 
 namespace infeed::python {
 namespace {
@@ -22,24 +23,14 @@ bool is_text(nb::handle value) {
   return PyBytes_Check(value.ptr()) || PyUnicode_Check(value.ptr());
 }
 
-/// Valid while the object lives.
-std::string_view text_of(nb::handle value) {
-  char* bytes = nullptr;
-  Py_ssize_t size = 0;
-  if (PyBytes_Check(value.ptr())) {
-    if (PyBytes_AsStringAndSize(value.ptr(), &bytes, &size) != 0) throw nb::python_error();
-    return {bytes, static_cast<std::size_t>(size)};
-  }
-  const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-  if (text == nullptr) throw nb::python_error();
-  return {text, static_cast<std::size_t>(size)};
-}
-
 void add_texts(ExampleBuilder& builder, std::string_view name, nb::handle list) {
   std::vector<std::string_view> texts;
   for (const nb::handle text : nb::borrow<nb::list>(list)) {
-    if (!is_text(text)) fail(name, "a list holds texts and other things; all must be alike");
-    texts.push_back(text_of(text));
+    if (!is_text(text)) {
+      fail(name, fmt::format("it holds a {}; the values of a feature are all numbers or all texts",
+                             nb::cast<std::string>(nb::str(text.type().attr("__name__")))));
+    }
+    texts.push_back(text_of(text, {"feature", name}));
   }
   builder.bytes(name, std::span<const std::string_view>(texts));
 }
@@ -153,7 +144,7 @@ void add_array(ExampleBuilder& builder, std::string_view name, nb::handle array)
 void add_feature(ExampleBuilder& builder, std::string_view name, nb::handle value) {
   if (value.is_none()) return;
   if (is_text(value)) {
-    builder.bytes(name, text_of(value));
+    builder.bytes(name, text_of(value, {"feature", name}));
   } else if (PyLong_Check(value.ptr())) {
     const auto [number, overflow] = integer_of(value);
     if (overflow != 0) fail(name, "an integer has more than 64 bits");
@@ -165,7 +156,8 @@ void add_feature(ExampleBuilder& builder, std::string_view name, nb::handle valu
     if (nb::len(list) == 0) return;
     if (is_text(list[0])) return add_texts(builder, name, list);
     const nb::module_ numpy = nb::module_::import_("numpy");
-    nb::object array = numpy.attr("asarray")(list);  // refuses rows of several lengths
+    nb::object array =
+        array_of(list, {"feature", name}, "give one list of numbers, or lists of one length");
     std::vector<std::int64_t> integers;
     if (append_integers(name, list, integers) && !integers.empty()) {
       builder.integers(name, std::span<const std::int64_t>(integers));
@@ -186,7 +178,7 @@ void add_feature(ExampleBuilder& builder, std::string_view name, nb::handle valu
 }  // namespace
 
 std::string record_of(nb::handle row) {
-  if (PyBytes_Check(row.ptr())) return std::string(text_of(row));
+  if (PyBytes_Check(row.ptr())) return std::string(text_of(row, {"row", ""}));
   if (!nb::hasattr(row, "items")) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a row is bytes or a mapping of names to values, but a {} was given",
@@ -199,7 +191,7 @@ std::string record_of(nb::handle row) {
       throw Error(ErrorCode::invalid_argument, "the names of a row's features must be str");
     }
     const nb::object value = item[1];
-    add_feature(builder, text_of(name), value);
+    add_feature(builder, utf8_of(name), value);
   }
   return builder.encode();
 }

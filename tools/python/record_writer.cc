@@ -106,7 +106,7 @@ void bind_writing(nb::module_& module) {
             const nb::gil_scoped_release without_gil;
             new (self) PyRecordWriter(name, options);
           },
-          nb::arg("file"), nb::kw_only(), nb::arg("compression") = "none",
+          nb::arg("file").none(), nb::kw_only(), nb::arg("compression") = "none",
           nb::arg("compression_level") = nb::none(), nb::arg("flush_point_bytes") = 0,
           nb::arg("index") = false, nb::arg("existing") = "refuse",
           nb::arg("durability") = "leave_to_system",
@@ -114,7 +114,7 @@ void bind_writing(nb::module_& module) {
           "flush_point_bytes: gzip that several threads can read, with a file NAME.points.\n"
           "index: write NAME.index, for random access; plain files only.\n"
           "existing: 'refuse' or 'replace'. durability: 'synced' survives a power cut.")
-      .def("write", &PyRecordWriter::write, nb::arg("row"),
+      .def("write", &PyRecordWriter::write, nb::arg("row").none(),
            "Writes bytes as a record, or a mapping of names to values as a tf.train.Example\n"
            "(see example()).")
       .def("close", &PyRecordWriter::close, "Gives the file its name.")
@@ -137,7 +137,7 @@ void bind_writing(nb::module_& module) {
         const std::string bytes = record_of(features);
         return nb::bytes(bytes.data(), bytes.size());
       },
-      nb::arg("features"),
+      nb::arg("features").none(),
       "Returns the bytes of a tf.train.Example. bytes and str become one value of bytes, an\n"
       "array of uint8 (an image) as well; integers and bools int64; floats float32; lists of\n"
       "texts bytes; None no feature.");

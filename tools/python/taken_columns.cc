@@ -5,6 +5,7 @@
 
 #include "infeed/error.h"
 #include "python/column.h"
+#include "python/given_values.h"
 
 namespace infeed::python {
 namespace {
@@ -99,28 +100,20 @@ Tensor taken_tensor(nb::handle object, std::string_view name, TakenMemory memory
                        std::shared_ptr<const void>(std::move(array)));
 }
 
-/// Appends the bytes of a bytes or str object.
-void append_text(nb::handle object, std::string_view name, std::string& data) {
-  char* bytes = nullptr;
-  Py_ssize_t size = 0;
-  if (PyBytes_Check(object.ptr())) {
-    if (PyBytes_AsStringAndSize(object.ptr(), &bytes, &size) != 0) throw nb::python_error();
-    data.append(bytes, static_cast<std::size_t>(size));
-  } else if (PyUnicode_Check(object.ptr())) {
-    const char* const text = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
-    if (text == nullptr) throw nb::python_error();
-    data.append(text, static_cast<std::size_t>(size));
-  } else {
-    fail(name,
-         fmt::format("a list of texts holds a {}; all must be bytes or str", name_of_type(object)));
-  }
+bool is_text(nb::handle object) {
+  return PyBytes_Check(object.ptr()) || PyUnicode_Check(object.ptr());
 }
 
 Column column_of_texts(nb::handle sequence, std::string_view name) {
   std::string data;
   std::vector<std::int64_t> offsets = {0};
   for (const nb::handle text : sequence) {
-    append_text(text, name, data);
+    if (!is_text(text)) {
+      fail(name,
+           fmt::format("row {} is a {}; rows that are no array of numbers are all bytes or str",
+                       offsets.size() - 1, name_of_type(text)));
+    }
+    data += text_of(text, {"column", name});
     offsets.push_back(static_cast<std::int64_t>(data.size()));
   }
   const auto count = static_cast<std::int64_t>(offsets.size());
@@ -129,10 +122,6 @@ Column column_of_texts(nb::handle sequence, std::string_view name) {
       Tensor::copy_of<std::uint8_t>(
           {static_cast<std::int64_t>(data.size())},
           std::span(reinterpret_cast<const std::uint8_t*>(data.data()), data.size())));
-}
-
-bool is_text(nb::handle object) {
-  return PyBytes_Check(object.ptr()) || PyUnicode_Check(object.ptr());
 }
 
 bool holds_texts(nb::handle sequence) { return nb::len(sequence) != 0 && is_text(sequence[0]); }
@@ -171,7 +160,9 @@ Column column_of(nb::handle values, std::string_view name, TakenMemory memory) {
   if (nb::hasattr(values, "row_splits")) return ragged_column(values, name, memory);
   if (nb::isinstance<nb::list>(values) || nb::isinstance<nb::tuple>(values)) {
     if (holds_texts(values)) return column_of_texts(values, name);
-    const nb::object array = nb::module_::import_("numpy").attr("asarray")(values);
+    const nb::object array =
+        array_of(values, {"column", name},
+                 "rows of several lengths are infeed.Ragged(values, (row_splits,))");
     // NumPy makes texts of numbers beside texts.
     if (has_kind(array, "SU") && nb::len(nb::object(array.attr("shape"))) == 1) {
       return column_of_texts(values, name);
@@ -226,8 +217,8 @@ ColumnBatch take_batch(nb::handle mapping, TakenMemory memory) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("a batch's names are str, but one is a {}", name_of_type(item[0])));
     }
-    std::string name;
-    append_text(item[0], name, name);
+    const nb::object key = item[0];
+    const std::string name(utf8_of(key));
     columns.push_back({name, column_of(nb::object(item[1]), name, memory)});
   }
   return ColumnBatch(std::move(columns));

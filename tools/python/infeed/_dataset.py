@@ -202,7 +202,8 @@ class Dataset:
             found = dataset.at(8_412, resume=state)
             clean = infeed.records("train-*.tfrecord").leave_out([found.rows[17]])
         """
-        options = {"resume": resume and checkpoint_of(resume), "epoch": epoch}
+        require_whole("at: step", step, 0)
+        options = {"resume": None if resume is None else checkpoint_of(resume), "epoch": epoch}
         element, rows = self._core.at(step, options)
         for consumer in self._consumers:
             element = consumer(element, epoch_of({**options, "epoch": epoch or 0}), step)

@@ -4,6 +4,7 @@ import os
 
 from ._dataset import SOURCES
 from ._errors import invalid
+from ._stages import file_names
 
 _COMPRESSED = (".gz", ".zst", ".lz4", ".zz")
 _KINDS = {
@@ -39,7 +40,7 @@ def read(files, **options):
         if os.path.isdir(name):
             return SOURCES["folder"](name, **options)
     else:
-        files = [os.fsdecode(name) for name in files]
+        files = file_names("read: files", files)
         name = files[0] if files else ""
     kind, ending = _kind_of(name)
     if kind is None:

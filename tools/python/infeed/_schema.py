@@ -124,6 +124,9 @@ def _column_json(name, given):
     return {"name": name, "dtype": _dtype_name(given)}
 
 
+_GIVE = "a mapping, as {'image': ('uint8', (784,)), 'label': 'int64', 'text': 'bytes'}"
+
+
 def columns_json(schema):
     """Returns the list of columns of the JSON form.
 
@@ -131,13 +134,13 @@ def columns_json(schema):
     padded() and bytes_() return; or a list of ColumnSpecs; or the JSON text of a schema, or a file
     with it.
     """
-    if isinstance(schema, os.PathLike):
-        with open(schema, encoding="utf-8") as file:
-            schema = file.read()
-    if isinstance(schema, str):
-        if not schema.lstrip().startswith(("{", "[")):
+    if isinstance(schema, os.PathLike) or (isinstance(schema, str) and not schema.lstrip().startswith(("{", "["))):
+        try:
             with open(schema, encoding="utf-8") as file:
                 schema = file.read()
+        except FileNotFoundError:
+            raise invalid(f"the schema {os.fspath(schema)!r} is no JSON, and there is no file of that name; give {_GIVE}") from None
+    if isinstance(schema, str):
         parsed = json.loads(schema)
         return parsed["columns"] if isinstance(parsed, dict) and "columns" in parsed else parsed
     if isinstance(schema, Mapping):
@@ -145,8 +148,7 @@ def columns_json(schema):
     if isinstance(schema, (list, tuple)):
         return [_column_json(spec.name, spec) if isinstance(spec, ColumnSpec) else spec
                 for spec in schema]
-    raise invalid(f"the schema is {schema!r}; give a mapping, as {{'image': ('uint8', (784,)), "
-                  "'label': 'int64', 'text': 'bytes'}}")
+    raise invalid(f"the schema is {schema!r}; give {_GIVE}")
 
 
 def element_spec(columns_text):

@@ -29,7 +29,18 @@ class EachFile:
 _NUMBERS = {"Sequence[int]": "int | Sequence[int]", "Sequence[float]": "float | Sequence[float]"}
 
 
-def _to_option(option, value):
+def file_names(option, given):
+    """Returns the pattern, or the list of names."""
+    if isinstance(given, (str, bytes, os.PathLike)):
+        return os.fsdecode(given)
+    try:
+        return [os.fsdecode(name) for name in given]
+    except TypeError:
+        raise invalid(f"{option} is {given!r}; it must be a name, a pattern as 'train-*', or a list of "
+                      "names") from None
+
+
+def _to_option(stage, option, value):
     """Returns the value as JSON has it."""
     declared = option["type"]
     if "Schema" in declared:
@@ -37,9 +48,7 @@ def _to_option(option, value):
     if declared.startswith("Callable"):
         return _each_file(value)
     if declared.startswith("str | Sequence"):
-        if isinstance(value, (str, bytes, os.PathLike)):
-            return os.fsdecode(value)
-        return [os.fsdecode(name) for name in value]
+        return file_names(f"{stage}: {option['name']}", value)
     if isinstance(value, numbers.Real) and declared in _NUMBERS:
         return [value]
     if declared.startswith("Sequence[Place"):
@@ -56,7 +65,7 @@ def _to_option(option, value):
 def _each_file(function):
     if isinstance(function, list):
         return function
-    described = function(EachFile())
+    described = function(EachFile()) if callable(function) else function
     if isinstance(described, EachFile) and described._stages:
         return described._stages
     raise invalid("interleave: give a function from a file to its pipeline, as infeed.records or "
@@ -126,7 +135,7 @@ def _options_of(kind, arguments):
     options = {}
     for option in kind["options"]:
         if option["name"] in arguments:
-            options[option["name"]] = _to_option(option, arguments[option["name"]])
+            options[option["name"]] = _to_option(kind["name"], option, arguments[option["name"]])
     return options
 
 

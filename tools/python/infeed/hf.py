@@ -1,6 +1,7 @@
 """Hugging Face datasets as a Dataset, and a Dataset as one of theirs."""
 
 from . import arrow as _arrow
+from ._errors import invalid
 
 
 def read(dataset):
@@ -12,6 +13,9 @@ def read(dataset):
     that aren't numbers, bools, texts or lists of them (Image, Audio) are structs of bytes and path: columns
     "image.bytes" and "image.path".
     """
+    if not hasattr(getattr(dataset, "data", None), "table"):
+        raise invalid(f"from_hf: a {type(dataset).__name__} has no table in memory; give a datasets.Dataset, as a split "
+                      "of a DatasetDict is: dataset['train']")
     if getattr(dataset, "_indices", None) is not None:
         dataset = dataset.flatten_indices()
     return _arrow.read(dataset.data.table)

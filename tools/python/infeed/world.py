@@ -17,7 +17,7 @@ import sys
 
 from . import _core
 from ._dataset import Dataset, _unpickled
-from ._errors import Error, invalid
+from ._errors import Error, invalid, require_whole
 from ._place import BadRow
 
 _SHOWN_MAX = 60
@@ -78,6 +78,8 @@ def detect_world(size=None):
     Raises Error "invalid_argument" if two of them disagree, or a variable is there without the one
     it belongs to: a process that guesses wrong reads the same rows as another.
     """
+    if size is not None:
+        require_whole("detect_world: size", size, 1)
     found = []
     distributed, jax = _torch_distributed(), _jax()
     if distributed is not None:

@@ -1,0 +1,51 @@
+#include "python/given_values.h"
+
+#include <fmt/format.h>
+#include <string>
+
+#include "infeed/error.h"
+
+namespace infeed::python {
+namespace {
+
+[[noreturn]] void fail(const Taker& taker, std::string_view what, const nb::python_error& reason,
+                       std::string_view advice) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} '{}': {} ({}); {}", taker.kind, taker.name, what,
+                          nb::cast<std::string>(nb::str(reason.value())), advice));
+}
+
+}  // namespace
+
+std::string_view utf8_of(nb::handle text) {
+  Py_ssize_t size = 0;
+  const char* const encoded = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (encoded == nullptr) throw nb::python_error();
+  return {encoded, static_cast<std::size_t>(size)};
+}
+
+std::string_view text_of(nb::handle text, const Taker& taker) {
+  if (PyBytes_Check(text.ptr())) {
+    char* bytes = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(text.ptr(), &bytes, &size) != 0) throw nb::python_error();
+    return {bytes, static_cast<std::size_t>(size)};
+  }
+  try {
+    return utf8_of(text);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_UnicodeEncodeError)) throw;
+    fail(taker, "a text has no UTF-8", error, "give its bytes");
+  }
+}
+
+nb::object array_of(nb::handle list, const Taker& taker, std::string_view advice) {
+  try {
+    return nb::module_::import_("numpy").attr("asarray")(list);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ValueError)) throw;
+    fail(taker, "NumPy makes no array of the list", error, advice);
+  }
+}
+
+}  // namespace infeed::python
