@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import json
 import math
 import os
 import pickle
@@ -116,6 +117,22 @@ class Signals(unittest.TestCase):
                 iterator.close()
             self.assertTrue(iterator.is_closed)
             open_gate()
+
+    def test_a_silent_server_answers_ctrl_c(self):
+        def interrupt():
+            raise KeyboardInterrupt
+
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            url = f"http://127.0.0.1:{server.getsockname()[1]}/x"
+            described = json.dumps({"stages": [{"stage": "csv", "files": url + ".csv"}]})
+            for call, method in [(lambda: infeed.csv(url + ".csv"), "_then"),
+                                 (lambda: infeed.from_json(described), "from_json"),
+                                 (lambda: infeed.records(url).fingerprint, "fingerprint"),
+                                 (infeed.records(url).iterate().state_dict, "state_dict")]:
+                begun = time.monotonic()
+                with self.subTest(method=method), self.assertRaises(KeyboardInterrupt), Alarm(interrupt, method=method):
+                    call()
+                self.assertLess(time.monotonic() - begun, SECONDS_MAX / 2)
 
     def test_the_last_reference_waits_no_longer_than_a_second(self):
         with slow_dataset() as (dataset, open_gate):

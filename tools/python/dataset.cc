@@ -1,6 +1,7 @@
 #include "python/dataset.h"
 
 #include "python/python_object.h"
+#include "python/signals.h"
 
 namespace infeed::python {
 namespace {
@@ -29,11 +30,14 @@ Description with_stage(const Description& before, const std::string& stage,
                        const nb::dict& objects) {
   std::vector<Description> copies;
   for (const Description* input : inputs) copies.push_back(*input);
-  const Objects given = objects_of(objects);
-  // A source may read its files: their header, the first rows, all of them behind a URL.
-  std::optional<nb::gil_scoped_release> without_gil;
-  if (given.empty()) without_gil.emplace();
-  return before.then(stage, options, copies, given);
+  if (objects.size() != 0) return before.then(stage, options, copies, objects_of(objects));
+  if (!before.is_empty() && stage != "parse") {
+    const nb::gil_scoped_release without_gil;
+    return before.then(stage, options, copies);
+  }
+  // Sources and parse() may read files: their header, the first rows, all of them behind a URL.
+  return left_behind_by_signals(
+      [before, stage, options, copies] { return before.then(stage, options, copies); });
 }
 
 nb::object cardinality_of(const Description& description) {
@@ -64,7 +68,10 @@ void bind_datasets(nb::module_& module, std::shared_ptr<const describe::StageTab
              return columns ? std::optional(columns->to_json()) : std::nullopt;
            })
       .def("cardinality", &cardinality_of)
-      .def("fingerprint", &Description::fingerprint, nb::call_guard<nb::gil_scoped_release>())
+      .def("fingerprint",
+           [](const Description& self) {
+             return left_behind_by_signals([self] { return self.fingerprint(); });
+           })
       .def("iterate", &iterate)
       .def("at", &element_at)
       .def("resharded", &resharded)
@@ -77,7 +84,9 @@ void bind_datasets(nb::module_& module, std::shared_ptr<const describe::StageTab
   module.def(
       "from_json",
       [table](const std::string& text, const nb::dict& objects) {
-        return Description::from_json(text, table, objects_of(objects));
+        if (objects.size() != 0) return Description::from_json(text, table, objects_of(objects));
+        return left_behind_by_signals(
+            [text, table] { return Description::from_json(text, table, {}); });
       },
       nb::arg("text"), nb::arg("objects"));
 }

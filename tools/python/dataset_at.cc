@@ -41,10 +41,11 @@ nb::tuple element_at(const describe::Description& description, std::uint64_t ste
 
 std::string resharded(const describe::Description& description, const std::string& checkpoint) {
   const Checkpoint from = Checkpoint::from_text(checkpoint);
-  const nb::gil_scoped_release without_gil;  // reads the files' checksums
-  return std::visit(
-      [&](const auto& dataset) { return reshard_checkpoint(from, dataset).to_text(); },
-      description.elements().dataset);
+  return left_behind_by_signals([from, description] {  // reads the files' checksums
+    return std::visit(
+        [&](const auto& dataset) { return reshard_checkpoint(from, dataset).to_text(); },
+        description.elements().dataset);
+  });
 }
 
 }  // namespace infeed::python

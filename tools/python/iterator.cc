@@ -163,8 +163,13 @@ nb::tuple PyIterator::next_and_position() {
 }
 
 std::string PyIterator::checkpoint() {
+  open_stream();
+  if (!knows_checksums_) {  // reads the files
+    left_behind_by_signals([description = description_] { return description.fingerprint(); });
+    knows_checksums_ = true;
+  }
   const auto lock = locked();
-  const nb::gil_scoped_release without_gil;  // the first one reads the files for their checksums
+  const nb::gil_scoped_release without_gil;
   return with_stream([](auto& stream) { return stream.checkpoint().to_text(); });
 }
 

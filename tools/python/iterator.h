@@ -93,7 +93,9 @@ class PyIterator {
   const std::shared_ptr<State> state_ = std::make_shared<State>();
   const std::uint64_t forks_;  ///< forks_of_this_process() when it was made
   std::atomic<bool> is_closed_ = false;
-  bool is_in_next_ = false;               ///< guarded by State::calls, as the next one
+  std::atomic<bool> knows_checksums_ =
+      false;                 ///< checksums of the files, which the description keeps then
+  bool is_in_next_ = false;  ///< guarded by State::calls, as the next one
   std::optional<Checkpoint> begun_from_;  ///< where the present stream was resumed
 };
 

@@ -44,4 +44,16 @@ auto answering_signals(std::stop_source& stop, const Function& function) {
   return result.get();
 }
 
+/// Does the same with a function that knows no stop: if a signal handler raises, it goes on by itself,
+/// so it must own all that it uses.
+template <class Function>
+auto left_behind_by_signals(const Function& function) {
+  std::packaged_task<std::invoke_result_t<const Function&>()> task(function);
+  auto result = task.get_future();
+  const nb::gil_scoped_release without_gil;
+  detail::start_thread<std::thread>(std::move(task)).detach();
+  while (result.wait_for(kSignalSlice) != std::future_status::ready) check_signals();
+  return result.get();
+}
+
 }  // namespace infeed::python
