@@ -18,6 +18,8 @@ class Torch(unittest.TestCase):
 
     def test_every_dtype_and_shape(self):
         for dtype in NUMBERS + ["bfloat16"]:
+            if not hasattr(self.torch, dtype):  # older versions have no unsigned integers but uint8
+                continue
             for shape in SHAPES:
                 column = _bfloat16(shape) if dtype == "bfloat16" else dense(dtype, shape)
                 tensor = column.torch()

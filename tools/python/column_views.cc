@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <fmt/format.h>
+#include <memory>
 
 #include <infeed/records/dlpack.h>
 
@@ -74,13 +75,24 @@ nb::object tensorflow_tensor(const PyColumn& dense) {
       .attr("from_dlpack")(dlpack_capsule(column, nb::none(), nb::none(), nb::none(), nb::none()));
 }
 
+nb::object torch_tensor(const PyColumn& dense) {
+  const nb::module_ torch = nb::module_::import_("torch");
+  const PyColumn own = dense.is_alone ? dense : copied(dense);
+  const Tensor& values = own.column.values();
+  if (values.dtype() != DType::boolean) return torch.attr("from_dlpack")(own);
+  // PyTorch before 2.2 takes no bools.
+  const PyColumn bytes{Column::dense(Tensor::adopt(DType::uint8, values.shape(), values.data(),
+                                                   std::make_shared<const Tensor>(values))),
+                       true};
+  return torch.attr("from_dlpack")(bytes).attr("view")(torch.attr("bool"));
+}
+
 nb::object dense_column(const PyColumn& dense, Framework framework) {
   switch (framework) {
     case Framework::numpy:
       break;
     case Framework::torch:
-      return nb::module_::import_("torch").attr("from_dlpack")(dense.is_alone ? dense
-                                                                              : copied(dense));
+      return torch_tensor(dense);
     case Framework::jax:
       return nb::module_::import_("jax.numpy").attr("from_dlpack")(dense);
     case Framework::tensorflow:
