@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import json
 import math
 import os
@@ -12,6 +13,7 @@ import tempfile
 import threading
 import time
 import unittest
+import weakref
 
 import numpy as np
 
@@ -186,6 +188,44 @@ class Signals(unittest.TestCase):
                     Alarm(open_gate, lambda: iterator.load_state_dict(state)):
                 next(iterator)
             self.assertEqual(values(iterator), [2])
+
+
+class Trainer:
+    """Keeps a dataset of its own methods, and an iterator of it."""
+
+    def __init__(self, kind):
+        if kind == "generator":
+            self.dataset = infeed.from_generator(self.batches)
+        else:
+            self.dataset = infeed.range(20).batch(4).map_batches(self.changed, where=kind)
+        self.iterator = iter(self.dataset)
+        next(self.iterator)
+
+    def changed(self, batch):
+        return {"x": batch["value"].numpy()}
+
+    def batches(self):
+        for number in range(20):
+            yield {"x": [number], "name": [type(self).__name__]}
+
+
+class Garbage(unittest.TestCase):
+    def test_who_keeps_a_dataset_of_its_own_methods_is_freed(self):
+        for kind in ["generator", "thread", "consumer"]:
+            trainer = weakref.ref(Trainer(kind))
+            deadline = time.monotonic() + SECONDS_MAX
+            while trainer() is not None and time.monotonic() < deadline:  # a thread may be inside the method
+                gc.collect()
+            self.assertIsNone(trainer(), kind)
+
+    def test_an_iterator_keeps_the_functions(self):
+        def batches():
+            yield from ({"value": [number]} for number in range(5))
+
+        iterator = iter(infeed.from_generator(batches).map_batches(lambda batch: batch, where="thread"))
+        del batches
+        gc.collect()
+        self.assertEqual(values(iterator), list(range(5)))
 
 
 class Threads(unittest.TestCase):

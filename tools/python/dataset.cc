@@ -9,20 +9,22 @@ namespace {
 using describe::Description;
 using describe::Objects;
 
-Objects objects_of(const nb::dict& dict) {
+/// Returns weak references to what the package's Held keeps.
+Objects objects_of(const nb::dict& held) {
+  const nb::object weak = nb::module_::import_("weakref").attr("ref");
   Objects objects;
-  for (const auto [id, object] : dict) {
-    objects.emplace(nb::cast<std::string>(id), share(nb::borrow(object)));
+  for (const auto [id, object] : held) {
+    objects.emplace(nb::cast<std::string>(id), share(weak(object)));
   }
   return objects;
 }
 
-nb::dict dict_of(const Objects& objects) {
-  nb::dict dict;
-  for (const auto& [id, object] : objects) {
-    dict[id.c_str()] = *static_cast<const nb::object*>(object.get());
+nb::dict held_of(const Objects& objects) {
+  nb::dict held;
+  for (const auto& [id, weak] : objects) {
+    held[id.c_str()] = referred(*static_cast<const nb::object*>(weak.get()));
   }
-  return dict;
+  return held;
 }
 
 Description with_stage(const Description& before, const std::string& stage,
@@ -59,7 +61,7 @@ void bind_datasets(nb::module_& module, std::shared_ptr<const describe::StageTab
           nb::arg("stage"), nb::arg("options"), nb::arg("inputs"), nb::arg("objects"))
       .def("to_json", &Description::to_json, nb::arg("with_objects") = false)
       .def("text", &Description::text)
-      .def("objects", [](const Description& self) { return dict_of(self.objects()); })
+      .def("held", [](const Description& self) { return held_of(self.objects()); })
       .def("kind",
            [](const Description& self) { return std::string(to_string(self.elements().kind())); })
       .def("columns",

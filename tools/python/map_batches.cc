@@ -6,6 +6,7 @@
 #include "python/column.h"
 #include "python/errors.h"
 #include "python/gil_wait.h"
+#include "python/python_end.h"
 #include "python/python_object.h"
 
 namespace infeed::python {
@@ -29,12 +30,15 @@ std::pair<std::uint64_t, std::uint64_t> key_of(Rng& rng) {
   return {words[0] << 32 | words[1], words[2] << 32 | words[3]};
 }
 
-/// Calls a Python function with a batch and the key of its random numbers.
+/// Calls the function, of which `function` is the weak Held, with a batch and the key of its random numbers.
 TimedBatch called(const nb::object& function, ColumnBatch batch, Rng& rng) {
   const auto [high, low] = key_of(rng);
   const WithGil gil;
   try {
-    const nb::object result = function(make_batch(std::move(batch)), high, low);
+    const nb::object thing = referred(function).attr("thing");
+    const nb::object given = make_batch(std::move(batch));
+    const StaysIfPythonIsOver staying;
+    const nb::object result = thing(given, high, low);
     // People fill the same arrays again and again, and a batch may wait for long.
     return {take_batch(result, TakenMemory::copied), gil.wait_ns()};
   } catch (nb::python_error& exception) {
@@ -43,10 +47,8 @@ TimedBatch called(const nb::object& function, ColumnBatch batch, Rng& rng) {
 }
 
 Elements mapped(const MapBatchesStage& stage, const Making& making) {
-  const SharedObject function =
-      share(*static_cast<const nb::object*>(making.object(stage.function).get()));
-  const auto call = [function](ColumnBatch batch, Rng& rng) {
-    return called(*function, std::move(batch), rng);
+  const auto call = [held = making.object(stage.function)](ColumnBatch batch, Rng& rng) {
+    return called(*static_cast<const nb::object*>(held.get()), std::move(batch), rng);
   };
   const Dataset<ColumnBatch>& batches = making.input().batches("map_batches");
   Dataset<TimedBatch> mapped = batches | map(call, {.parallelism = stage.workers,

@@ -3,6 +3,10 @@
 #include <chrono>
 #include <unistd.h>
 
+#include <infeed/error.h>
+
+#include "python/python_end.h"
+
 namespace infeed::python {
 namespace {
 
@@ -24,14 +28,11 @@ class KeptThreadState {
   PyThreadState* thread_;
 };
 
-/// Keeps this thread until the process has ended, if Python is over and another thread ends it.
-/// Python before 3.14 ends a thread that asks for the GIL then by unwinding its stack, which C++ and
-/// Python's own PyGILState_Release() answer with abort().
+}  // namespace
+
 void stay_if_python_is_over() {
   while (Py_IsInitialized() == 0 && gettid() != getpid()) pause();
 }
-
-}  // namespace
 
 WithGil::WithGil() {
   const auto begun = std::chrono::steady_clock::now();
@@ -49,6 +50,12 @@ WithGil::WithGil() {
 WithGil::~WithGil() {
   stay_if_python_is_over();
   PyGILState_Release(state_);
+}
+
+nb::object referred(const nb::object& weak) {
+  nb::object object = weak();
+  if (!object.is_none()) return object;
+  throw Error(ErrorCode::cancelled, "the Dataset whose Python function this is was let go of");
 }
 
 SharedObject share(nb::object object) {

@@ -26,6 +26,10 @@ class WithGil {
   std::uint64_t wait_ns_ = 0;
 };
 
+/// Returns the object that a weak reference is to. Throws Error cancelled where it is gone: whoever kept
+/// it has gone, too.
+nb::object referred(const nb::object& weak);
+
 /// Keeps an object. The last holder takes the GIL to let go of it.
 using SharedObject = std::shared_ptr<nb::object>;
 SharedObject share(nb::object object);

@@ -6,6 +6,7 @@
 #include "python/errors.h"
 #include "python/gil_wait.h"
 #include "python/map_batches.h"
+#include "python/python_end.h"
 #include "python/python_object.h"
 #include "sources/from_chunks.h"
 
@@ -20,19 +21,38 @@ struct ObjectStage : StageOptions {
   ObjectId object = {};
 };
 
-nb::object object_of(const Making& making, const ObjectId& id) {
-  return *static_cast<const nb::object*>(making.object(id).get());
+/// A weak reference to the package's Held of an object.
+using WeakHeld = std::shared_ptr<void>;
+
+nb::object held_of(const WeakHeld& weak) {
+  return referred(*static_cast<const nb::object*>(weak.get()));
 }
 
-/// Calls next() of a Python iterator.
+/// A pass over what a Python function returned.
 class PythonBatches {
  public:
-  explicit PythonBatches(SharedObject iterator) : iterator_(std::move(iterator)) {}
+  /// Needs the GIL.
+  explicit PythonBatches(const WeakHeld& weak) {
+    const nb::object begin = held_of(weak).attr("begin");
+    const StaysIfPythonIsOver staying;
+    const nb::object begun = begin();
+    pass_ = std::shared_ptr<const nb::object>(
+        new nb::object(nb::module_::import_("weakref").attr("ref")(begun)),
+        [weak](const nb::object* pass) {
+          if (Py_IsInitialized() == 0) return;  // Python has freed everything
+          const WithGil gil;
+          const nb::object held = (*static_cast<const nb::object*>(weak.get()))();
+          if (!held.is_none()) held.attr("end")((*pass)());
+          delete pass;
+        });
+  }
 
   std::optional<TimedBatch> operator()() {
     const WithGil gil;
     try {
-      const nb::object element = nb::steal(PyIter_Next(iterator_->ptr()));
+      const nb::object iterator = referred(*pass_).attr("iterator");
+      const StaysIfPythonIsOver staying;
+      const nb::object element = nb::steal(PyIter_Next(iterator.ptr()));
       if (!element.is_valid()) {
         if (PyErr_Occurred() != nullptr) throw nb::python_error();
         return std::nullopt;
@@ -45,15 +65,14 @@ class PythonBatches {
   }
 
  private:
-  SharedObject iterator_;
+  std::shared_ptr<const nb::object> pass_;  ///< a weak reference, as Held keeps it
 };
 
 Elements generated(const ObjectStage& stage, const Making& making) {
-  const SharedObject factory = share(object_of(making, stage.object));
-  const auto make = [factory] {
+  const auto make = [held = making.object(stage.object)] {
     const WithGil gil;
     try {
-      return PythonBatches(share(nb::iter((*factory)())));
+      return PythonBatches(held);
     } catch (nb::python_error& exception) {
       throw error_of(std::move(exception), "the generator's function");
     }
@@ -71,7 +90,8 @@ std::vector<ColumnBatch> chunks_of(nb::handle given) {
 
 Elements columns_in_memory(const ObjectStage& stage, const Making& making) {
   const WithGil gil;
-  const std::vector<ColumnBatch> all = chunks_of(object_of(making, stage.object));
+  const std::vector<ColumnBatch> all =
+      chunks_of(held_of(making.object(stage.object)).attr("thing"));
   const auto batches = [all, name = stage.name](const describe::BatchRows& rows,
                                                 const ColumnSchema*) {
     return detail::from_chunks(

@@ -7,6 +7,7 @@ import weakref
 from . import _core
 from ._errors import invalid, require_whole
 from ._functions import consumer_stage, map_batches_options
+from ._held import Held
 from ._iterator import Iterator, checkpoint_of, epoch_of
 from ._place import Place, Traced
 from ._schema import element_spec
@@ -68,10 +69,11 @@ class Dataset:
     It pickles as its description, compares by it, and prints it.
     """
 
-    __slots__ = ("_core", "_consumers", "_iterations", "__weakref__")
+    __slots__ = ("_core", "_held", "_consumers", "_iterations", "__weakref__")
 
     def __init__(self, core, consumers=()):
         self._core = core
+        self._held = core.held()  # which the engine doesn't keep
         self._consumers = tuple(consumers)
         self._iterations = 0
 
@@ -90,9 +92,8 @@ class Dataset:
             if type(other) is not Dataset:
                 raise invalid(f"{kind}: an input is {other!r}, whose elements come from other processes; that "
                               "must be the last stage of all")
-        core = self._core.then(kind, json_text(kind, options), [d._core for d in inputs],
-                               objects or {})
-        return Dataset(core)
+        held = {key: Held(thing) for key, thing in (objects or {}).items()}
+        return Dataset(self._core.then(kind, json_text(kind, options), [d._core for d in inputs], held))
 
     def map(self, *_, **__):
         """There is no map of single elements in Python: see map_batches."""
@@ -276,7 +277,11 @@ class Dataset:
         return f"<infeed.Dataset {text}>"
 
     def __reduce__(self):
-        return (_unpickled, (self._core.to_json(True), self._core.objects(), self._consumers))
+        return (_unpickled, (self._core.to_json(True), self._objects(), self._consumers))
+
+    def _objects(self):
+        """The objects of the stages by their ids."""
+        return {key: held.thing for key, held in self._held.items()}
 
 
 def _begin():
@@ -284,7 +289,8 @@ def _begin():
 
 
 def _unpickled(text, objects, consumers):
-    return Dataset(_core.from_json(text, objects), consumers)
+    held = {key: Held(thing) for key, thing in objects.items()}
+    return Dataset(_core.from_json(text, held), consumers)
 
 
 def join(stage, *given):

@@ -186,7 +186,7 @@ def _shared(dataset, world):
 
     described = json.loads(dataset._core.to_json(True))
     as_first(described["stages"])
-    return _unpickled(json.dumps(described), dataset._core.objects(), ())
+    return _unpickled(json.dumps(described), dataset._objects(), ())
 
 
 def _short(value):
