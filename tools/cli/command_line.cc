@@ -22,19 +22,9 @@
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 
-#include "cli/completion.h"
 #include "cli/exit_status.h"
-#include "cli/help.h"
 #include "cli/option_checks.h"
 #include "cli/stop_on_signal.h"
-#include "convert/convert_command.h"
-#include "dataset/dataset_commands.h"
-#include "device/pace_command.h"
-#include "device/step_command.h"
-#include "feed/feed_command.h"
-#include "plan/plan_command.h"
-#include "profile/profile_command.h"
-#include "train/train_command.h"
 
 namespace infeed::tools {
 namespace {

@@ -1,5 +1,3 @@
-#include "cli/completion.h"
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fmt/format.h>
@@ -7,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "cli/option_text.h"
 
 namespace infeed::tools {
@@ -118,8 +117,8 @@ struct CompletionOptions {
   std::string shell = {};
 };
 
-}  // namespace
-
+/// Returns the script that completes this program's command line in bash: commands, options, the
+/// values of options that have a list of them, and names of files for the rest.
 std::string bash_completion(const CLI::App& app) {
   const std::string name = app.get_name();
   std::string out = fmt::format(R"(# Completion of {0} in bash, printed by `{0} completion bash`.
@@ -149,6 +148,7 @@ complete -o bashdefault -o default -F _{0} {0}
   return out;
 }
 
+/// Returns the same for zsh, with the descriptions. It works sourced, and as a file in $fpath.
 std::string zsh_completion(const CLI::App& app) {
   const std::string name = app.get_name();
   std::string out = fmt::format(R"(#compdef {0}
@@ -182,6 +182,8 @@ fi
                      name);
   return out;
 }
+
+}  // namespace
 
 Command add_completion_command(CLI::App& app) {
   const auto options = std::make_shared<CompletionOptions>();

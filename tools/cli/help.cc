@@ -1,5 +1,3 @@
-#include "cli/help.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -7,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "cli/option_text.h"
 #include "cli/terminal.h"
 
@@ -132,8 +131,8 @@ struct HelpCommandOptions {
   bool is_manual_page = false;
 };
 
-}  // namespace
-
+/// Returns the text of `infeed --help` (app: the whole program) or `infeed COMMAND --help`, in
+/// lines of at most `columns` columns. Examples aren't broken: they are there to be copied.
 std::string help_text(const CLI::App& app, std::size_t columns) {
   std::string out = fmt::format("Usage: {}\n", usage_of(app));
   append_wrapped(out, app.get_description(), 0, 0, columns);
@@ -157,6 +156,8 @@ std::string help_text(const CLI::App& app, std::size_t columns) {
   return out;
 }
 
+/// Returns the manual page of the program, or of one of its commands, for man(1). That of the
+/// program names those of the commands.
 std::string manual_page(const CLI::App& app, std::string_view version) {
   const std::string name = page_name(app);
   const CLI::App& program = app.get_parent() == nullptr ? app : *app.get_parent();
@@ -177,6 +178,8 @@ std::string manual_page(const CLI::App& app, std::string_view version) {
   }
   return out;
 }
+
+}  // namespace
 
 void set_help(CLI::App& app) {
   app.formatter_fn([](const CLI::App* shown, std::string, CLI::AppFormatMode) {

@@ -9,7 +9,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-/// Descriptions of a command and its options, without a layout (help.h has two).
+/// Descriptions of a command and its options, without a layout (help.cc has two).
 namespace infeed::tools {
 
 /// The parts of an option: {"-o", "--output"} and DIR, or no names and INPUT... .

@@ -1,5 +1,3 @@
-#include "convert/convert_command.h"
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -17,6 +15,7 @@
 #include <infeed/records/files.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/command_line.h"
 #include "cli/exit_status.h"
 #include "cli/json_text.h"
 #include "cli/option_checks.h"

@@ -14,11 +14,11 @@
 #include <infeed/records/files.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/command_line.h"
 #include "cli/json_text.h"
 #include "cli/option_checks.h"
 #include "cli/printable.h"
 #include "cli/terminal.h"
-#include "dataset/dataset_commands.h"
 #include "dataset/row_values.h"
 #include "profile/described_pipeline.h"
 

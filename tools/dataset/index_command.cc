@@ -6,10 +6,10 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
 
+#include "cli/command_line.h"
 #include "cli/parallel.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
-#include "dataset/dataset_commands.h"
 
 namespace infeed::tools {
 namespace {

@@ -11,6 +11,7 @@
 #include <infeed/records/inferred_schema.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/command_line.h"
 #include "cli/json_text.h"
 #include "cli/option_checks.h"
 #include "cli/printable.h"
@@ -18,7 +19,6 @@
 #include "cli/terminal.h"
 #include "convert/column_statistics.h"
 #include "convert/inputs/found_dataset.h"
-#include "dataset/dataset_commands.h"
 #include "dataset/picture.h"
 #include "dataset/record_scan.h"
 #include "dataset/size_histogram.h"

@@ -20,10 +20,10 @@
 #include <infeed/records/shard_manifest.h>
 #include <infeed/records/whole_set.h>
 
+#include "cli/command_line.h"
 #include "cli/json_text.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
-#include "dataset/dataset_commands.h"
 #include "dataset/record_scan.h"
 
 namespace infeed::tools {

@@ -12,12 +12,12 @@
 #include <infeed/records/files.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/command_line.h"
 #include "cli/json_text.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "convert/inputs/found_dataset.h"
 #include "convert/replacement.h"
-#include "dataset/dataset_commands.h"
 #include "dataset/verify.h"
 
 namespace infeed::tools {

@@ -1,5 +1,3 @@
-#include "device/pace_command.h"
-
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
@@ -16,6 +14,7 @@
 #include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/command_line.h"
 #include "cli/json_text.h"
 #include "cli/limits.h"
 #include "cli/option_checks.h"

@@ -1,5 +1,3 @@
-#include "feed/feed_command.h"
-
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -17,6 +15,7 @@
 #include <infeed/records/output_file.h>
 #include <infeed/world.h>
 
+#include "cli/command_line.h"
 #include "cli/json_text.h"
 #include "cli/stop_on_signal.h"
 #include "cli/terminal.h"

@@ -1,5 +1,3 @@
-#include "plan/plan_command.h"
-
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <fmt/format.h>
@@ -13,6 +11,7 @@
 #include <infeed/error.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/command_line.h"
 #include "cli/json_text.h"
 #include "cli/option_checks.h"
 #include "cli/terminal.h"

@@ -8,10 +8,10 @@
 #include <infeed/error.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/command_line.h"
 #include "cli/json_text.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
-#include "profile/profile_command.h"
 #include "profile/run_comparison.h"
 
 namespace infeed::tools {

@@ -1,5 +1,3 @@
-#include "profile/profile_command.h"
-
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdlib>
@@ -20,6 +18,7 @@
 #include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/command_line.h"
 #include "cli/side_file.h"
 #include "cli/stop_on_signal.h"
 #include "cli/terminal.h"

@@ -12,12 +12,12 @@
 #include <infeed/detail/wait_unless_stopped.h>
 #include <infeed/error.h>
 
+#include "cli/command_line.h"
 #include "cli/json_text.h"
 #include "cli/terminal.h"
 #include "profile/live_runs.h"
 #include "profile/outputs/profile_figures.h"
 #include "profile/outputs/profile_json.h"
-#include "profile/profile_command.h"
 #include "profile/profile_report.h"
 
 namespace infeed::tools {

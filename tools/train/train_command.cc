@@ -1,5 +1,3 @@
-#include "train/train_command.h"
-
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -21,6 +19,7 @@
 #include <infeed/feed.h>
 #include <infeed/world.h>
 
+#include "cli/command_line.h"
 #include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "convert/inputs/fashion_mnist.h"
