@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <fmt/format.h>
 #include <functional>
 #include <gtest/gtest.h>
@@ -46,35 +45,20 @@ std::vector<std::string> take_rest(Source& source, std::uint64_t most = ~std::ui
 }
 
 /// A rank whose messages go through a function, which may forward them, keep them or throw.
-class WatchedRank final : public Communicator {
+class WatchedRank final : public ForwardingRank {
  public:
   using Forward = std::function<void()>;
   using OnSend = std::function<void(int tag, const Forward& forward)>;
 
-  WatchedRank(Communicator& rank, OnSend on_send) : rank_(rank), on_send_(std::move(on_send)) {}
+  WatchedRank(Communicator& rank, OnSend on_send)
+      : ForwardingRank(rank), on_send_(std::move(on_send)) {}
 
-  World world() const override { return rank_.world(); }
-  void exchange(std::span<const std::span<const std::byte>> outgoing,
-                std::span<const std::span<std::byte>> incoming, std::string_view purpose) override {
-    rank_.exchange(outgoing, incoming, purpose);
-  }
-  [[noreturn]] void abort(std::string_view reason) override {
-    rank_.abort(reason);
-    std::terminate();
-  }
   void send(int rank, int tag, std::span<const std::byte> bytes) override {
     const std::vector<std::byte> copy(bytes.begin(), bytes.end());
-    on_send_(tag, [this, rank, tag, copy] { rank_.send(rank, tag, copy); });
-  }
-  std::optional<Message> receive_any(std::chrono::nanoseconds limit) override {
-    return rank_.receive_any(limit);
-  }
-  void check_alive(int rank, std::string_view purpose) override {
-    rank_.check_alive(rank, purpose);
+    on_send_(tag, [this, rank, tag, copy] { ForwardingRank::send(rank, tag, copy); });
   }
 
  private:
-  Communicator& rank_;
   const OnSend on_send_;
 };
 

@@ -3,9 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,37 +18,26 @@
 namespace infeed::test {
 
 /// A rank that hears of those that have left. Rank 1 is slow to look for what the others sent.
-class HearingRank final : public Communicator {
+class HearingRank final : public ForwardingRank {
  public:
   HearingRank(Communicator& rank, const std::atomic<bool>& has_one_left)
-      : rank_(rank), has_one_left_(has_one_left) {}
+      : ForwardingRank(rank), has_one_left_(has_one_left) {}
 
-  World world() const override { return rank_.world(); }
   void exchange(detail::Outgoing outgoing, detail::Incoming incoming,
                 std::string_view purpose) override {
     const std::size_t own = static_cast<std::size_t>(world().rank);
     std::vector<std::span<std::byte>> only_own(incoming.size());
     only_own[own] = incoming[own];
-    rank_.exchange(outgoing, only_own, purpose);
+    ForwardingRank::exchange(outgoing, only_own, purpose);
     if (own == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (has_one_left_) throw RankLost(0, "rank 0 has left the job because of an error");
     std::vector<std::span<std::byte>> of_others(incoming.begin(), incoming.end());
     of_others[own] = {};
-    rank_.exchange(std::vector<std::span<const std::byte>>(outgoing.size()), of_others, purpose);
-  }
-  [[noreturn]] void abort(std::string_view reason) override {
-    rank_.abort(reason);
-    std::terminate();
-  }
-  void send(int rank, int tag, std::span<const std::byte> bytes) override {
-    rank_.send(rank, tag, bytes);
-  }
-  std::optional<Message> receive_any(std::chrono::nanoseconds limit) override {
-    return rank_.receive_any(limit);
+    ForwardingRank::exchange(std::vector<std::span<const std::byte>>(outgoing.size()), of_others,
+                             purpose);
   }
 
  private:
-  Communicator& rank_;
   const std::atomic<bool>& has_one_left_;
 };
 

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -202,6 +203,34 @@ class LocalWorld {
   std::vector<std::deque<Communicator::Message>> messages_;  ///< by their receivers
   std::vector<std::deque<Bytes>> queues_;                    ///< by sender and receiver
   std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
+/// Hands all calls on to another rank's communicator. Tests change some of them.
+class ForwardingRank : public Communicator {
+ public:
+  explicit ForwardingRank(Communicator& rank) : rank_(rank) {}
+
+  World world() const override { return rank_.world(); }
+  void exchange(std::span<const std::span<const std::byte>> outgoing,
+                std::span<const std::span<std::byte>> incoming, std::string_view purpose) override {
+    rank_.exchange(outgoing, incoming, purpose);
+  }
+  [[noreturn]] void abort(std::string_view reason) override {
+    rank_.abort(reason);
+    std::terminate();  // the compiler doesn't know that a virtual function never returns
+  }
+  void send(int rank, int tag, std::span<const std::byte> bytes) override {
+    rank_.send(rank, tag, bytes);
+  }
+  std::optional<Message> receive_any(std::chrono::nanoseconds limit) override {
+    return rank_.receive_any(limit);
+  }
+  void check_alive(int rank, std::string_view purpose) override {
+    rank_.check_alive(rank, purpose);
+  }
+
+ private:
+  Communicator& rank_;
 };
 
 }  // namespace infeed::test

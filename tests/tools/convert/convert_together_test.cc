@@ -170,30 +170,20 @@ class Pause {
 };
 
 /// A rank's communicator that does nothing during a pause.
-class PausedRank final : public Communicator {
+class PausedRank final : public ForwardingRank {
  public:
-  PausedRank(Communicator& rank, Pause& pause) : rank_(rank), pause_(pause) {}
-  World world() const override { return rank_.world(); }
-  void exchange(std::span<const std::span<const std::byte>> outgoing,
-                std::span<const std::span<std::byte>> incoming, std::string_view purpose) override {
-    rank_.exchange(outgoing, incoming, purpose);
-  }
-  [[noreturn]] void abort(std::string_view reason) override {
-    rank_.abort(reason);
-    std::abort();  // the compiler doesn't know that a virtual function never returns
-  }
+  PausedRank(Communicator& rank, Pause& pause) : ForwardingRank(rank), pause_(pause) {}
   void send(int rank, int tag, std::span<const std::byte> bytes) override {
     pause_.pass();
-    rank_.send(rank, tag, bytes);
+    ForwardingRank::send(rank, tag, bytes);
   }
   std::optional<Message> receive_any(std::chrono::nanoseconds limit) override {
-    auto message = rank_.receive_any(limit);
+    auto message = ForwardingRank::receive_any(limit);
     pause_.pass();
     return message;
   }
 
  private:
-  Communicator& rank_;
   Pause& pause_;
 };
 
