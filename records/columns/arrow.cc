@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <fmt/format.h>
 #include <memory>
 #include <new>

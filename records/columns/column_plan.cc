@@ -4,7 +4,6 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "columns/column_values.h"
 #include "columns/feature_reading.h"
@@ -54,7 +53,7 @@ void parse_cut(const PlannedColumn& column, const FeatureView* view, GrowingColu
 
 void parse_ragged_bytes(const PlannedColumn& column, const FeatureView* view, GrowingColumn& out,
                         std::size_t, const TensorPool& pool) {
-  const std::size_t items = append_texts(*view, out, out.partitions[column.partitions - 1], pool);
+  const std::size_t items = append_texts(*view, out, column.partitions - 1, pool);
   if (column.type.partition) {
     end_cut_row(column, view, items, out, pool);
   } else {
@@ -64,10 +63,7 @@ void parse_ragged_bytes(const PlannedColumn& column, const FeatureView* view, Gr
 
 void parse_bytes(const PlannedColumn&, const FeatureView* view, GrowingColumn& out, std::size_t,
                  const TensorPool& pool) {
-  const std::string_view text = view->single_bytes();
-  std::byte* const to = out.values.extend(text.size(), pool);
-  if (!text.empty()) std::memcpy(to, text.data(), text.size());
-  out.partitions[0].push_back(static_cast<std::int64_t>(out.values.size_bytes()), pool);
+  append_text(view->single_bytes(), out, 0, pool);
 }
 
 template <class T>
@@ -174,14 +170,9 @@ void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t
                     const TensorPool& pool) {
   if (column.is_of_bytes()) {
     std::size_t items = 0;
-    GrowingBuffer& offsets = out.partitions[column.partitions - 1];
     if (const auto* const texts = std::get_if<std::vector<std::string>>(&*column.type.missing)) {
       items = texts->size();
-      for (const std::string& text : *texts) {
-        std::byte* const to = out.values.extend(text.size(), pool);
-        if (!text.empty()) std::memcpy(to, text.data(), text.size());
-        offsets.push_back(static_cast<std::int64_t>(out.values.size_bytes()), pool);
-      }
+      for (const std::string& text : *texts) append_text(text, out, column.partitions - 1, pool);
     }
     if (column.partitions == 3) {
       if (items != 0) end_row(out.partitions[1], items, pool);

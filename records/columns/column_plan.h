@@ -3,9 +3,10 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,20 @@ struct GrowingColumn {
   std::array<GrowingBuffer, 3> partitions;  ///< row splits, then offsets; or lengths
   mutable LongestRow longest = {};          ///< row, as far as padded_bytes() has looked
 };
+
+/// Ends a row, or an inner sequence, of `items` items.
+inline void end_row(GrowingBuffer& splits, std::size_t items, const TensorPool& pool) {
+  const std::int64_t begin = splits.values<std::int64_t>().back();
+  splits.push_back(begin + static_cast<std::int64_t>(items), pool);
+}
+
+/// Appends bytes, and their end to the partition of the offsets.
+inline void append_text(std::string_view text, GrowingColumn& out, std::size_t offsets,
+                        const TensorPool& pool) {
+  std::byte* const to = out.values.extend(text.size(), pool);
+  if (!text.empty()) std::memcpy(to, text.data(), text.size());
+  out.partitions[offsets].push_back(static_cast<std::int64_t>(out.values.size_bytes()), pool);
+}
 
 struct PlannedColumn;
 struct ColumnPlan;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <utility>
 
 #include "columns/column_values.h"
 #include "infeed/error.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "infeed/records/column_schema.h"
 #include "infeed/records/detail/store_number.h"

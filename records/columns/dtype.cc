@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "infeed/error.h"
-
 namespace infeed {
 namespace {
 

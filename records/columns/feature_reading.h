@@ -80,22 +80,13 @@ std::size_t append_numbers(const PlannedColumn& column, const FeatureView& view,
   return count / column.item_values;
 }
 
-/// Appends bytes, and their ends as offsets. Returns how many values there are.
-inline std::size_t append_texts(const FeatureView& view, GrowingColumn& out, GrowingBuffer& offsets,
+/// Appends bytes, and their ends to the partition of the offsets. Returns how many values there are.
+inline std::size_t append_texts(const FeatureView& view, GrowingColumn& out, std::size_t offsets,
                                 const TensorPool& pool) {
   std::vector<std::string_view>& texts = spare_texts();
   view.append_bytes(texts);
-  for (const std::string_view text : texts) {
-    std::byte* const to = out.values.extend(text.size(), pool);
-    if (!text.empty()) std::memcpy(to, text.data(), text.size());
-    offsets.push_back(static_cast<std::int64_t>(out.values.size_bytes()), pool);
-  }
+  for (const std::string_view text : texts) append_text(text, out, offsets, pool);
   return texts.size();
-}
-
-inline void end_row(GrowingBuffer& splits, std::size_t items, const TensorPool& pool) {
-  const std::int64_t begin = splits.values<std::int64_t>().back();
-  splits.push_back(begin + static_cast<std::int64_t>(items), pool);
 }
 
 /// Fills up a row of a padded column behind its first `count` numbers.

@@ -105,28 +105,25 @@ bool append_usual_step(RowOfSteps& row, FeatureKind kind, std::string_view list)
 
 // ---- bytes ----
 
-void append_text(RowOfSteps& row, std::string_view text) {
-  std::byte* const to = row.out.values.extend(text.size(), row.pool);
-  if (!text.empty()) std::memcpy(to, text.data(), text.size());
-  GrowingBuffer& offsets = row.out.partitions[row.column.partitions - 1];
-  offsets.push_back(static_cast<std::int64_t>(row.out.values.size_bytes()), row.pool);
+void append_step_of_text(RowOfSteps& row, std::string_view text) {
+  append_text(text, row.out, row.column.partitions - 1, row.pool);
   ++row.steps;
 }
 
 void parse_step_of_bytes(RowOfSteps& row, const FeatureView& step) {
   if (!step.is_present()) fail_empty_step(step);
-  append_text(row, step.single_bytes());
+  append_step_of_text(row, step.single_bytes());
 }
 
 bool read_usual_step_of_bytes(RowOfSteps& row, FeatureKind kind, std::string_view list) {
   std::string_view text;
   if (kind != FeatureKind::bytes || !read_usual_bytes(list, text)) return false;
-  append_text(row, text);
+  append_step_of_text(row, text);
   return true;
 }
 
 void append_step_of_bytes(RowOfSteps& row, const FeatureView& step) {
-  const std::size_t items = append_texts(step, row.out, row.out.partitions[2], row.pool);
+  const std::size_t items = append_texts(step, row.out, 2, row.pool);
   end_row(row.out.partitions[1], items, row.pool);
   ++row.steps;
 }

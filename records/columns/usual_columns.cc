@@ -42,20 +42,14 @@ bool read_pixels(const PlannedColumn& column, FeatureKind kind, std::string_view
   return true;
 }
 
-bool append_text(const PlannedColumn&, FeatureKind kind, std::string_view list, GrowingColumn& out,
-                 const UsualRow& row) {
+bool append_usual_text(const PlannedColumn&, FeatureKind kind, std::string_view list,
+                       GrowingColumn& out, const UsualRow& row) {
   std::string_view text;
   if (kind != FeatureKind::bytes || !read_usual_bytes(list, text)) return false;
   std::byte* const to = out.values.extend(text.size(), row.pool);
   if (!text.empty()) copy_or_leave(row.late, to, text.data(), text.size());
   out.partitions[0].push_back(static_cast<std::int64_t>(out.values.size_bytes()), row.pool);
   return true;
-}
-
-void end_usual_row(GrowingColumn& out, std::size_t items, const TensorPool& pool) {
-  GrowingBuffer& splits = out.partitions[0];
-  const std::int64_t begin = splits.values<std::int64_t>().back();
-  splits.push_back(begin + static_cast<std::int64_t>(items), pool);
 }
 
 template <class T>
@@ -66,7 +60,7 @@ bool append_integers(const PlannedColumn&, FeatureKind kind, std::string_view li
   const std::span<T> room = out.values.extend_by<T>(usual_integers_room(list), row.pool);
   const std::size_t count = unpack_usual_integers<T>(list, room);
   out.values.truncate(before + count * sizeof(T));
-  if (count != 0) end_usual_row(out, count, row.pool);
+  if (count != 0) end_row(out.partitions[0], count, row.pool);
   return count != 0;
 }
 
@@ -76,7 +70,7 @@ bool append_floats(const PlannedColumn&, FeatureKind kind, std::string_view list
   const char* const run = kind == FeatureKind::floats ? usual_whole(list, 0x0a, size) : nullptr;
   if (run == nullptr || size == 0 || size % sizeof(float) != 0) return false;
   copy_or_leave(row.late, out.values.extend(size, row.pool), run, size);
-  end_usual_row(out, size / sizeof(float), row.pool);
+  end_row(out.partitions[0], size / sizeof(float), row.pool);
   return true;
 }
 
@@ -104,7 +98,7 @@ ParseList parse_list_of(const ColumnType& type) {
 
 ParseList plan_usual_form(const ColumnType& type) {
   if (type.partition) return nullptr;
-  if (type.kind == Column::Kind::bytes) return &append_text;
+  if (type.kind == Column::Kind::bytes) return &append_usual_text;
   if (type.dtype == DType::bytes) return nullptr;
   ParseList parse = nullptr;
   with_dtype(type.dtype, [&]<class T>(T) { parse = parse_list_of<T>(type); });

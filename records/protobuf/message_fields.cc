@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <fmt/format.h>
 #include <string_view>
 #include <type_traits>
@@ -74,25 +73,19 @@ void append_numbers(const MessageField& column, const pb::Message& message, cons
   }
 }
 
-void append_text(const std::string& text, std::size_t levels, const MessageRow& to) {
-  std::byte* const place = to.column.values.extend(text.size(), to.pool);
-  if (!text.empty()) std::memcpy(place, text.data(), text.size());
-  const auto end = static_cast<std::int64_t>(to.column.values.size_bytes());
-  to.column.partitions[levels].push_back(end, to.pool);
-}
-
 void append_texts(const MessageField& column, const pb::Message& message, const MessageRow& to) {
   const pb::FieldDescriptor* const field = column.path.back();
   const pb::Reflection& reflection = *message.GetReflection();
   std::string spare;
   if (!field->is_repeated()) {
-    append_text(reflection.GetStringReference(message, field, &spare), column.levels, to);
+    append_text(reflection.GetStringReference(message, field, &spare), to.column, column.levels,
+                to.pool);
     return;
   }
   const int count = reflection.FieldSize(message, field);
   for (int i = 0; i < count; ++i) {
-    append_text(reflection.GetRepeatedStringReference(message, field, i, &spare), column.levels,
-                to);
+    append_text(reflection.GetRepeatedStringReference(message, field, i, &spare), to.column,
+                column.levels, to.pool);
   }
 }
 

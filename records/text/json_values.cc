@@ -115,11 +115,6 @@ std::ptrdiff_t read_array(JsonCursor& cursor, ReadItem read_item) {
   }
 }
 
-void push_split(GrowingBuffer& splits, std::size_t items, const TensorPool& pool) {
-  const std::int64_t begin = splits.values<std::int64_t>().back();
-  splits.push_back(begin + static_cast<std::int64_t>(items), pool);
-}
-
 /// Reads the numbers of a row whose place is known: dense, or padded to a fixed width.
 template <class T>
 bool read_fixed_row(JsonCursor& cursor, const PlannedColumn& column, GrowingColumn& out,
@@ -172,7 +167,7 @@ bool read_growing_row(JsonCursor& cursor, const PlannedColumn& column, GrowingCo
                                              "{} of an item",
                                              values, column.item_values));
   }
-  push_split(out.partitions[0], values / column.item_values, pool);
+  end_row(out.partitions[0], values / column.item_values, pool);
   return true;
 }
 
@@ -185,7 +180,7 @@ bool read_json_column(JsonCursor& cursor, const PlannedColumn& column, GrowingCo
   if (type.kind == Column::Kind::ragged_bytes) {
     const std::ptrdiff_t count =
         read_array(cursor, [&] { return read_text(cursor, out, out.partitions[1], pool); });
-    if (count >= 0) push_split(out.partitions[0], static_cast<std::size_t>(count), pool);
+    if (count >= 0) end_row(out.partitions[0], static_cast<std::size_t>(count), pool);
     return count >= 0;
   }
   return with_dtype(type.dtype, [&]<class T>(T) {
