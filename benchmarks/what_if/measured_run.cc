@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
-#include <functional>
 #include <memory>
 #include <sched.h>
-#include <stdexcept>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <system_error>
-#include <unistd.h>
 
 #include <infeed/pipeline/tuning_policy.h>
+
+#include "own_process.h"
 
 namespace infeed::what_if {
 namespace {
@@ -28,6 +26,7 @@ constexpr double kStartS = 0.4;
 constexpr double kFillS = 1.6;
 // Periods of a rate that goes up and down.
 constexpr double kPeriods = 5;
+constexpr std::chrono::hours kRunTimeMax(1);
 
 std::system_error failed(const char* what) {
   return std::system_error(errno, std::generic_category(), what);
@@ -41,43 +40,6 @@ void use_cores(int cores) {
     if (CPU_ISSET(core, &allowed) && used++ >= cores) CPU_CLR(core, &allowed);
   }
   if (sched_setaffinity(0, sizeof allowed, &allowed) != 0) throw failed("sched_setaffinity");
-}
-
-void write_all(int file, const std::string& text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t count = ::write(file, text.data() + at, text.size() - at);
-    if (count <= 0) throw failed("write to a pipe");
-    at += static_cast<std::size_t>(count);
-  }
-}
-
-/// Returns the result of `run` in a separate process; its error with an 'E' in front.
-std::string in_own_process(const std::function<std::string()>& run) {
-  int ends[2];
-  if (::pipe(ends) != 0) throw failed("pipe");
-  const pid_t child = ::fork();
-  if (child < 0) throw failed("fork");
-  if (child == 0) {
-    ::close(ends[0]);
-    try {
-      write_all(ends[1], "R" + run());
-    } catch (const std::exception& error) {
-      write_all(ends[1], std::string("E") + error.what());
-    }
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t count; (count = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
-    text.append(buffer, static_cast<std::size_t>(count));
-  }
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (text.starts_with('R')) return text.substr(1);
-  throw std::runtime_error(text.empty() ? fmt::format("the process of a run ended with {}", status)
-                                        : text.substr(1));
 }
 
 /// Returns elements a second of the last `seconds`; the last interval may be cut short.
@@ -122,7 +84,7 @@ std::string Setting::text() const {
 
 double measured_rate(const Workload& workload, const Setting& setting,
                      const MeasureOptions& options, const std::filesystem::path& recording) {
-  return std::stod(in_own_process([&] {
+  const auto run_it = [&] {
     use_cores(setting.cores);
     // The kernel's timer slack must not make storage slower.
     ::prctl(PR_SET_TIMERSLACK, 1);
@@ -135,18 +97,20 @@ double measured_rate(const Workload& workload, const Setting& setting,
     }
     run.iterate.recording.file = recording.string();
     return std::to_string(rate_of(workload.run(run), seconds));
-  }));
+  };
+  return std::stod(benchmarks::in_own_process(run_it, kRunTimeMax));
 }
 
 std::map<std::string, std::int64_t> knobs_of(const Workload& workload,
                                              const MeasureOptions& options) {
-  const std::string text = in_own_process([&] {
+  const auto list_them = [&] {
     const auto list = std::make_shared<KnobList>();
     RunOptions run{.seconds = 0.3, .data = options.data};
     run.iterate.tuner.policy = list;
     workload.run(run);
     return list->text();
-  });
+  };
+  const std::string text = benchmarks::in_own_process(list_them, kRunTimeMax);
   std::map<std::string, std::int64_t> knobs;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
