@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <random>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>

@@ -2,9 +2,6 @@
 #include <benchmark/benchmark.h>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
-#include <map>
-#include <memory>
 #include <random>
 #include <string>
 #include <unistd.h>

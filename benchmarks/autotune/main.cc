@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <sys/resource.h>
 #include <thread>

@@ -1,6 +1,4 @@
-#include <atomic>
 #include <filesystem>
-#include <memory>
 #include <random>
 
 #include "fault_kind.h"

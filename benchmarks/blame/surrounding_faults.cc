@@ -1,6 +1,5 @@
 #include <array>
 #include <atomic>
-#include <memory>
 #include <random>
 #include <thread>
 

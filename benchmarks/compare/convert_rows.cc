@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <fcntl.h>
 #include <filesystem>
 #include <string>

@@ -2,7 +2,6 @@
 
 #include <fstream>
 #include <memory>
-#include <string>
 #include <type_traits>
 #include <vector>
 

@@ -1,10 +1,8 @@
 #include "limits.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <condition_variable>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>

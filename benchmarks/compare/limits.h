@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "row.h"
 
 /// Why: "at most 20 ns" means one thing on one machine and another on the next. So such rows have a

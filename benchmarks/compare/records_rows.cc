@@ -1,6 +1,4 @@
 #include <cstring>
-#include <fstream>
-#include <thread>
 
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>

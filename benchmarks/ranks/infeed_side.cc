@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <optional>
-#include <utility>
 
 #include <infeed/communicator.h>
 #include <infeed/device/tape.h>

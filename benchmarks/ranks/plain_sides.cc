@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <mpi.h>
-#include <numeric>
 
 #include <infeed/device/all_reduce.h>
 

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 /// Why: what the ranks of a training exchange for a step shall cost hardly more than the same

@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include <infeed/error.h>
-
 #include "operation_parts.h"
 #include "refuse.h"
 #include "variable_state.h"

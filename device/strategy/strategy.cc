@@ -4,8 +4,6 @@
 #include <bit>
 #include <fmt/format.h>
 #include <mutex>
-#include <utility>
-#include <vector>
 
 #include <infeed/device/all_reduce.h>
 #include <infeed/device/device_batch.h>

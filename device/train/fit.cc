@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <optional>
 #include <utility>
 
 #include <infeed/communicator.h>

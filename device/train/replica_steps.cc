@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
-#include <functional>
 #include <numeric>
 #include <optional>
 #include <utility>

@@ -5,9 +5,7 @@
 #include <deque>
 #include <fmt/format.h>
 #include <optional>
-#include <span>
 #include <string_view>
-#include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/hand_over.h>

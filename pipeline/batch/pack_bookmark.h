@@ -4,9 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/detail/resume.h>

@@ -1,6 +1,5 @@
 #include "infeed/pipeline/padded_batch.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 #include <limits>
 
-#include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/philox.h>
 
 #include "combine/select_stage.h"

@@ -9,7 +9,6 @@
 #include "describe/json.h"
 #include "infeed/error.h"
 #include "infeed/records/detail/json_doubles.h"
-#include "infeed/records/detail/nearest_names.h"
 
 namespace infeed::describe {
 

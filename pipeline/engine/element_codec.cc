@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <infeed/error.h>
-
 namespace infeed {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/records/detail/nearest_names.h>
 
 #include "engine/freed_memory.h"

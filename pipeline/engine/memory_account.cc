@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include <infeed/error.h>
-
 namespace infeed {
 
 MemoryAccount::MemoryAccount(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}

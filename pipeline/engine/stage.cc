@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <utility>
 
-#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/detail/terminal_error.h>
 #include <infeed/pipeline/philox.h>
 
 #include "engine/iterator_context.h"

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include <infeed/error.h>
-
 #include "image/requirements.h"
 
 namespace infeed::image {

@@ -1,6 +1,5 @@
 #include "infeed/pipeline/flat_map.h"
 
-#include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <infeed/pipeline/errors_in_flight.h>
-
 #include "engine/recording/call_watch.h"
 #include "engine/threads/clock.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"

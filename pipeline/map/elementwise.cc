@@ -1,6 +1,5 @@
 #include "map/elementwise.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 

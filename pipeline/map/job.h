@@ -4,7 +4,6 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/detail/held_bytes.h>

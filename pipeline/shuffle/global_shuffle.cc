@@ -4,8 +4,6 @@
 #include <array>
 #include <fmt/format.h>
 
-#include <infeed/pipeline/detail/seeds.h>
-
 #include "shuffle/keyed_permutation.h"
 
 namespace infeed::detail {

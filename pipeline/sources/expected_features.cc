@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <memory>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/detail/judged_pass.h>

@@ -1,10 +1,7 @@
 #include "infeed/pipeline/parse_columns.h"
 
 #include <fmt/format.h>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <infeed/detail/printable_text.h>
 #include <infeed/records/crc32c.h>

@@ -11,7 +11,6 @@
 #include <infeed/records/files.h>
 
 #include "engine/batch_count.h"
-#include "engine/iterator_context.h"
 #include "engine/recording/place_log.h"
 #include "engine/skip_parts.h"
 #include "sources/batch_rows.h"

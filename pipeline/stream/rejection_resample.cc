@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 #include <numeric>
 
-#include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/philox.h>

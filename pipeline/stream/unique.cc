@@ -1,7 +1,5 @@
 #include "infeed/pipeline/unique.h"
 
-#include <algorithm>
-
 #include <infeed/pipeline/reservation.h>
 
 #include "engine/iterator_context.h"

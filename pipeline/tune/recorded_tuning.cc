@@ -6,7 +6,6 @@
 #include <sstream>
 #include <utility>
 
-#include <infeed/error.h>
 #include <infeed/records/file.h>
 
 namespace infeed {

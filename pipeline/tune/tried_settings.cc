@@ -8,7 +8,6 @@
 
 #include "tune/cache_tuning.h"
 #include "tune/pipeline_model.h"
-#include "tune/tuning_text.h"
 #include "tune/tuning_trial.h"
 
 namespace infeed::detail {

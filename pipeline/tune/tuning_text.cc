@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <fmt/format.h>
 
 #include "tune/tuning_windows.h"

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "tune/pipeline_model.h"
 #include "tune/tuning_windows.h"

@@ -2,7 +2,6 @@
 #include <array>
 #include <condition_variable>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <fmt/format.h>
 #include <mutex>

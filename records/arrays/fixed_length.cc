@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "infeed/error.h"
-#include "infeed/records/file.h"
 #include "infeed/records/files.h"
 #include "io/byte_source.h"
 #include "io/stream_window.h"

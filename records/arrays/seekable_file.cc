@@ -1,7 +1,6 @@
 #include "infeed/records/seekable_file.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -13,7 +12,6 @@
 #include "infeed/records/byte_stream.h"
 #include "infeed/records/detail/data_front.h"
 #include "infeed/records/detail/mapped_files.h"
-#include "infeed/records/file.h"
 #include "infeed/records/files.h"
 #include "infeed/records/page_buffer.h"
 

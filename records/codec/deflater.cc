@@ -4,7 +4,6 @@
 #include <array>
 #include <fmt/format.h>
 #include <isa-l/igzip_lib.h>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

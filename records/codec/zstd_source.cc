@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <memory>
 #include <new>
 #include <optional>
 #include <utility>

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "example/varints.h"
 #include "example/wire.h"

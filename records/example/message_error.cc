@@ -1,6 +1,5 @@
 #include "infeed/records/detail/message_error.h"
 
-#include <cstddef>
 #include <fmt/format.h>
 #include <optional>
 

@@ -1,6 +1,5 @@
 #include "infeed/records/detail/usual_form.h"
 
-#include <cstring>
 #include <limits>
 #include <utility>
 

@@ -5,12 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "columns/column_values.h"
 #include "infeed/error.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "infeed/error.h"
-
 namespace infeed {
 
 void Count::refuse(std::string_view stage, std::string_view option) const {

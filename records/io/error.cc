@@ -1,6 +1,5 @@
 #include "infeed/error.h"
 
-#include <exception>
 #include <fmt/format.h>
 #include <new>
 #include <typeinfo>

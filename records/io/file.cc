@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
-#include <utility>
 
 #include "infeed/records/files.h"
 #include "infeed/records/limits.h"

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "infeed/error.h"
 #include "infeed/records/byte_stream.h"
 #include "infeed/records/crc32c.h"
 #include "infeed/records/file.h"

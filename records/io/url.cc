@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <string_view>
 
 #include "infeed/detail/parse_whole.h"
 #include "infeed/records/files.h"

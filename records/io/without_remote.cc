@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "infeed/error.h"
 #include "infeed/records/files.h"

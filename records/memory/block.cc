@@ -2,9 +2,7 @@
 
 #include <array>
 #include <cstring>
-#include <memory>
 #include <new>
-#include <utility>
 
 #include "infeed/detail/current_core.h"
 

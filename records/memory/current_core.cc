@@ -1,7 +1,6 @@
 #include "infeed/detail/current_core.h"
 
 #if defined(__linux__)
-#include <algorithm>
 #include <sched.h>
 #endif
 

@@ -5,13 +5,11 @@
 #include <cstring>
 #include <mutex>
 #include <utility>
-#include <vector>
 #include <zlib.h>
 
 #include "infeed/error.h"
 #include "io/byte_source.h"
 #include "memory/block.h"
-#include "parallel/segment_source.h"
 #include "tfrecord/framing.h"
 
 namespace infeed::detail {

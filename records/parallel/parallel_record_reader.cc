@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>

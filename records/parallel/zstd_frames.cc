@@ -4,7 +4,6 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 #include <utility>
 #include <zstd.h>

@@ -5,7 +5,6 @@
 #include <google/protobuf/message.h>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

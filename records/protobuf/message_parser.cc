@@ -1,7 +1,5 @@
 #include "infeed/protobuf/message_parser.h"
 
-#include <utility>
-
 #include "infeed/records/detail/feature_codec.h"
 #include "protobuf/message_content.h"
 #include "protobuf/message_fields.h"

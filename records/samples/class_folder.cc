@@ -10,10 +10,8 @@
 #include <system_error>
 #include <unordered_map>
 #include <utf8proc.h>
-#include <utility>
 
 #include "infeed/detail/folder_entries.h"
-#include "infeed/error.h"
 #include "infeed/records/file.h"
 #include "memory/block.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
-#include <utility>
 
 #include "columns/column_values.h"
 #include "infeed/records/detail/feature_codec.h"

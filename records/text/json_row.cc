@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "infeed/records/detail/text_value.h"
+#include "io/little_endian.h"
 #include "text/json_values.h"
 #include "text/text_plan.h"
 

@@ -6,13 +6,11 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "columns/column_plan.h"
 #include "infeed/records/column_schema.h"
-#include "io/little_endian.h"
 #include "text/json_text.h"
 #include "text/number_scan.h"
 

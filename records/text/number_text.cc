@@ -1,6 +1,7 @@
 #include "text/number_text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <system_error>
 

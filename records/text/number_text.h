@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cfloat>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "infeed/error.h"
 #include "infeed/records/files.h"
 #include "infeed/records/limits.h"
 #include "io/byte_source.h"

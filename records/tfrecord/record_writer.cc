@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <memory>
-#include <optional>
 #include <utility>
 
 #include "codec/deflater.h"

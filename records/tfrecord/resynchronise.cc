@@ -2,7 +2,6 @@
 
 #include "infeed/error.h"
 #include "io/little_endian.h"
-#include "tfrecord/framing.h"
 #include "tfrecord/record_scan.h"
 
 namespace infeed::detail {

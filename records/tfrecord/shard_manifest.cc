@@ -5,7 +5,6 @@
 #include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
 #include "infeed/detail/format_version.h"

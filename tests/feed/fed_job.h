@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <functional>
-#include <gtest/gtest.h>
 #include <memory>
 #include <string>
 #include <vector>

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <variant>
 
 #include "fuzz.h"
 #include "remote/aws/xml.h"

@@ -1,7 +1,6 @@
 #include "convert/journal.h"
 
 #include <infeed/records/files.h>
-#include <infeed/records/line_journal.h>
 
 #include "convert/manifest.h"
 #include "fuzz.h"

@@ -1,11 +1,8 @@
 #include "example/varints.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <infeed/error.h>
 

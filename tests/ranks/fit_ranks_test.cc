@@ -4,7 +4,6 @@
 
 #include <infeed/error.h>
 
-#include "device/error_message.h"
 #include "ranks/rank_training.h"
 #include "seeded_random.h"
 #include "temporary_folder.h"

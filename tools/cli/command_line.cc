@@ -13,12 +13,9 @@
 #include <optional>
 #include <regex>
 #include <string>
-#include <string_view>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <vector>
 
-#include <infeed/convert/command.h>
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 

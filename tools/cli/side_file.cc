@@ -16,7 +16,6 @@
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_reader.h>
 #include <infeed/records/shard_manifest.h>
-#include <infeed/records/whole_set.h>
 
 namespace infeed::tools {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <optional>
 #include <string_view>
 #include <unordered_set>
 

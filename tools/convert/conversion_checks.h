@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "convert/conversion_plan.h"
 #include "convert/convert.h"

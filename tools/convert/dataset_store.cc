@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <vector>
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>

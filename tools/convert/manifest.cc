@@ -2,7 +2,6 @@
 
 #include <new>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>

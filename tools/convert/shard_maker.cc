@@ -1,8 +1,6 @@
 #include "convert/shard_maker.h"
 
-#include <filesystem>
 #include <fmt/format.h>
-#include <string>
 #include <system_error>
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <infeed/device/service_times.h>
 #include <infeed/device/virtual_run.h>
 
 namespace CLI {

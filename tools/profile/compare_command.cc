@@ -10,7 +10,6 @@
 
 #include "cli/command_line.h"
 #include "cli/json_text.h"
-#include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "profile/run_comparison.h"
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stop_token>
 
 #include <infeed/error.h>
 #include <infeed/infeed.h>

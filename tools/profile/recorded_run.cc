@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <new>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 

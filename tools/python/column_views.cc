@@ -7,7 +7,6 @@
 #include <infeed/records/dlpack.h>
 
 #include "infeed/error.h"
-#include "python/column.h"
 
 namespace infeed::python {
 namespace {

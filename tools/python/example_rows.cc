@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 

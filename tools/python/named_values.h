@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
-#include <typeinfo>
 
 #include <infeed/describe/option_value.h>
 #include <infeed/error.h>

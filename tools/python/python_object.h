@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
 
 #include "python/nanobind_headers.h"
 

@@ -10,7 +10,6 @@
 #include <infeed/device/models.h>
 #include <infeed/device/optimizers.h>
 #include <infeed/device/schedule.h>
-#include <infeed/device/step_graph.h>
 
 #include "train/train_pipelines.h"
 

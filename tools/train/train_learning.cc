@@ -11,7 +11,6 @@
 #include <utility>
 
 #include <infeed/detail/folder_entries.h>
-#include <infeed/device/fit.h>
 #include <infeed/device/models.h>
 #include <infeed/error.h>
 #include <infeed/feed.h>

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <sstream>
-#include <string>
-#include <utility>
 
 namespace infeed::tools {
 namespace {

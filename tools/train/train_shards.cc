@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <string>
 
 #include "convert/convert.h"
 #include "convert/inputs/open_input.h"

@@ -1,6 +1,5 @@
 #include "batch/fill/batches_in_fill.h"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 

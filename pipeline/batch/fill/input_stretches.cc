@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/detail/terminal_error.h>
 
 #include "engine/iterator_context.h"
 #include "engine/recording/call_watch.h"

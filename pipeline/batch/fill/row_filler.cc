@@ -4,8 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include <infeed/pipeline/errors_in_flight.h>
-
 #include "engine/iterator_context.h"
 #include "engine/recording/call_watch.h"
 #include "engine/recording/note_calls.h"

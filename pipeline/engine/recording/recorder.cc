@@ -5,10 +5,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <mutex>
 #include <string_view>
 #include <unistd.h>
-#include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
 

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <map>
 #include <optional>
-#include <unistd.h>
 #include <utility>
 
 #include <infeed/error.h>

@@ -1,6 +1,5 @@
 #include "engine/recording/watched_threads.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fcntl.h>

@@ -6,7 +6,6 @@
 
 #include <infeed/detail/format_version.h>
 #include <infeed/detail/parse_whole.h>
-#include <infeed/error.h>
 #include <infeed/records/crc32c.h>
 
 namespace infeed {

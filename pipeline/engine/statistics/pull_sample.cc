@@ -1,6 +1,5 @@
 #include "engine/statistics/pull_sample.h"
 
-#include <algorithm>
 #include <chrono>
 #include <time.h>
 

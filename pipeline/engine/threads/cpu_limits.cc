@@ -5,9 +5,7 @@
 #include <fstream>
 #include <limits>
 #include <sched.h>
-#include <string>
 #include <unistd.h>
-#include <vector>
 
 #include "infeed/pipeline/executor.h"
 

@@ -1,7 +1,5 @@
 #include "engine/tuning/knobs.h"
 
-#include <algorithm>
-
 namespace infeed::detail {
 
 Knob::Knob(Knobs& knobs, const StageCounters& counters, const KnobSpec& spec,

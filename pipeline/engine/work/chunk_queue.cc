@@ -1,7 +1,6 @@
 #include "engine/work/chunk_queue.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "engine/recording/call_watch.h"

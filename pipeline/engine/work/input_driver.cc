@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <infeed/pipeline/errors_in_flight.h>
-
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <csetjmp>
-#include <cstdio>
-#include <cstring>
 #include <fmt/format.h>
 #include <jpeglib.h>
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <infeed/pipeline/options.h>
 #include <infeed/records/whole_set.h>
 
 #include "sources/data_identity.h"

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <climits>
-#include <cstring>
 #include <memory>
 #include <mpi.h>
 #include <string>

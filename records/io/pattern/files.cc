@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "infeed/detail/parse_whole.h"
-#include "infeed/error.h"
 #include "io/pattern/shard_fields.h"
 
 namespace infeed {

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
-#include <cstring>
 #include <ctime>
 #include <curl/curl.h>
 #include <fmt/format.h>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>

@@ -13,7 +13,6 @@
 #include <cstdarg>
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <string>
 
 #include "infeed/error.h"
 

@@ -15,7 +15,6 @@
 #include "device/train/small_training.h"
 #include "quiet_run.h"
 #include "seeded_random.h"
-#include "test_seed.h"
 
 // One run: a pipeline, a queue a replica, the core's step, and two accounts of it.
 namespace infeed {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <infeed/device/fit.h>
-#include <infeed/error.h>
 
 #include "device/error_message.h"
 #include "device/train/small_training.h"

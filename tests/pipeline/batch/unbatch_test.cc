@@ -3,7 +3,6 @@
 #include <infeed/pipeline/ragged_batch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/rebatch.h>
-#include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/unbatch.h>
 
 #include "pipeline/batch/suite_rows.h"

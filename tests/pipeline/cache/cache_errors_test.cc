@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <utility>
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/cache.h>

@@ -4,7 +4,6 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/sample_from_datasets.h>
-#include <infeed/pipeline/take.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "seeded_random.h"

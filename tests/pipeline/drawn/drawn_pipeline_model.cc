@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
-#include <optional>
 #include <set>
 #include <stdexcept>
 

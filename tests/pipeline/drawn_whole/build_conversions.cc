@@ -3,7 +3,6 @@
 #include <infeed/infeed.h>
 
 #include "pipeline/drawn_whole/build.h"
-#include "pipeline/drawn_whole/data_files.h"
 
 namespace infeed::test {
 namespace {

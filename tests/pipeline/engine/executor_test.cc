@@ -2,7 +2,6 @@
 #include <atomic>
 #include <barrier>
 #include <cerrno>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <functional>
 #include <future>

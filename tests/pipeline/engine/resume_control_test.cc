@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <stop_token>
 #include <thread>
 

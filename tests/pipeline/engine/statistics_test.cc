@@ -13,7 +13,6 @@
 #include "pipeline/suite/busy.h"
 #include "quiet_run.h"
 #include "temporary_folder.h"
-#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

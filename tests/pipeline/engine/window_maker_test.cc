@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <infeed/pipeline/iterate_options.h>
-#include <infeed/pipeline/node.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/statistics.h>
 

@@ -6,7 +6,6 @@
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/take.h>
 
 #include "pipeline/suite/inner_sources.h"
 #include "pipeline/suite/stage_suite.h"

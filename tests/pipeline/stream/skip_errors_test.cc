@@ -5,7 +5,6 @@
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/take.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"

@@ -1,7 +1,6 @@
 #include "pipeline/suite/stage_suite.h"
 
 #include <algorithm>
-#include <gtest/gtest.h>
 
 #include "pipeline/suite/consumer.h"
 #include "pipeline/suite/neighbours.h"

@@ -1,5 +1,4 @@
 #include <bit>
-#include <cmath>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <limits>

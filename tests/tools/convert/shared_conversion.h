@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <random>
 #include <string>
 #include <vector>

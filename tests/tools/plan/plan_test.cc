@@ -12,7 +12,6 @@
 #include <infeed/device/cost_model.h>
 #include <infeed/device/slice.h>
 
-#include "plan/plan_outputs.h"
 #include "test_seed.h"
 #include "thrown_error.h"
 #include "tools/profile/made_recording.h"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <map>
 #include <random>
-#include <utility>
 
 namespace infeed::test {
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <fmt/format.h>
-#include <string_view>
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>

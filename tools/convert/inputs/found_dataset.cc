@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
-#include <optional>
 #include <unistd.h>
 
 #include <infeed/detail/folder_entries.h>

@@ -5,7 +5,6 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <infeed/convert/example_input.h>

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "cli/printable.h"
-#include "cli/terminal.h"
 #include "profile/outputs/profile_figures.h"
 
 namespace infeed::tools {

@@ -17,7 +17,6 @@
 #include "io/remote_files.h"
 #include "records/remote/http/http_server.h"
 #include "records/remote/http/quick_retries.h"
-#include "thrown_error.h"
 
 /// The ranges that one object by URL is read in.
 namespace infeed::detail {

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <infeed/records/example.h>
-#include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
 #include "pipeline/image/encoded_images.h"
