@@ -238,7 +238,7 @@ bool ColumnType::operator==(const ColumnType& other) const {
          is_guess == other.is_guess;
 }
 
-ColumnSchema& ColumnSchema::add(ColumnType type) & {
+ColumnSchema& ColumnSchema::add(ColumnType type) {
   detail::check_column_type(type);
   names_.add(type.name, "column");
   columns_.push_back(std::move(type));
@@ -246,11 +246,11 @@ ColumnSchema& ColumnSchema::add(ColumnType type) & {
   return *this;
 }
 
-ColumnSchema& ColumnSchema::column(std::string name, DType dtype, Shape shape) & {
+ColumnSchema& ColumnSchema::column(std::string name, DType dtype, Shape shape) {
   return add({.name = std::move(name), .dtype = dtype, .shape = std::move(shape)});
 }
 
-ColumnSchema& ColumnSchema::ragged(std::string name, DType dtype, Shape shape) & {
+ColumnSchema& ColumnSchema::ragged(std::string name, DType dtype, Shape shape) {
   return add({.name = std::move(name),
               .dtype = dtype,
               .shape = std::move(shape),
@@ -258,7 +258,7 @@ ColumnSchema& ColumnSchema::ragged(std::string name, DType dtype, Shape shape) &
 }
 
 ColumnSchema& ColumnSchema::padded(std::string name, DType dtype, std::optional<std::int64_t> width,
-                                   double padding) & {
+                                   double padding) {
   return add({.name = std::move(name),
               .dtype = dtype,
               .kind = Column::Kind::padded,
@@ -266,15 +266,15 @@ ColumnSchema& ColumnSchema::padded(std::string name, DType dtype, std::optional<
               .padding = padding});
 }
 
-ColumnSchema& ColumnSchema::bytes(std::string name) & {
+ColumnSchema& ColumnSchema::bytes(std::string name) {
   return add({.name = std::move(name), .dtype = DType::bytes, .kind = Column::Kind::bytes});
 }
 
-ColumnSchema& ColumnSchema::ragged_bytes(std::string name) & {
+ColumnSchema& ColumnSchema::ragged_bytes(std::string name) {
   return add({.name = std::move(name), .dtype = DType::bytes, .kind = Column::Kind::ragged_bytes});
 }
 
-ColumnSchema& ColumnSchema::if_missing(ColumnDefault value) & {
+ColumnSchema& ColumnSchema::if_missing(ColumnDefault value) {
   if (columns_.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "if_missing() belongs to the column before it, but there is none");
@@ -287,7 +287,7 @@ ColumnSchema& ColumnSchema::if_missing(ColumnDefault value) & {
   return *this;
 }
 
-ColumnSchema& ColumnSchema::from_feature_list() & {
+ColumnSchema& ColumnSchema::from_feature_list() {
   if (columns_.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "from_feature_list() belongs to the column before it, but there is none");
@@ -296,7 +296,7 @@ ColumnSchema& ColumnSchema::from_feature_list() & {
   return *this;
 }
 
-ColumnSchema& ColumnSchema::guessed() & {
+ColumnSchema& ColumnSchema::guessed() {
   if (columns_.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "guessed() belongs to the column before it, but there is none");

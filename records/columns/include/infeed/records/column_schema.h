@@ -84,43 +84,23 @@ struct ColumnType {
 /// there. Thread-safety: a value.
 class ColumnSchema {
  public:
-  ColumnSchema& add(ColumnType type) &;
-  ColumnSchema&& add(ColumnType type) && { return std::move(add(std::move(type))); }
-
+  ColumnSchema& add(ColumnType type);
   /// Adds a dense column: each row has the shape.
-  ColumnSchema&& column(std::string name, DType dtype, Shape shape = {}) && {
-    return std::move(column(std::move(name), dtype, std::move(shape)));
-  }
-  ColumnSchema& column(std::string name, DType dtype, Shape shape = {}) &;
+  ColumnSchema& column(std::string name, DType dtype, Shape shape = {});
   /// Adds rows of any number of items, each of the shape.
-  ColumnSchema&& ragged(std::string name, DType dtype, Shape shape = {}) && {
-    return std::move(ragged(std::move(name), dtype, std::move(shape)));
-  }
-  ColumnSchema& ragged(std::string name, DType dtype, Shape shape = {}) &;
+  ColumnSchema& ragged(std::string name, DType dtype, Shape shape = {});
   /// Adds rows filled up to the width or, without one, to the batch's longest row.
-  ColumnSchema&& padded(std::string name, DType dtype,
-                        std::optional<std::int64_t> width = std::nullopt, double padding = 0) && {
-    return std::move(padded(std::move(name), dtype, width, padding));
-  }
   ColumnSchema& padded(std::string name, DType dtype,
-                       std::optional<std::int64_t> width = std::nullopt, double padding = 0) &;
-  ColumnSchema&& bytes(std::string name) && { return std::move(bytes(std::move(name))); }
-  ColumnSchema& bytes(std::string name) &;
-  ColumnSchema&& ragged_bytes(std::string name) && {
-    return std::move(ragged_bytes(std::move(name)));
-  }
-  ColumnSchema& ragged_bytes(std::string name) &;
+                       std::optional<std::int64_t> width = std::nullopt, double padding = 0);
+  ColumnSchema& bytes(std::string name);
+  ColumnSchema& ragged_bytes(std::string name);
   /// Sets the default of the column that was added last.
-  ColumnSchema&& if_missing(ColumnDefault value) && {
-    return std::move(if_missing(std::move(value)));
-  }
-  ColumnSchema& if_missing(ColumnDefault value) &;
+  ColumnSchema& if_missing(ColumnDefault value);
   /// Lets the column that was added last come from the feature list of its name (column_parser.h).
-  ColumnSchema&& from_feature_list() && { return std::move(from_feature_list()); }
-  ColumnSchema& from_feature_list() &;
+  ColumnSchema& from_feature_list();
 
   /// Notes that the type of the column that was added last is a guess (ColumnType::is_guess).
-  ColumnSchema& guessed() &;
+  ColumnSchema& guessed();
 
   const std::vector<ColumnType>& columns() const { return columns_; }
   std::size_t size() const { return columns_.size(); }

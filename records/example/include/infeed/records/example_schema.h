@@ -61,21 +61,13 @@ template <class T>
 class ExampleSchema {
  public:
   template <class M>
-  ExampleSchema& feature(std::string name, M T::*member) & {
+  ExampleSchema& feature(std::string name, M T::*member) {
     return add<M>(std::move(name), member, std::nullopt);
-  }
-  template <class M>
-  ExampleSchema&& feature(std::string name, M T::*member) && {
-    return std::move(add<M>(std::move(name), member, std::nullopt));
   }
   /// Sets the member to `missing` when the record does not have the feature.
   template <class M>
-  ExampleSchema& feature(std::string name, M T::*member, std::type_identity_t<M> missing) & {
+  ExampleSchema& feature(std::string name, M T::*member, std::type_identity_t<M> missing) {
     return add<M>(std::move(name), member, std::move(missing));
-  }
-  template <class M>
-  ExampleSchema&& feature(std::string name, M T::*member, std::type_identity_t<M> missing) && {
-    return std::move(add<M>(std::move(name), member, std::move(missing)));
   }
 
   /// Cuts the values of feature `name` into inner sequences by another feature of the record:
@@ -87,26 +79,15 @@ class ExampleSchema {
   /// sequences have different lengths.
   template <class V, class Partition>
   ExampleSchema& ragged(std::string name, Partition partition,
-                        std::vector<std::vector<V>> T::*member) & {
+                        std::vector<std::vector<V>> T::*member) {
     return add_ragged(std::move(name), std::move(partition), member, std::nullopt);
-  }
-  template <class V, class Partition>
-  ExampleSchema&& ragged(std::string name, Partition partition,
-                         std::vector<std::vector<V>> T::*member) && {
-    return std::move(add_ragged(std::move(name), std::move(partition), member, std::nullopt));
   }
   /// Sets the member to `missing` when the record has neither feature.
   template <class V, class Partition>
   ExampleSchema& ragged(std::string name, Partition partition,
                         std::vector<std::vector<V>> T::*member,
-                        std::type_identity_t<std::vector<std::vector<V>>> missing) & {
+                        std::type_identity_t<std::vector<std::vector<V>>> missing) {
     return add_ragged(std::move(name), std::move(partition), member, std::move(missing));
-  }
-  template <class V, class Partition>
-  ExampleSchema&& ragged(std::string name, Partition partition,
-                         std::vector<std::vector<V>> T::*member,
-                         std::type_identity_t<std::vector<std::vector<V>>> missing) && {
-    return std::move(add_ragged(std::move(name), std::move(partition), member, std::move(missing)));
   }
 
   /// Fills a member that is a struct with a schema of its own. Names of its features begin with
@@ -118,17 +99,12 @@ class ExampleSchema {
   ///     infeed::ExampleSchema<Shot>().nested("camera", &Shot::camera, camera)  // "camera.iso"
   template <class Inner>
   ExampleSchema& nested(const std::string& name, Inner T::*member,
-                        const ExampleSchema<Inner>& schema) & {
+                        const ExampleSchema<Inner>& schema) {
     for (const auto& field : schema.fields_.all()) {
       fields_.add(std::make_shared<const detail::NestedField<T, Inner>>(
           member, field->prefixed(name + ".")));
     }
     return *this;
-  }
-  template <class Inner>
-  ExampleSchema&& nested(const std::string& name, Inner T::*member,
-                         const ExampleSchema<Inner>& schema) && {
-    return std::move(nested(name, member, schema));
   }
 
   T parse(const Record& record) const {

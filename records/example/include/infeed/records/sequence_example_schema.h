@@ -58,26 +58,16 @@ class SequenceExampleSchema {
   using Column = typename ExampleSchema<T>::Column;
 
   template <class M>
-  SequenceExampleSchema& context(std::string name, M T::*member) & {
+  SequenceExampleSchema& context(std::string name, M T::*member) {
     return add_context<M>(std::move(name), member, std::nullopt);
-  }
-  template <class M>
-  SequenceExampleSchema&& context(std::string name, M T::*member) && {
-    return std::move(add_context<M>(std::move(name), member, std::nullopt));
   }
   /// Sets the member to `missing` when the context does not have the feature.
   template <class M>
-  SequenceExampleSchema& context(std::string name, M T::*member,
-                                 std::type_identity_t<M> missing) & {
+  SequenceExampleSchema& context(std::string name, M T::*member, std::type_identity_t<M> missing) {
     return add_context<M>(std::move(name), member, std::move(missing));
   }
   template <class M>
-  SequenceExampleSchema&& context(std::string name, M T::*member,
-                                  std::type_identity_t<M> missing) && {
-    return std::move(add_context<M>(std::move(name), member, std::move(missing)));
-  }
-  template <class M>
-  SequenceExampleSchema& list(std::string name, M T::*member, FeatureListOptions options = {}) & {
+  SequenceExampleSchema& list(std::string name, M T::*member, FeatureListOptions options = {}) {
     using Element = typename detail::ListElement<M>::type;
     static_assert(!std::is_void_v<Element>,
                   "infeed: a feature list fills a std::vector, one element a step; see the table "
@@ -89,10 +79,6 @@ class SequenceExampleSchema {
     lists_.push_back(std::make_shared<const detail::MemberList<T, M>>(std::move(name), member,
                                                                       options.allow_missing));
     return *this;
-  }
-  template <class M>
-  SequenceExampleSchema&& list(std::string name, M T::*member, FeatureListOptions options = {}) && {
-    return std::move(list(std::move(name), member, options));
   }
 
   T parse(const Record& record) const {
