@@ -61,14 +61,10 @@ void check_names(std::string_view document) {
 }
 
 }  // namespace
-}  // namespace infeed::fuzz
 
 /// Flags, where the asked part begins and how long it is, how much of a whole is good enough; then
 /// lines: Content-Range, ETag, Last-Modified; the rest is a document.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace infeed;
-  using namespace infeed::fuzz;
-  Input input(data, size);
+void check(Input input) {
   const std::uint8_t flags = input.byte();
   constexpr std::array<long, 4> kStatus = {200, 206, 416, 503};
   const std::uint64_t begin = input.byte();
@@ -84,5 +80,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   head.last_modified = take_line(rest);
   check_places(head, asked, known, whole_bytes_max);
   check_names(rest);
-  return 0;
 }
+
+}  // namespace infeed::fuzz

@@ -6,14 +6,13 @@
 
 /// Lists of a bucket's keys in XML, of any text: no more keys than the text has room for, and any
 /// key survives a round trip.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace infeed;
-  const std::string text(reinterpret_cast<const char*>(data), size);
+void infeed::fuzz::check(Input input) {
+  const std::string text(input.rest());
   if (const auto list = detail::parse_bucket_list(text)) {
     std::size_t bytes = 0;
     for (const std::string& key : list->keys) bytes += key.size();
-    fuzz::require(bytes + list->keys.size() * std::string_view("<Key></Key>").size() <= size,
-                  "each key takes its part of the text");
+    require(bytes + list->keys.size() * std::string_view("<Key></Key>").size() <= text.size(),
+            "each key takes its part of the text");
   }
   std::string encoded;
   for (const char c : text) {
@@ -23,7 +22,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fmt::format("<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>{}</Key>"
                   "</Contents><NextContinuationToken>t</NextContinuationToken></ListBucketResult>",
                   encoded));
-  fuzz::require(one && one->keys.size() == 1 && one->keys[0] == text && one->next_token == "t",
-                "a key comes back as it was");
-  return 0;
+  require(one && one->keys.size() == 1 && one->keys[0] == text && one->next_token == "t",
+          "a key comes back as it was");
 }

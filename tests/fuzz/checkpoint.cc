@@ -32,6 +32,8 @@ std::optional<Checkpoint> parse(std::string_view text) try {
   return std::nullopt;
 }
 
+}  // namespace
+
 /// The first two bytes choose whether there is a checksum, and the numbers of hosts.
 void check(Input input) {
   const bool is_sealed = input.byte() % 2 != 0;
@@ -58,10 +60,4 @@ void check(Input input) {
   }
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  infeed::fuzz::check({data, size});
-  return 0;
-}

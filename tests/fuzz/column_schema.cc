@@ -22,26 +22,23 @@ bool is_small(const infeed::ColumnSchema& schema) {
 
 /// Schemas in JSON: any text is a schema or an Error with the reason, and a schema survives a round
 /// trip.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using infeed::ColumnSchema;
-  using infeed::fuzz::require;
+void infeed::fuzz::check(Input input) {
   ColumnSchema schema;
   try {
-    schema = ColumnSchema::from_json({reinterpret_cast<const char*>(data), size});
+    schema = ColumnSchema::from_json(input.rest());
   } catch (const infeed::Error& error) {
     require(error.code() == infeed::ErrorCode::invalid_argument, error.what());
     require(!error.message().empty(), "it says why");
-    return 0;
+    return;
   }
   const std::string text = schema.to_json();
   const ColumnSchema again = ColumnSchema::from_json(text);
   require(again == schema, "a schema comes back");
   require(again.to_json() == text, "its text does, too");
-  if (!is_small(schema)) return 0;
+  if (!is_small(schema)) return;
   try {
     const infeed::ColumnParser parser(schema);
   } catch (const infeed::Error& error) {
     require(error.code() == infeed::ErrorCode::invalid_argument, error.what());
   }
-  return 0;
 }

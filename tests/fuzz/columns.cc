@@ -94,7 +94,11 @@ std::string parse(const ColumnParser& parser, std::string_view record, std::size
   return {};
 }
 
+}  // namespace
+
+/// Columns, then records behind two bytes of length each.
 void check(Input input) {
+  static const google::protobuf::LogSilencer no_complaints_about_utf8;
   const ColumnSchema schema = take_schema(input);
   if (schema.size() == 0) return;
   const ColumnParser parser(schema);
@@ -131,12 +135,4 @@ void check(Input input) {
   }
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-/// Columns, then records behind two bytes of length each.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const google::protobuf::LogSilencer no_complaints_about_utf8;
-  infeed::fuzz::check({data, size});
-  return 0;
-}

@@ -3,9 +3,7 @@
 #include "text_batches.h"
 
 /// The reader of CSV on any text: of every type of column, with and without quotes.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace infeed;
-  fuzz::Input input(data, size);
+void infeed::fuzz::check(Input input) {
   const std::uint8_t kind = input.byte();
   const std::uint8_t rows = input.byte();
   const std::uint8_t shift = input.byte();
@@ -29,11 +27,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string header = is_wide ? "i,skipped,t,f,u,h,b,d\n" : "t,i\n";
   std::replace(header.begin(), header.end(), ',', options.delimiter);
   const std::string_view text = input.rest();
-  fuzz::check_text(*detail::make_csv_parser(schema, options), header, text, rows, shift);
-  static const fuzz::MemoryFile memory;
+  check_text(*detail::make_csv_parser(schema, options), header, text, rows, shift);
+  static const MemoryFile memory;
   try {
     infer_csv_schema(memory.write(text), options);
   } catch (const Error&) {  // it may be any text
   }
-  return 0;
 }

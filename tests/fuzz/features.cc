@@ -36,10 +36,9 @@ bool is_small(const feature::Step& step) {
 
 /// Feature operations in JSON: any text is operations or an Error with the reason, operations survive
 /// a round trip, and they give a batch or an Error.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using fuzz::require;
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (text.find("file") != text.npos) return 0;  // it would read any file
+void infeed::fuzz::check(Input input) {
+  const std::string_view text = input.rest();
+  if (text.find("file") != text.npos) return;  // it would read any file
   std::vector<feature::Step> none;
   Features features(none);
   try {
@@ -47,18 +46,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const Error& error) {
     require(error.code() == ErrorCode::invalid_argument, error.what());
     require(!error.message().empty(), "it says why");
-    return 0;
+    return;
   }
   const std::string written = features.to_json();
   const Features again = Features::from_json(written);
   require(again.to_json() == written && again.hash() == features.hash(), "operations come back");
-  if (!std::all_of(features.steps().begin(), features.steps().end(), is_small)) return 0;
-  if (features.steps().size() > 4) return 0;  // each one_hot adds an axis
+  if (!std::all_of(features.steps().begin(), features.steps().end(), is_small)) return;
+  if (features.steps().size() > 4) return;  // each one_hot adds an axis
   static const ColumnBatch batch = all_kinds();
   try {
     require(features(batch).rows() == batch.rows(), "rows stay");
   } catch (const Error& error) {
     require(error.code() != ErrorCode::internal, error.what());
   }
-  return 0;
 }

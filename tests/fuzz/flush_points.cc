@@ -40,21 +40,19 @@ std::string assemble(Input& input, const Data& data) {
 }
 
 }  // namespace
-}  // namespace infeed::fuzz
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  using namespace infeed;
-  static const fuzz::Data data;
-  fuzz::Input input(bytes, size);
-  data.folder.write("x.points", fuzz::assemble(input, data));
+void check(Input input) {
+  static const Data data;
+  data.folder.write("x.points", assemble(input, data));
   ParallelRecordReader reader(data.file, {.threads = 2, .segment_bytes = 64});
   Record record;
   for (std::size_t i = 0; i < data.payloads.size(); ++i) {
-    fuzz::require(reader.next(record), "no record is lost");
-    fuzz::require(record.bytes() == data.payloads[i], "every record is what was written");
-    fuzz::require(record.number() == i, "numbers are right");
+    require(reader.next(record), "no record is lost");
+    require(record.bytes() == data.payloads[i], "every record is what was written");
+    require(record.number() == i, "numbers are right");
   }
-  fuzz::require(!reader.next(record), "no record is invented");
-  fuzz::require(reader.damaged().empty(), "good data is not called damaged");
-  return 0;
+  require(!reader.next(record), "no record is invented");
+  require(reader.damaged().empty(), "good data is not called damaged");
 }
+
+}  // namespace infeed::fuzz

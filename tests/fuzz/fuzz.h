@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/// Parts that the fuzz targets share. A target defines LLVMFuzzerTestOneInput and ends the process
-/// (require) when an invariant doesn't hold.
+/// Parts that the fuzz targets share. A target defines check(), which ends the process (require) when an
+/// invariant doesn't hold. It is called by:
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace infeed::fuzz {
@@ -48,6 +48,9 @@ class Input {
  private:
   std::string_view left_;
 };
+
+/// Checks one input.
+void check(Input input);
 
 /// A file without a folder; thousands can be made in a second.
 class MemoryFile {

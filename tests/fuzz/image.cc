@@ -75,9 +75,12 @@ void require_steps(std::string_view bytes, const Image& part, const image::Rect&
   require(row == image::resize(part, {9, 7}).pixels, "a resized crop is the crop, resized");
 }
 
-void check(Input& input) {
+}  // namespace
+
+void check(Input input) {
   const unsigned kind = input.byte();
-  Input places(reinterpret_cast<const std::uint8_t*>(input.bytes(4).data()), 4);
+  const std::string_view four = input.bytes(4);
+  Input places(reinterpret_cast<const std::uint8_t*>(four.data()), four.size());
   const std::string bytes = with_checksums(input.rest());
   image::DecodeOptions options{.limits = kLimits};
   constexpr std::array<image::Channels, 4> kChannels{image::Channels::rgb, image::Channels::grey,
@@ -107,12 +110,4 @@ void check(Input& input) {
   }
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size < 5) return 0;
-  infeed::fuzz::Input input(data, size);
-  infeed::fuzz::check(input);
-  return 0;
-}

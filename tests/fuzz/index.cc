@@ -63,11 +63,13 @@ void require_only_real_records(RecordIndex index) {
   }
 }
 
-void check(const std::string& bytes) {
+}  // namespace
+
+void check(Input input) {
   const MemoryFile memory;
   RecordIndex index;
   try {
-    index = read_index(memory.write(bytes));
+    index = read_index(memory.write(assemble(input)));
   } catch (const Error& error) {
     require_expected(error);
     return;
@@ -77,11 +79,4 @@ void check(const std::string& bytes) {
   require_only_real_records(std::move(index));
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  infeed::fuzz::Input input(data, size);
-  infeed::fuzz::check(infeed::fuzz::assemble(input));
-  return 0;
-}

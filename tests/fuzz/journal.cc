@@ -32,6 +32,8 @@ void check_entry(const std::string& line) {
   require(to_text(*again) == text, "it is the same then");
 }
 
+}  // namespace
+
 void check(Input input) {
   static const MemoryFile memory;
   const bool is_sealed = input.byte() % 2 != 0;
@@ -51,10 +53,4 @@ void check(Input input) {
   for (const std::string& line : lines) check_entry(line);
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  infeed::fuzz::check({data, size});
-  return 0;
-}

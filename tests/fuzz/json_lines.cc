@@ -71,9 +71,7 @@ void check_single_text(const infeed::ColumnSchema& schema, std::string_view text
 }  // namespace
 
 /// The reader of JSON lines on any text, into columns of every kind.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace infeed;
-  fuzz::Input input(data, size);
+void infeed::fuzz::check(Input input) {
   const std::uint8_t rows = input.byte();
   const std::uint8_t shift = input.byte();
   static const auto parser =
@@ -95,13 +93,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                          .if_missing(std::vector<double>{0}),
                                      {.bad_rows = BadRows::leave_out});
   const std::string_view text = input.rest();
-  fuzz::check_text(*parser, "", text, rows, shift);
+  check_text(*parser, "", text, rows, shift);
   check_grammar(text);
   check_single_text(parser->schema(), text);
-  static const fuzz::MemoryFile memory;
+  static const MemoryFile memory;
   try {
     infer_json_lines_schema(memory.write(text));
   } catch (const Error&) {  // it may be any text
   }
-  return 0;
 }

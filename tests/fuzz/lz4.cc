@@ -41,12 +41,10 @@ std::optional<std::string> decompress_at_once(std::string_view bytes) {
 }
 
 }  // namespace
-}  // namespace infeed::fuzz
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace infeed;
-  fuzz::Input input(data, size);
-  const std::string file = fuzz::file_of_frames(input, &fuzz::compress);
-  if (!file.empty()) fuzz::check_frames(file, Compression::lz4, &fuzz::decompress_at_once);
-  return 0;
+void check(Input input) {
+  const std::string file = file_of_frames(input, &compress);
+  if (!file.empty()) check_frames(file, Compression::lz4, &decompress_at_once);
 }
+
+}  // namespace infeed::fuzz

@@ -21,6 +21,8 @@ std::string text_of(Input input) {
   return json.is_object() ? seal_manifest(text) : text;
 }
 
+}  // namespace
+
 void check(Input input) {
   static const MemoryFile memory;
   const std::string file = memory.write(text_of(input));
@@ -46,10 +48,4 @@ void check(Input input) {
   }
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  infeed::fuzz::check({data, size});
-  return 0;
-}

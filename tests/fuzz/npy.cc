@@ -61,6 +61,8 @@ void check_npz(std::string_view bytes) {
   }
 }
 
+}  // namespace
+
 void check(Input input) {
   switch (input.byte() % 4) {
     case 0:
@@ -77,10 +79,4 @@ void check(Input input) {
   }
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  infeed::fuzz::check({data, size});
-  return 0;
-}

@@ -23,6 +23,8 @@ bool matches(const std::vector<std::string>& pattern, std::size_t at,
   return false;
 }
 
+}  // namespace
+
 /// A pattern and a path, with a zero between them: each alternative of the braces matches as the
 /// definition says, and a name without wildcards matches itself alone.
 void check(Input input) {
@@ -54,10 +56,4 @@ void check(Input input) {
   }
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  infeed::fuzz::check({data, size});
-  return 0;
-}

@@ -5,17 +5,15 @@
 
 /// Plans of conversions begun by others, of any text: the difference from ours is reported in a few
 /// words, and a number of shards in them is believed only within limits.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace infeed;
+void infeed::fuzz::check(Input input) {
   constexpr std::string_view kOurs =
       R"({"version": 3, "shards": 4, "files": {"count": 2, "listed": [{"name": "a", "bytes": 7}]},
           "options": {"compression": "none", "seed": 1, "parts": [0.5, 0.5]}, "program": "0.1.0"})";
-  const std::string there(reinterpret_cast<const char*>(data), size);
+  const std::string there(input.rest());
   const std::string difference = tools::describe_difference(there, std::string(kOurs));
-  fuzz::require(!difference.empty(), "a difference has a name");
-  fuzz::require(difference.size() <= 6 * there.size() + 8 * kOurs.size(),
-                "it is no longer than what it is about");
+  require(!difference.empty(), "a difference has a name");
+  require(difference.size() <= 6 * there.size() + 8 * kOurs.size(),
+          "it is no longer than what it is about");
   const std::optional<std::uint32_t> shards = tools::shards_of_plan(there);
-  fuzz::require(!shards || (*shards > 0 && *shards <= 99'999), "shards can be counted");
-  return 0;
+  require(!shards || (*shards > 0 && *shards <= 99'999), "shards can be counted");
 }

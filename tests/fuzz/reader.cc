@@ -184,7 +184,10 @@ void require_same_behind_skip(const std::string& file, const ParallelRecordReade
   require(reader.records_passed() == alone.payloads.size(), "it knows how many there were");
 }
 
-void check(const std::string& bytes) {
+}  // namespace
+
+void check(Input input) {
+  const std::string bytes = assemble(input);
   const MemoryFile memory;
   const std::string file = memory.write(bytes);
   std::optional<Payloads> first_time;
@@ -242,11 +245,4 @@ void check(const std::string& bytes) {
   }
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  infeed::fuzz::Input input(data, size);
-  infeed::fuzz::check(infeed::fuzz::assemble(input));
-  return 0;
-}

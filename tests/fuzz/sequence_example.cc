@@ -4,10 +4,8 @@
 #include "records/example/example_reference.h"
 
 /// The SequenceExample parser on any bytes, against libprotobuf.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void infeed::fuzz::check(Input input) {
   static const google::protobuf::LogSilencer no_complaints_about_utf8;
-  const auto compared =
-      infeed::test::compare_sequence_with_protobuf({reinterpret_cast<const char*>(data), size});
-  infeed::fuzz::require(compared.difference.empty(), compared.difference);
-  return 0;
+  const auto compared = test::compare_sequence_with_protobuf(input.rest());
+  require(compared.difference.empty(), compared.difference);
 }

@@ -60,6 +60,8 @@ void read_all(const Store& store, const detail::StoreContent& content, std::uint
   require(reader.read(chunk, 16) == 0, "nothing stands behind the end");
 }
 
+}  // namespace
+
 void check(Input input) {
   static const Store store;
   const std::uint64_t skipped = input.byte() % 4 == 0 ? input.two_bytes() : 0;
@@ -86,10 +88,4 @@ void check(Input input) {
   }
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  infeed::fuzz::check({data, size});
-  return 0;
-}

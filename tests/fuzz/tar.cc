@@ -114,6 +114,8 @@ void check_list(const std::string& file, const Found& found) {
   }
 }
 
+}  // namespace
+
 void check(Input input) {
   const bool repairs = input.byte() % 2 != 0;
   const MemoryFile memory;
@@ -127,10 +129,4 @@ void check(Input input) {
   check_list(file, found);
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  infeed::fuzz::check({data, size});
-  return 0;
-}

@@ -51,6 +51,8 @@ TrainingState state_in(const TrainingCheckpoint& checkpoint) {
   return state;
 }
 
+}  // namespace
+
 void check(Input input) {
   static const Place place;
   write(input, place);
@@ -76,10 +78,4 @@ void check(Input input) {
   }
 }
 
-}  // namespace
 }  // namespace infeed::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  infeed::fuzz::check({data, size});
-  return 0;
-}

@@ -62,12 +62,9 @@ std::vector<std::uint64_t> all_of(std::string_view run) {
 }
 
 }  // namespace
-}  // namespace infeed::fuzz
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace infeed;
-  using namespace infeed::fuzz;
-  std::string run(reinterpret_cast<const char*>(data), size);
+void check(Input input) {
+  std::string run(input.rest());
   std::optional<std::vector<std::uint64_t>> expected(std::in_place);
   try {
     for (detail::WireReader reader(run); !reader.is_at_end();) expected->push_back(reader.varint());
@@ -87,5 +84,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const detail::UnpackBlock form : detail::unpack_block_forms()) {
     require(unpack(form, block.data()) == one_by_one, "all forms decode alike");
   }
-  return 0;
 }
+
+}  // namespace infeed::fuzz

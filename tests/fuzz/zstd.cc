@@ -67,17 +67,15 @@ void check_threads_ahead(const std::string& bytes) {
 }
 
 }  // namespace
-}  // namespace infeed::fuzz
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace infeed;
-  fuzz::Input input(data, size);
-  const std::string file = fuzz::file_of_frames(input, &fuzz::compress);
-  if (file.empty()) return 0;
-  fuzz::check_frames(file, Compression::zstd, &fuzz::decompress_by_library);
+void check(Input input) {
+  const std::string file = file_of_frames(input, &compress);
+  if (file.empty()) return;
+  check_frames(file, Compression::zstd, &decompress_by_library);
   std::string with_table = fuzz::with_table(file);
-  fuzz::check_threads_ahead(with_table);
+  check_threads_ahead(with_table);
   with_table[file.size() / 2 % with_table.size()] ^= 1;  // damage before a good table
-  fuzz::check_threads_ahead(with_table);
-  return 0;
+  check_threads_ahead(with_table);
 }
+
+}  // namespace infeed::fuzz
