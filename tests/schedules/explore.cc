@@ -281,8 +281,8 @@ Explored explore(const std::function<void()>& body, const ExploreOptions& option
   return Exploration(body, options).run();
 }
 
-void expect_no_finding(const std::string& name, const std::function<void()>& body,
-                       const ExploreOptions& options) {
+void expect_no_finding(const std::string& name, const ExploreOptions& options,
+                       const std::function<void()>& body) {
   if (!asked_for().empty()) {
     if (asked_for().starts_with(name + "@")) run_asked_for(body, options.run);
     return;

@@ -81,7 +81,10 @@ Changes shrunk(const std::function<void()>& body, Changes changes, const RunOpti
 
 /// Fails the test with the schedule of a finding; otherwise prints how many were tried. `name`
 /// tells the programs of one test apart.
-void expect_no_finding(const std::string& name, const std::function<void()>& body,
-                       const ExploreOptions& options = {});
+void expect_no_finding(const std::string& name, const ExploreOptions& options,
+                       const std::function<void()>& body);
+inline void expect_no_finding(const std::string& name, const std::function<void()>& body) {
+  expect_no_finding(name, {}, body);
+}
 
 }  // namespace infeed::schedules

@@ -61,95 +61,79 @@ bool are_first(const std::vector<int>& numbers) {
 }
 
 TEST(HandOffSchedules, FinishComesBehindAll) {
-  expect_no_finding(
-      "finish",
-      [] {
-        NumbersQueue queue(1);
-        std::thread producer([&] {
-          push_some(queue, 0, 3);
-          queue.hand_off().finish(failure("the end"));
-        });
-        const Got got = all_of(queue);
-        check(got.numbers == std::vector{0, 1, 2} && got.error == "the end",
-              "all, then the failure");
-        producer.join();
-      },
-      many());
+  expect_no_finding("finish", many(), [] {
+    NumbersQueue queue(1);
+    std::thread producer([&] {
+      push_some(queue, 0, 3);
+      queue.hand_off().finish(failure("the end"));
+    });
+    const Got got = all_of(queue);
+    check(got.numbers == std::vector{0, 1, 2} && got.error == "the end", "all, then the failure");
+    producer.join();
+  });
 }
 
 TEST(HandOffSchedules, SeveralOnBothSides) {
-  expect_no_finding(
-      "two producers and two consumers",
-      [] {
-        NumbersQueue queue(1);
-        std::thread first([&] { push_some(queue, 0, 2); });
-        std::thread second([&] { push_some(queue, 2, 2); });
-        Got there;
-        std::thread consumer([&] { there = all_of(queue); });
-        std::thread end([&] {
-          first.join();
-          second.join();
-          queue.hand_off().finish();
-        });
-        const Got here = all_of(queue);
-        consumer.join();
-        end.join();
-        check(here.numbers.size() + there.numbers.size() == 4, "each number once");
-      },
-      many());
+  expect_no_finding("two producers and two consumers", many(), [] {
+    NumbersQueue queue(1);
+    std::thread first([&] { push_some(queue, 0, 2); });
+    std::thread second([&] { push_some(queue, 2, 2); });
+    Got there;
+    std::thread consumer([&] { there = all_of(queue); });
+    std::thread end([&] {
+      first.join();
+      second.join();
+      queue.hand_off().finish();
+    });
+    const Got here = all_of(queue);
+    consumer.join();
+    end.join();
+    check(here.numbers.size() + there.numbers.size() == 4, "each number once");
+  });
 }
 
 TEST(HandOffSchedules, StopAtAnyMoment) {
-  expect_no_finding(
-      "stop",
-      [] {
-        NumbersQueue queue(1);
-        std::thread producer([&] {
-          if (push_some(queue, 0, 3)) queue.hand_off().finish(failure("the end"));
-        });
-        std::thread stopper([&] { queue.hand_off().stop(); });
-        const Got got = all_of(queue);
-        check(are_first(got.numbers), "in order");
-        check(got.numbers.size() == 3 || got.error.empty(), "the failure comes last");
-        producer.join();
-        stopper.join();
-        check(!queue.push(9) && !queue.pop(), "it stays stopped");
-      },
-      many());
+  expect_no_finding("stop", many(), [] {
+    NumbersQueue queue(1);
+    std::thread producer([&] {
+      if (push_some(queue, 0, 3)) queue.hand_off().finish(failure("the end"));
+    });
+    std::thread stopper([&] { queue.hand_off().stop(); });
+    const Got got = all_of(queue);
+    check(are_first(got.numbers), "in order");
+    check(got.numbers.size() == 3 || got.error.empty(), "the failure comes last");
+    producer.join();
+    stopper.join();
+    check(!queue.push(9) && !queue.pop(), "it stays stopped");
+  });
 }
 
 TEST(HandOffSchedules, AbortAtAnyMoment) {
-  expect_no_finding(
-      "abort",
-      [] {
-        NumbersQueue queue(1);
-        std::thread producer([&] {
-          if (push_some(queue, 0, 3)) queue.hand_off().finish();
-        });
-        std::thread breaker([&] { queue.hand_off().abort(failure("broken")); });
-        const Got got = all_of(queue);
-        check(are_first(got.numbers), "in order");
-        check(got.numbers.size() == 3 || !got.error.empty(), "no end without an error");
-        producer.join();
-        breaker.join();
-        check(!all_of(queue).error.empty(), "it stays aborted");
-      },
-      many());
+  expect_no_finding("abort", many(), [] {
+    NumbersQueue queue(1);
+    std::thread producer([&] {
+      if (push_some(queue, 0, 3)) queue.hand_off().finish();
+    });
+    std::thread breaker([&] { queue.hand_off().abort(failure("broken")); });
+    const Got got = all_of(queue);
+    check(are_first(got.numbers), "in order");
+    check(got.numbers.size() == 3 || !got.error.empty(), "no end without an error");
+    producer.join();
+    breaker.join();
+    check(!all_of(queue).error.empty(), "it stays aborted");
+  });
 }
 
 TEST(HandOffSchedules, WaitsThatEndForNothing) {
-  expect_no_finding(
-      "woken for nothing",
-      [] {
-        NumbersQueue queue(1);
-        std::thread producer([&] {
-          push_some(queue, 0, 3);
-          queue.hand_off().finish();
-        });
-        check(all_of(queue).numbers == std::vector{0, 1, 2}, "all, in order");
-        producer.join();
-      },
-      many(2));
+  expect_no_finding("woken for nothing", many(2), [] {
+    NumbersQueue queue(1);
+    std::thread producer([&] {
+      push_some(queue, 0, 3);
+      queue.hand_off().finish();
+    });
+    check(all_of(queue).numbers == std::vector{0, 1, 2}, "all, in order");
+    producer.join();
+  });
 }
 
 }  // namespace

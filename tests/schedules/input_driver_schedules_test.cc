@@ -81,50 +81,38 @@ class InputDriverSchedules : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(InputDriverSchedules, FormsChangeAtAnyMoment) {
-  expect_no_finding(
-      "serial and back",
-      [dataset = dataset()] {
-        expect_all(dataset, 1, [](PipelineRun& run) {
-          run.set_knob(kThreads, 0);
-          run.set_knob(kThreads, 1);
-        });
-      },
-      kMany);
+  expect_no_finding("serial and back", kMany, [dataset = dataset()] {
+    expect_all(dataset, 1, [](PipelineRun& run) {
+      run.set_knob(kThreads, 0);
+      run.set_knob(kThreads, 1);
+    });
+  });
 }
 
 TEST_P(InputDriverSchedules, BeginsSerial) {
-  expect_no_finding(
-      "parallel and back",
-      [dataset = dataset()] {
-        expect_all(dataset, 0, [](PipelineRun& run) {
-          run.set_knob(kThreads, 1);
-          run.set_knob(kThreads, 0);
-        });
-      },
-      kMany);
+  expect_no_finding("parallel and back", kMany, [dataset = dataset()] {
+    expect_all(dataset, 0, [](PipelineRun& run) {
+      run.set_knob(kThreads, 1);
+      run.set_knob(kThreads, 0);
+    });
+  });
 }
 
 TEST_P(InputDriverSchedules, StopsAtAnyMoment) {
-  expect_no_finding(
-      "serial and stop",
-      [dataset = dataset()] {
-        expect_all(dataset, 1, [](PipelineRun& run) {
-          run.set_knob(kThreads, 0);
-          run.cancel();
-        });
-      },
-      kMany);
+  expect_no_finding("serial and stop", kMany, [dataset = dataset()] {
+    expect_all(dataset, 1, [](PipelineRun& run) {
+      run.set_knob(kThreads, 0);
+      run.cancel();
+    });
+  });
 }
 
 TEST_P(InputDriverSchedules, WaitsThatEndForNothing) {
   ExploreOptions options = kMany;
   options.run.surprises_max = 1;
-  expect_no_finding(
-      "serial, woken for nothing",
-      [dataset = dataset()] {
-        expect_all(dataset, 1, [](PipelineRun& run) { run.set_knob(kThreads, 0); });
-      },
-      options);
+  expect_no_finding("serial, woken for nothing", options, [dataset = dataset()] {
+    expect_all(dataset, 1, [](PipelineRun& run) { run.set_knob(kThreads, 0); });
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, InputDriverSchedules, ::testing::Bool(),

@@ -168,8 +168,8 @@ void expect_elements(const std::string& name, const Dataset<std::int64_t>& datas
   // Half of them without choices behind unlocks, which reach further.
   for (const bool locks_guard_all : {false, true}) {
     run.locks_guard_all = locks_guard_all;
-    expect_no_finding(locks_guard_all ? name + ", by locks" : name, Model(dataset, behaviour),
-                      {.schedules_max = 30, .random = 110, .run = run});
+    expect_no_finding(locks_guard_all ? name + ", by locks" : name,
+                      {.schedules_max = 30, .random = 110, .run = run}, Model(dataset, behaviour));
   }
 }
 

@@ -81,53 +81,44 @@ ExploreOptions many() {
 }
 
 TEST(WorkersSchedules, WorkIsDoneWhoeverLeaves) {
-  expect_no_finding(
-      "fewer workers",
-      [] {
-        Pieces pieces(3);
-        std::thread tuner([&] { pieces.set_count(1); });
-        pieces.add(1);
-        pieces.add(1);
-        check(pieces.wait_for(2), "both are done");
-        tuner.join();
-      },
-      many());
+  expect_no_finding("fewer workers", many(), [] {
+    Pieces pieces(3);
+    std::thread tuner([&] { pieces.set_count(1); });
+    pieces.add(1);
+    pieces.add(1);
+    check(pieces.wait_for(2), "both are done");
+    tuner.join();
+  });
 }
 
 TEST(WorkersSchedules, WorkIsDoneWhileTheyComeAndGo) {
-  expect_no_finding(
-      "fewer and more workers",
-      [] {
-        Pieces pieces(2);
-        std::thread tuner([&] {
-          pieces.set_count(1);
-          pieces.set_count(2);
-          pieces.set_count(1);
-        });
-        pieces.add(2);
-        check(pieces.wait_for(2), "both are done");
-        pieces.add(1);
-        check(pieces.wait_for(3), "and another one");
-        tuner.join();
-      },
-      many());
+  expect_no_finding("fewer and more workers", many(), [] {
+    Pieces pieces(2);
+    std::thread tuner([&] {
+      pieces.set_count(1);
+      pieces.set_count(2);
+      pieces.set_count(1);
+    });
+    pieces.add(2);
+    check(pieces.wait_for(2), "both are done");
+    pieces.add(1);
+    check(pieces.wait_for(3), "and another one");
+    tuner.join();
+  });
 }
 
 TEST(WorkersSchedules, WorkIsDoneWhereThereWereNone) {
-  expect_no_finding(
-      "no workers for a while",
-      [] {
-        Pieces pieces(1);
-        std::thread tuner([&] {
-          pieces.set_count(0);
-          pieces.set_count(2);
-        });
-        pieces.add(1);
-        pieces.add(1);
-        check(pieces.wait_for(2), "both are done");
-        tuner.join();
-      },
-      many());
+  expect_no_finding("no workers for a while", many(), [] {
+    Pieces pieces(1);
+    std::thread tuner([&] {
+      pieces.set_count(0);
+      pieces.set_count(2);
+    });
+    pieces.add(1);
+    pieces.add(1);
+    check(pieces.wait_for(2), "both are done");
+    tuner.join();
+  });
 }
 
 /// Lets waits end by their time while others run: workers then end for lack of work.
@@ -138,83 +129,68 @@ ExploreOptions with_idle_ends() {
 }
 
 TEST(WorkersSchedules, WorkIsDoneThoughIdleOnesEnd) {
-  expect_no_finding(
-      "workers that end for lack of work",
-      [] {
-        Pieces pieces(2);
-        pieces.add(1);
-        pieces.add(1);
-        check(pieces.wait_for(2), "both are done");
-        pieces.add(1);
-        check(pieces.wait_for(3), "and another one");
-      },
-      with_idle_ends());
+  expect_no_finding("workers that end for lack of work", with_idle_ends(), [] {
+    Pieces pieces(2);
+    pieces.add(1);
+    pieces.add(1);
+    check(pieces.wait_for(2), "both are done");
+    pieces.add(1);
+    check(pieces.wait_for(3), "and another one");
+  });
 }
 
 TEST(WorkersSchedules, WorkIsDoneThoughIdleOnesEndWhileTheirNumberChanges) {
-  expect_no_finding(
-      "fewer and more workers, which end for lack of work",
-      [] {
-        Pieces pieces(2);
-        std::thread tuner([&] {
-          pieces.set_count(1);
-          pieces.set_count(2);
-        });
-        pieces.add(1);
-        pieces.add(1);
-        check(pieces.wait_for(2), "both are done");
-        tuner.join();
-        pieces.add(1);
-        check(pieces.wait_for(3), "and another one");
-      },
-      with_idle_ends());
+  expect_no_finding("fewer and more workers, which end for lack of work", with_idle_ends(), [] {
+    Pieces pieces(2);
+    std::thread tuner([&] {
+      pieces.set_count(1);
+      pieces.set_count(2);
+    });
+    pieces.add(1);
+    pieces.add(1);
+    check(pieces.wait_for(2), "both are done");
+    tuner.join();
+    pieces.add(1);
+    check(pieces.wait_for(3), "and another one");
+  });
 }
 
 TEST(WorkersSchedules, IdleOnesEndWhileTheyAreStopped) {
-  expect_no_finding(
-      "a stop while workers end for lack of work",
-      [] {
-        Pieces pieces(2);
-        std::thread other([&] { pieces.stop(); });
-        pieces.add(1);
-        pieces.wait_for(1);
-        other.join();
-      },
-      with_idle_ends());
+  expect_no_finding("a stop while workers end for lack of work", with_idle_ends(), [] {
+    Pieces pieces(2);
+    std::thread other([&] { pieces.stop(); });
+    pieces.add(1);
+    pieces.wait_for(1);
+    other.join();
+  });
 }
 
 TEST(WorkersSchedules, EndWhenTheyAreStopped) {
-  expect_no_finding(
-      "a stop at any moment",
-      [] {
-        Pieces pieces(2);
-        std::thread other([&] { pieces.stop(); });
-        std::thread tuner([&] { pieces.set_count(3); });
-        pieces.add(2);
-        pieces.wait_for(2);
-        other.join();
-        tuner.join();
-      },
-      many());
+  expect_no_finding("a stop at any moment", many(), [] {
+    Pieces pieces(2);
+    std::thread other([&] { pieces.stop(); });
+    std::thread tuner([&] { pieces.set_count(3); });
+    pieces.add(2);
+    pieces.wait_for(2);
+    other.join();
+    tuner.join();
+  });
 }
 
 TEST(WorkersSchedules, WhatOneThrowsReachesWhoWaits) {
-  expect_no_finding(
-      "a failure at any moment",
-      [] {
-        Pieces pieces(2);
-        std::thread other([&] { pieces.break_one(); });
-        std::string what = "done";
-        pieces.add(2);
-        try {
-          pieces.wait_for(2);
-        } catch (const Error& error) {
-          what = error.message();
-        }
-        check(what == "done" || what == "broken", what);
-        other.join();
-      },
-      many());
+  expect_no_finding("a failure at any moment", many(), [] {
+    Pieces pieces(2);
+    std::thread other([&] { pieces.break_one(); });
+    std::string what = "done";
+    pieces.add(2);
+    try {
+      pieces.wait_for(2);
+    } catch (const Error& error) {
+      what = error.message();
+    }
+    check(what == "done" || what == "broken", what);
+    other.join();
+  });
 }
 
 /// Workers as they once were: a leaving worker keeps the wake-up that reached it.
