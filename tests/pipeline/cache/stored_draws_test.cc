@@ -145,7 +145,7 @@ TEST_F(FileCache, InAnInnerDatasetItGoesByTheOutermost) {
   const auto next = describe();
   EXPECT_THAT(stream_of(next), UnorderedElementsAreArray(expected));
   EXPECT_THAT(stream_of(drawn() | cache(options)), UnorderedElementsAreArray(again));
-  expect_goes_on_when_described_anew(describe, 1);
+  expect_goes_on_when_described_anew(1, describe);
 }
 
 /// It was refused as another pipeline's: each description of the inner dataset draws a seed, by which

@@ -12,7 +12,7 @@ namespace infeed::test {
 /// Goes through the stream one element an iterator, each of a dataset that was described anew, as
 /// the next process does. The first checkpoint comes from an iteration behind full caches, after
 /// `first_step` elements: stages from which no earlier element was drawn draw anew.
-inline void expect_goes_on_when_described_anew(const auto& describe, std::size_t first_step = 0) {
+inline void expect_goes_on_when_described_anew(std::size_t first_step, const auto& describe) {
   const auto dataset = describe();
   const Stream whole = stream_of(dataset, {.epoch = 0});
   auto first = dataset.iterate({.epoch = 0});
@@ -30,6 +30,9 @@ inline void expect_goes_on_when_described_anew(const auto& describe, std::size_t
       ASSERT_EQ(stream_of(describe(), resumed), rest) << "from step " << step;
     }
   }
+}
+inline void expect_goes_on_when_described_anew(const auto& describe) {
+  expect_goes_on_when_described_anew(0, describe);
 }
 
 }  // namespace infeed::test

@@ -69,21 +69,17 @@ TEST(DrawnSeeds, OfInnerDatasetsFollowFromOneInTheCheckpoint) {
     return range(10 * x, 10 * x + 6) | shuffle({.buffer = 6}) | map(kDraw);
   };
   // Before the first element was made nothing has been drawn.
-  expect_goes_on_when_described_anew([&] { return range(5) | flat_map(inner) | repeat(2); }, 1);
+  expect_goes_on_when_described_anew(1, [&] { return range(5) | flat_map(inner) | repeat(2); });
   for (const int parallelism : {1, 2}) {
-    expect_goes_on_when_described_anew(
-        [&] {
-          return range(6) | interleave(inner, {.cycle_length = 3, .parallelism = parallelism});
-        },
-        1);
+    expect_goes_on_when_described_anew(1, [&] {
+      return range(6) | interleave(inner, {.cycle_length = 3, .parallelism = parallelism});
+    });
   }
-  expect_goes_on_when_described_anew(
-      [&] {
-        return range(3) | flat_map([&](std::int64_t x) {
-                 return range(x, x + 2) | interleave(inner, {.cycle_length = 2});
-               });
-      },
-      1);
+  expect_goes_on_when_described_anew(1, [&] {
+    return range(3) | flat_map([&](std::int64_t x) {
+             return range(x, x + 2) | interleave(inner, {.cycle_length = 2});
+           });
+  });
   // Each draws its own seed, and another one in each epoch.
   const auto first_shuffles =
       range(2) | flat_map([](std::int64_t) { return range(50) | shuffle({.buffer = 50}); });
