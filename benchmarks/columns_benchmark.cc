@@ -53,10 +53,28 @@ ColumnSchema columns_of() {
 }
 
 template <class T>
-void BM_typed(benchmark::State& state) {
-  const auto schema = T::schema();
+std::vector<Record> records_of() {
   std::vector<Record> records;
   for (const std::string& bytes : drawn_records<T>()) records.emplace_back(bytes);
+  return records;
+}
+
+void parse_columns(benchmark::State& state, const std::vector<Record>& records,
+                   const ColumnParser& parser) {
+  for (auto _ : state) {
+    ColumnRows rows = parser.begin(kRows);
+    for (std::size_t row = 0; row < kRows; ++row) {
+      parser.parse_row(records[row].bytes(), &records[row], row, rows);
+    }
+    benchmark::DoNotOptimize(parser.finish(std::move(rows), kRows));
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows));
+}
+
+template <class T>
+void BM_typed(benchmark::State& state) {
+  const auto schema = T::schema();
+  const std::vector<Record> records = records_of<T>();
   std::vector<std::vector<std::byte>> memory;
   std::vector<std::string> texts(kRows);
   std::vector<void*> places;
@@ -74,17 +92,7 @@ void BM_typed(benchmark::State& state) {
 
 template <class T>
 void BM_columns(benchmark::State& state) {
-  std::vector<Record> records;
-  for (const std::string& bytes : drawn_records<T>()) records.emplace_back(bytes);
-  const ColumnParser parser(columns_of<T>());
-  for (auto _ : state) {
-    ColumnRows rows = parser.begin(kRows);
-    for (std::size_t row = 0; row < kRows; ++row) {
-      parser.parse_row(records[row].bytes(), &records[row], row, rows);
-    }
-    benchmark::DoNotOptimize(parser.finish(std::move(rows), kRows));
-  }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows));
+  parse_columns(state, records_of<T>(), ColumnParser(columns_of<T>()));
 }
 
 BENCHMARK(BM_typed<PixelRecord<784>>);
@@ -105,8 +113,7 @@ struct TokenRows {
 /// Rows of any length: RowColumn, whose type is compiled in, beside a ragged column.
 void BM_typed_ragged(benchmark::State& state) {
   const auto schema = ExampleSchema<TokenRows>().feature("tokens", &TokenRows::tokens);
-  std::vector<Record> records;
-  for (const std::string& bytes : drawn_records<TokenRecord>()) records.emplace_back(bytes);
+  const std::vector<Record> records = records_of<TokenRecord>();
   for (auto _ : state) {
     RowColumn<std::vector<std::int64_t>> column;
     column.reserve(kRows, kRows * 512);
@@ -119,17 +126,8 @@ void BM_typed_ragged(benchmark::State& state) {
 BENCHMARK(BM_typed_ragged);
 
 void BM_columns_ragged(benchmark::State& state) {
-  std::vector<Record> records;
-  for (const std::string& bytes : drawn_records<TokenRecord>()) records.emplace_back(bytes);
   const ColumnParser parser(ColumnSchema().ragged("tokens", DType::int64));
-  for (auto _ : state) {
-    ColumnRows rows = parser.begin(kRows);
-    for (std::size_t row = 0; row < kRows; ++row) {
-      parser.parse_row(records[row].bytes(), &records[row], row, rows);
-    }
-    benchmark::DoNotOptimize(parser.finish(std::move(rows), kRows));
-  }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows));
+  parse_columns(state, records_of<TokenRecord>(), parser);
 }
 BENCHMARK(BM_columns_ragged);
 
