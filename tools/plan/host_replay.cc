@@ -43,10 +43,7 @@ HostReplay::HostReplay(const RecordedRun& run, std::stop_token stop)
                     service_.examples, service_.bytes, limits::global_batch, kBatchBytesMax))
         .at_file(run.path);
   }
-  std::vector<std::int64_t> ps = service_.ps;
-  const auto middle = ps.begin() + static_cast<std::ptrdiff_t>(ps.size() / 2);
-  std::nth_element(ps.begin(), middle, ps.end());
-  usual_ps_ = *middle;
+  usual_ps_ = middle_of(service_.ps);
 }
 
 double HostReplay::share_of_usual(double cores) const {

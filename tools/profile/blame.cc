@@ -26,13 +26,6 @@ constexpr double kHeldBackShare = 0.3;
 constexpr double kFullMemory = 0.9;
 constexpr std::uint64_t kReadAheadNs = 100'000'000;
 
-std::uint64_t middle_of(std::vector<std::uint64_t> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 /// How much of an interval others cover, of which there may be many: added up by their borders.
 class Covered {
  public:
@@ -81,12 +74,9 @@ std::string shortened(const std::string& name) {
 /// Returns the middle of the cores that other processes had in the windows. They explain no late step
 /// by what they do all the time.
 double usual_cores_of_others(const RecordedRun& run) {
-  if (run.windows.empty()) return 0;
   std::vector<double> cores;
   for (const RecordedWindow& window : run.windows) cores.push_back(window.cores_of_others);
-  const auto middle = cores.begin() + static_cast<std::ptrdiff_t>(cores.size() / 2);
-  std::nth_element(cores.begin(), middle, cores.end());
-  return *middle;
+  return middle_of(std::move(cores));
 }
 
 class Blame {

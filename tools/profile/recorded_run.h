@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -163,5 +165,14 @@ RecordedRun read_recorded_run(const std::string& path, const std::stop_token& st
 /// The same of a file's content; errors name `path`.
 RecordedRun parse_recorded_run(std::string_view text, const std::string& path,
                                const std::stop_token& stop = {});
+
+/// Returns the value in the middle, such as the length of a typical step; 0 if there is no value.
+template <class Value>
+Value middle_of(std::vector<Value> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 }  // namespace infeed::tools

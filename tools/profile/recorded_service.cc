@@ -267,13 +267,6 @@ class ServiceReading {
   std::vector<std::size_t> part_of_;  ///< by step
 };
 
-template <class Value>
-Value middle_of(std::vector<Value> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 RecordedService recorded_service(const RecordedRun& run) {

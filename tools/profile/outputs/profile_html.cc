@@ -64,12 +64,11 @@ PageJson report_of_page(const RecordedRun& run, const ProfileReport& report,
 
 /// Returns the length above which bars are cut, so that a step of seconds doesn't press all others
 /// against the floor; 0: none is. `lengths` has at least one.
-std::uint64_t cut_above_ns(std::vector<std::uint64_t> lengths, std::uint64_t slowest_ns) {
+std::uint64_t cut_above_ns(const std::vector<std::uint64_t>& lengths, std::uint64_t slowest_ns) {
   constexpr std::uint64_t kTimes = 5;
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
+  const std::uint64_t middle = middle_of(lengths);
   const std::uint64_t most = std::max(slowest_ns, *std::ranges::max_element(lengths));
-  return most / (2 * kTimes) > *middle ? kTimes * *middle : 0;
+  return most / (2 * kTimes) > middle ? kTimes * middle : 0;
 }
 
 /// Bars of steps: the numbers and begins of their first steps, the mean of each part, and for each
@@ -105,8 +104,7 @@ PageJson timeline_of(const RecordedRun& run, const ProfileReport& fewer) {
   timeline["begin_ns"] = std::move(begins);
   timeline["parts_ns"] = parts;
   timeline["late"] = std::move(late);
-  timeline["cut_above_ns"] =
-      lengths.empty() ? 0 : cut_above_ns(std::move(lengths), slowest_late_ns);
+  timeline["cut_above_ns"] = lengths.empty() ? 0 : cut_above_ns(lengths, slowest_late_ns);
   return timeline;
 }
 
