@@ -108,6 +108,7 @@ class Signals(unittest.TestCase):
                             next(iterator)
                     self.assertLess(time.monotonic() - begin, 20)
                     self.assertEqual(iterator.position, 0)
+
     def test_close_answers_ctrl_c(self):
         def interrupt():
             raise KeyboardInterrupt
