@@ -51,8 +51,14 @@ auto left_behind_by_signals(const Function& function) {
   std::packaged_task<std::invoke_result_t<const Function&>()> task(function);
   auto result = task.get_future();
   const nb::gil_scoped_release without_gil;
-  detail::start_thread<std::thread>(std::move(task)).detach();
-  while (result.wait_for(kSignalSlice) != std::future_status::ready) check_signals();
+  std::thread thread = detail::start_thread<std::thread>(std::move(task));
+  try {
+    while (result.wait_for(kSignalSlice) != std::future_status::ready) check_signals();
+  } catch (...) {
+    thread.detach();
+    throw;
+  }
+  thread.join();
   return result.get();
 }
 
