@@ -107,7 +107,8 @@ std::unique_ptr<Recorder> Recorder::of(IteratorContext& run, const RecordingOpti
   if (!file && !wanted.live) return nullptr;
   try {
     auto recorder = std::make_unique<Recorder>(run, wanted, std::move(file));
-    recorder->status_.problem = status.problem;  // the file has one; the run is shown
+    // A run whose file couldn't be begun is shown; one whose header couldn't be written says so itself.
+    if (recorder->status_.problem.empty()) recorder->status_.problem = status.problem;
     return recorder;
   } catch (...) {
     status.problem = current_error()->what();
