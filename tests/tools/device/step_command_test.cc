@@ -110,7 +110,7 @@ TEST(StepCommand, OptionsOfVirtualStepsNeedThem) {
   EXPECT_EQ(ended.status, 2);
   EXPECT_THAT(ended.err, HasSubstr("--virtual"));
   const ProgramResult unknown = run_infeed({"step", "--slice", "v3-9"});
-  EXPECT_EQ(unknown.status, 1);
+  EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err, HasSubstr("v3-9"));
 }
 
