@@ -219,13 +219,11 @@ bool RowFiller::wait_until_ready(Lock& lock) {
   const auto until = std::chrono::steady_clock::now() + consumer_.wait_max;
   bool in_time = true;
   while (!is_worth_waking() && in_time) {
-    if (come_quickly()) {
-      consumer_.wake_at = std::max<std::size_t>(2, work_.rows_ahead_max() / 2 / spec_.size);
-      ready_.wait_once_for(lock, kCollectBatches);
-    } else {
-      consumer_.wake_at = 1;
-      in_time = ready_.wait_once_until(lock, until);
-    }
+    const auto collected = std::chrono::steady_clock::now() + kCollectBatches;
+    const bool collects = come_quickly() && collected < until;
+    consumer_.wake_at =
+        collects ? std::max<std::size_t>(2, work_.rows_ahead_max() / 2 / spec_.size) : 1;
+    in_time = ready_.wait_once_until(lock, collects ? collected : until) || collects;
   }
   consumer_.wake_at = 0;
   StageCounters::add(counters_.wait_ticks, ticks_now() - begin_ticks);

@@ -6,8 +6,10 @@
 #include <string>
 
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/parse_columns.h>
 #include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
+#include <infeed/records/column_schema.h>
+#include <infeed/records/example.h>
 
 #include "pipeline/suite/shown.h"
 #include "pipeline/suite/stream.h"
@@ -38,6 +40,36 @@ TEST(LookingConsumer, LooksWhileThePrefetchWaits) {
   int looks = 0;
   EXPECT_EQ(first_of(gated_numbers(gate) | prefetch(2), gate, looks), "0");
   EXPECT_GE(looks, 3);
+}
+
+/// Batches that come quickly are collected; when they stopped coming, nobody looked.
+TEST(LookingConsumer, LooksWhileRowsThatCameQuicklyStop) {
+  Gate gate;
+  const auto example = [](std::int64_t x) {
+    ExampleBuilder builder;
+    builder.integers("x", x);
+    return Record(builder.encode());
+  };
+  auto iterator = (gated_numbers(gate, 400) | map(example) |
+                   parse_columns(ColumnSchema().column("x", DType::int64), 2, {.parallelism = 2}))
+                      .iterate();
+  int looks = 0;
+  const auto take = [&](int looks_until_more) {
+    const detail::WaitCheck check{.every = std::chrono::microseconds(50),
+                                  .look =
+                                      [&] {
+                                        if (++looks == looks_until_more) gate.release(1000);
+                                      },
+                                  .may_work = true};
+    ASSERT_TRUE(iterator.core_for_timer().refill(&check));
+    EXPECT_EQ(iterator.next()->rows(), 2);
+  };
+  gate.release(200);
+  for (int i = 0; i < 100; ++i) take(0);
+  looks = 0;
+  take(3);
+  EXPECT_GE(looks, 3);
+  gate.consumer_is_done();
 }
 
 TEST(LookingConsumer, LooksWhileTheThreadThatKeepsElementsReadyWaits) {
