@@ -31,8 +31,10 @@ class RowFillingStage final : public Stage, public Bookmarked, public KeepsReady
   }
   TracedPlace do_trace(std::uint64_t position) const override { return filler_.trace(position); }
   bool runs_ahead() const override { return filler_.has_threads(); }
-  bool keeps_ready() const override { return filler_.has_threads(); }
-  void return_after(std::chrono::nanoseconds wait_max) override { filler_.return_after(wait_max); }
+  bool return_after(std::chrono::nanoseconds wait_max) override {
+    filler_.return_after(wait_max);
+    return filler_.has_threads();
+  }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {

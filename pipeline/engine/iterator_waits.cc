@@ -29,11 +29,9 @@ std::unique_ptr<ReadyElements> begin_reading_ahead(IteratorContext& run, const T
 void IteratorCore::wait_looking(const WaitCheck& check) {
   if (chunk_.slots() > 0 || failure_ != nullptr || ended_) return;
   check_process();
-  auto* const last = check.may_work ? dynamic_cast<KeepsReady*>(root_.get()) : nullptr;
-  if (ready_ == nullptr && last != nullptr && last->keeps_ready()) {
-    last->return_after(check.every);
-    return;
-  }
+  auto* const last =
+      check.may_work && ready_ == nullptr ? dynamic_cast<KeepsReady*>(root_.get()) : nullptr;
+  if (last != nullptr && last->return_after(check.every)) return;
   while (!is_ready(std::chrono::steady_clock::now() + check.every, {})) check.look();
 }
 

@@ -49,8 +49,10 @@ class PrefetchStage final : public PassThroughStage, public KeepsReady {
     queue_.set_depth_knob(depth_knob_);
   }
 
-  bool keeps_ready() const override { return true; }
-  void return_after(std::chrono::nanoseconds wait_max) override { queue_.return_after(wait_max); }
+  bool return_after(std::chrono::nanoseconds wait_max) override {
+    queue_.return_after(wait_max);
+    return true;
+  }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     has_begun_ = true;
@@ -96,8 +98,9 @@ class WithoutQueue final : public PassThroughStage, public KeepsReady {
       : PassThroughStage(context, std::move(input)),
         ready_(dynamic_cast<KeepsReady*>(&this->input())) {}
 
-  bool keeps_ready() const override { return ready_ != nullptr && ready_->keeps_ready(); }
-  void return_after(std::chrono::nanoseconds wait_max) override { ready_->return_after(wait_max); }
+  bool return_after(std::chrono::nanoseconds wait_max) override {
+    return ready_ != nullptr && ready_->return_after(wait_max);
+  }
 
  private:
   KeepsReady* const ready_;

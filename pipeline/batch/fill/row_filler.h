@@ -16,6 +16,7 @@
 #include "engine/stage_counters.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/tuning/knobs.h"
+#include "engine/work/keeps_ready.h"
 
 namespace infeed::detail {
 
@@ -68,7 +69,7 @@ class RowFiller {
     std::size_t wake_at = 0;       ///< number of ready batches that wake it; 0: it is awake
     bool takes_part = false;       ///< one of the workers rests meanwhile
     std::uint64_t left_ticks = 0;  ///< when it last left with batches
-    std::chrono::nanoseconds wait_max = std::chrono::hours(24 * 365);
+    std::chrono::nanoseconds wait_max = KeepsReady::kForever;
     Task task = {};
   };
 

@@ -126,37 +126,40 @@ std::size_t ChunkQueue::chunks_to_wake() const {
   return std::clamp<std::size_t>(static_cast<std::size_t>(arriving), 1, kCollectedChunksMax);
 }
 
-/// Returns when chunks are ready, when no more will come, when the consumer may take the input, or
-/// after the longest wait.
-void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
-  const bool was_full = depth_.take_was_full();
-  is_wanted_ = true;
-  driver_.wake();
+/// Waits until chunks are ready, no more will come, something else has ended the wait, or the deadline is
+/// there. Returns how long.
+template <class HasEnded>
+std::uint64_t ChunkQueue::wait_while_empty(std::unique_lock<std::mutex>& lock, Deadline deadline,
+                                           HasEnded has_ended) {
+  is_wanted_ = chunks_.empty();
+  if (is_wanted_) driver_.wake();
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin = ticks_now();
   std::size_t wake_at = chunks_to_wake();
-  const auto until = std::chrono::steady_clock::now() + wait_max_;
-  bool in_time = true;
-  while (chunks_.empty() && !hand_off_.over() && !driver_.may_be_taken() && in_time) {
-    // If none has come in the time for several, the next one is late, and wakes the consumer.
+  bool in_time = deadline > Deadline();
+  while (chunks_.empty() && !hand_off_.over() && in_time && !has_ended()) {
+    // If none has come in the time for several, the next one is late, and wakes the consumer. If fewer
+    // come than expected, those that are ready don't wait for the others.
     wake_at_ = std::exchange(wake_at, 1);
-    if (wake_at_ == 1) {
-      in_time = values_.wait_once_until(lock, until);
-    } else {
-      // If fewer come than expected, those that are ready don't wait for the others.
-      values_.wait_once_for(lock, kCollectChunks);
-    }
+    const auto collected = std::chrono::steady_clock::now() + kCollectChunks;
+    const bool collects = wake_at_ > 1 && collected < deadline;
+    in_time = values_.wait_once_until(lock, collects ? collected : deadline) || collects;
   }
   wake_at_ = 0;
   const std::uint64_t waited_ticks = ticks_now() - begin;
   StageCounters::add(counters_.wait_ticks, waited_ticks);
-  depth_.note_wait(was_full, begin, waited_ticks);
+  return waited_ticks;
 }
 
-/// Waiting for the lock is waiting for the thread, which may have lost its core while it held it.
-std::unique_lock<std::mutex> ChunkQueue::lock_for_consumer() const {
-  const WaitWatch wait(run_.recorder());
-  return hand_off_.lock();
+/// Returns when chunks are ready, when no more will come, when the consumer may take the input, or
+/// after the longest wait.
+void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
+  const bool was_full = depth_.take_was_full();
+  const std::uint64_t begin = ticks_now();
+  const std::uint64_t waited_ticks =
+      wait_while_empty(lock, std::chrono::steady_clock::now() + wait_max_,
+                       [this] { return driver_.may_be_taken(); });
+  depth_.note_wait(was_full, begin, waited_ticks);
 }
 
 void ChunkQueue::tell_ready() const {
@@ -177,27 +180,13 @@ void ChunkQueue::stop() {
   tell_ready();
 }
 
-bool ChunkQueue::wait_until_ready(std::chrono::steady_clock::time_point deadline,
-                                  const std::stop_token& stop) {
+bool ChunkQueue::wait_until_ready(Deadline deadline, const std::stop_token& stop) {
   const std::stop_callback wake(stop, [this] {
     const auto lock = hand_off_.lock();
     values_.wake_all();
   });
   auto lock = hand_off_.lock();
-  const WaitWatch wait(run_.recorder());
-  const std::uint64_t begin = ticks_now();
-  bool in_time = deadline > std::chrono::steady_clock::time_point{};
-  is_wanted_ = chunks_.empty();
-  if (is_wanted_) driver_.wake();
-  std::size_t wake_at = chunks_to_wake();
-  while (chunks_.empty() && !hand_off_.over() && in_time && !stop.stop_requested()) {
-    wake_at_ = std::exchange(wake_at, 1);
-    const auto collected = std::chrono::steady_clock::now() + kCollectChunks;
-    const bool collects = wake_at_ > 1 && collected < deadline;
-    in_time = values_.wait_once_until(lock, collects ? collected : deadline) || collects;
-  }
-  wake_at_ = 0;
-  StageCounters::add(counters_.wait_ticks, ticks_now() - begin);
+  wait_while_empty(lock, deadline, [&stop] { return stop.stop_requested(); });
   return !chunks_.empty() || hand_off_.over();
 }
 
@@ -210,7 +199,12 @@ Pull ChunkQueue::pull_here(Chunk& out, std::size_t want) {
 
 Pull ChunkQueue::pop(Chunk& out) {
   if (driver_.keeps_input()) return Pull::values;
-  auto lock = lock_for_consumer();
+  std::unique_lock<std::mutex> lock;
+  {
+    // Waiting for the lock is waiting for the thread, which may have lost its core while it held it.
+    const WaitWatch wait(run_.recorder());
+    lock = hand_off_.lock();
+  }
   driver_.start();
   if (chunks_.empty() && !hand_off_.over()) wait_for_chunks(lock);
   if (!hand_off_.goes_on()) return Pull::cancelled;

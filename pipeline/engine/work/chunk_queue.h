@@ -15,6 +15,7 @@
 #include "engine/iterator_context.h"
 #include "engine/work/elements_in_hand.h"
 #include "engine/work/input_driver.h"
+#include "engine/work/keeps_ready.h"
 #include "engine/work/queue_depth.h"
 
 namespace infeed::detail {
@@ -37,6 +38,8 @@ namespace infeed::detail {
 /// pull_here; any thread may call stop.
 class ChunkQueue {
  public:
+  using Deadline = std::chrono::steady_clock::time_point;
+
   /// `on_ready` is called whenever an empty queue gets a chunk, and at the queue's end. It must not
   /// use the queue.
   ChunkQueue(IteratorContext& run, StageCounters& counters, std::string thread_name, Stage& input,
@@ -66,12 +69,9 @@ class ChunkQueue {
   void set_depth_knob(Knob& knob);
 
   /// Returns true if pop() returns at once. Waits for that until the deadline or a stop.
-  bool wait_until_ready(std::chrono::steady_clock::time_point deadline,
-                        const std::stop_token& stop);
+  bool wait_until_ready(Deadline deadline, const std::stop_token& stop);
 
  private:
-  static constexpr std::chrono::hours kForever{24 * 365};
-
   /// True if the consumer waits and nothing is there for it.
   bool is_starved() const { return is_wanted_ && chunks_.empty(); }
   std::size_t room(std::size_t elements_max);
@@ -79,7 +79,9 @@ class ChunkQueue {
   void add_pulled();
   void note_interval();
   bool merge_into_last(Chunk& chunk);
-  std::unique_lock<std::mutex> lock_for_consumer() const;
+  template <class HasEnded>
+  std::uint64_t wait_while_empty(std::unique_lock<std::mutex>& lock, Deadline deadline,
+                                 HasEnded has_ended);
   void wait_for_chunks(std::unique_lock<std::mutex>& lock);
   std::size_t chunks_to_wake() const;
   void finish(ErrorPointer failure);
@@ -94,10 +96,10 @@ class ChunkQueue {
   HandOff hand_off_;
   WaitPoint values_{hand_off_};  ///< where the consumer waits
   QueueDepth depth_;
-  std::chrono::nanoseconds wait_max_ = kForever;  ///< the consumer alone uses it
-  std::deque<Chunk> chunks_;                      ///< each with its part of the account
-  std::vector<Chunk> spare_;                      ///< emptied by the consumer
-  Chunk pulled_;                                  ///< waits for room in the queue
+  std::chrono::nanoseconds wait_max_ = KeepsReady::kForever;  ///< the consumer alone uses it
+  std::deque<Chunk> chunks_;                                  ///< each with its part of the account
+  std::vector<Chunk> spare_;                                  ///< emptied by the consumer
+  Chunk pulled_;                                              ///< waits for room in the queue
   ElementsInHand in_hand_;  ///< memory of pulled_, or of the pull about to begin
   bool is_wanted_ = false;  ///< the consumer has found the queue empty since the last chunk came
   std::uint64_t elements_ = 0;

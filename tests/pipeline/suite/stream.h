@@ -76,14 +76,15 @@ Stream take_stream(Iterator<T>& iterator, std::size_t count = kAll) {
   return take_stream(elements, count);
 }
 
-/// Takes the stream to the end as a consumer that never waits for long.
-inline Stream poll_stream(ShownIterator& iterator) {
+/// Takes the stream to the end. next() gives a NextResult, which may be "nothing yet".
+template <class Next>
+Stream take_by(Next next) {
   Stream stream;
   while (true) {
     try {
-      auto next = iterator.next_for(std::chrono::microseconds(50));
-      if (next.ended()) return stream;
-      if (next) stream.push_back(std::move(*next));
+      NextResult<std::string> element = next();
+      if (element.ended()) return stream;
+      if (element) stream.push_back(*std::move(element));
     } catch (const Error& error) {
       stream.push_back((error.is_terminal() ? "!! " : "! ") + error.message());
       if (error.is_terminal()) return stream;
@@ -91,19 +92,14 @@ inline Stream poll_stream(ShownIterator& iterator) {
   }
 }
 
+/// Takes the stream to the end as a consumer that never waits for long.
+inline Stream poll_stream(ShownIterator& iterator) {
+  return take_by([&iterator] { return iterator.next_for(std::chrono::microseconds(50)); });
+}
+
 /// Takes the stream to the end as a consumer that looks at something else while it waits.
 inline Stream look_and_take_stream(ShownIterator& iterator) {
-  Stream stream;
-  while (true) {
-    try {
-      auto next = iterator.next_looking([] {});
-      if (!next) return stream;
-      stream.push_back(std::move(*next));
-    } catch (const Error& error) {
-      stream.push_back((error.is_terminal() ? "!! " : "! ") + error.message());
-      if (error.is_terminal()) return stream;
-    }
-  }
+  return take_by([&iterator] { return NextResult<std::string>(iterator.next_looking([] {})); });
 }
 
 template <class T>
