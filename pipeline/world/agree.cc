@@ -5,11 +5,11 @@
 #include <utility>
 
 #include <infeed/agree.h>
+#include <infeed/detail/meet_before_throwing.h>
 #include <infeed/detail/message_values.h>
 #include <infeed/detail/parse_whole.h>
 #include <infeed/error.h>
 
-#include "world/exchange_checks.h"
 #include "world/shortened.h"
 
 namespace infeed {

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include <infeed/communicator.h>
+#include <infeed/detail/meet_before_throwing.h>
 #include <infeed/error.h>
 
 #include "world/exchange_checks.h"

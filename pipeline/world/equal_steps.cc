@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <infeed/detail/meet_before_throwing.h>
 #include <infeed/equal_steps.h>
-
-#include "world/exchange_checks.h"
 
 namespace infeed::detail {
 namespace {

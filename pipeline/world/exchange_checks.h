@@ -40,16 +40,6 @@ inline void check_message(const World& world, int rank, int tag) {
                           world.size - 1, kTagMax));
 }
 
-/// Waits until all ranks know why they will throw. A rank that throws leaves the job, and one that
-/// still waits for the others' values would name that.
-inline void meet_before_throwing(Communicator& communicator, std::string_view purpose) {
-  try {
-    barrier(communicator, purpose);
-  } catch (const Error&) {
-    // The reason that all know is the one to report.
-  }
-}
-
 /// Returns the error when a rank is silent or dead.
 inline RankLost silent_rank(int rank, std::string_view how, std::chrono::nanoseconds waited,
                             std::string_view purpose, const World& world) {

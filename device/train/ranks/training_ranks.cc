@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include <infeed/detail/meet_before_throwing.h>
+
 #include "refuse.h"
 #include "train/ranks/step_bytes.h"
 
@@ -170,12 +172,8 @@ void TrainingRanks::tell_failure(const Error& error) noexcept {
 }
 
 void TrainingRanks::meet_before_throwing() noexcept {
-  try {
-    const Released meanwhile(working_);
-    barrier(ranks_, "an error that all ranks know");
-  } catch (...) {
-    // The error that all know is the one to report.
-  }
+  const Released meanwhile(working_);
+  detail::meet_before_throwing(ranks_, "an error that all ranks know");
 }
 
 void TrainingRanks::require_equal(std::string_view name, std::string_view value) {
