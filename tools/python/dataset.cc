@@ -22,7 +22,7 @@ Objects objects_of(const nb::dict& held) {
 nb::dict held_of(const Objects& objects) {
   nb::dict held;
   for (const auto& [id, weak] : objects) {
-    held[id.c_str()] = referred(*static_cast<const nb::object*>(weak.get()));
+    held[id.c_str()] = referred(weak);
   }
   return held;
 }

@@ -18,10 +18,6 @@ namespace {
   throw Error(ErrorCode::invalid_argument, fmt::format("feature '{}': {}", name, reason));
 }
 
-bool is_text(nb::handle value) {
-  return PyBytes_Check(value.ptr()) || PyUnicode_Check(value.ptr());
-}
-
 void add_texts(ExampleBuilder& builder, std::string_view name, nb::handle list) {
   std::vector<std::string_view> texts;
   for (const nb::handle text : nb::borrow<nb::list>(list)) {

@@ -17,6 +17,10 @@ namespace {
 
 }  // namespace
 
+bool is_text(nb::handle value) {
+  return PyBytes_Check(value.ptr()) || PyUnicode_Check(value.ptr());
+}
+
 std::string_view utf8_of(nb::handle text) {
   Py_ssize_t size = 0;
   const char* const encoded = PyUnicode_AsUTF8AndSize(text.ptr(), &size);

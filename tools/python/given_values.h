@@ -13,6 +13,9 @@ struct Taker {
   std::string_view name;
 };
 
+/// True for a bytes or str object.
+bool is_text(nb::handle value);
+
 /// Returns the UTF-8 of a str, valid while it lives. Throws UnicodeEncodeError where it has none.
 std::string_view utf8_of(nb::handle text);
 

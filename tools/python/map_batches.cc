@@ -31,7 +31,7 @@ std::pair<std::uint64_t, std::uint64_t> key_of(Rng& rng) {
 }
 
 /// Calls the function, of which `function` is the weak Held, with a batch and the key of its random numbers.
-TimedBatch called(const nb::object& function, ColumnBatch batch, Rng& rng) {
+TimedBatch called(const std::shared_ptr<void>& function, ColumnBatch batch, Rng& rng) {
   const auto [high, low] = key_of(rng);
   const WithGil gil;
   try {
@@ -48,7 +48,7 @@ TimedBatch called(const nb::object& function, ColumnBatch batch, Rng& rng) {
 
 Elements mapped(const MapBatchesStage& stage, const Making& making) {
   const auto call = [held = making.object(stage.function)](ColumnBatch batch, Rng& rng) {
-    return called(*static_cast<const nb::object*>(held.get()), std::move(batch), rng);
+    return called(held, std::move(batch), rng);
   };
   const Dataset<ColumnBatch>& batches = making.input().batches("map_batches");
   Dataset<TimedBatch> mapped = batches | map(call, {.parallelism = stage.workers,

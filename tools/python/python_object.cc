@@ -58,6 +58,10 @@ nb::object referred(const nb::object& weak) {
   throw Error(ErrorCode::cancelled, "the Dataset whose Python function this is was let go of");
 }
 
+nb::object referred(const std::shared_ptr<void>& weak) {
+  return referred(*static_cast<const nb::object*>(weak.get()));
+}
+
 SharedObject share(nb::object object) {
   return {new nb::object(std::move(object)), [](nb::object* held) {
             if (Py_IsInitialized() == 0) return;  // Python has freed everything

@@ -29,6 +29,9 @@ class WithGil {
 /// it has gone, too.
 nb::object referred(const nb::object& weak);
 
+/// Does so for the weak references that stages have as their objects.
+nb::object referred(const std::shared_ptr<void>& weak);
+
 /// Keeps an object. The last holder takes the GIL to let go of it.
 using SharedObject = std::shared_ptr<nb::object>;
 SharedObject share(nb::object object);

@@ -21,19 +21,12 @@ struct ObjectStage : StageOptions {
   ObjectId object = {};
 };
 
-/// A weak reference to the package's Held of an object.
-using WeakHeld = std::shared_ptr<void>;
-
-nb::object held_of(const WeakHeld& weak) {
-  return referred(*static_cast<const nb::object*>(weak.get()));
-}
-
 /// A pass over what a Python function returned.
 class PythonBatches {
  public:
-  /// Needs the GIL.
-  explicit PythonBatches(const WeakHeld& weak) {
-    const nb::object begin = held_of(weak).attr("begin");
+  /// Needs the GIL. `weak` refers to the function's Held.
+  explicit PythonBatches(const std::shared_ptr<void>& weak) {
+    const nb::object begin = referred(weak).attr("begin");
     const StaysIfPythonIsOver staying;
     const nb::object begun = begin();
     pass_ = std::shared_ptr<const nb::object>(
@@ -91,7 +84,7 @@ std::vector<ColumnBatch> chunks_of(nb::handle given) {
 Elements columns_in_memory(const ObjectStage& stage, const Making& making) {
   const WithGil gil;
   const std::vector<ColumnBatch> all =
-      chunks_of(held_of(making.object(stage.object)).attr("thing"));
+      chunks_of(referred(making.object(stage.object)).attr("thing"));
   const auto batches = [all, name = stage.name](const describe::BatchRows& rows,
                                                 const ColumnSchema*) {
     return detail::from_chunks(

@@ -100,10 +100,6 @@ Tensor taken_tensor(nb::handle object, std::string_view name, TakenMemory memory
                        std::shared_ptr<const void>(std::move(array)));
 }
 
-bool is_text(nb::handle object) {
-  return PyBytes_Check(object.ptr()) || PyUnicode_Check(object.ptr());
-}
-
 Column column_of_texts(nb::handle sequence, std::string_view name) {
   std::string data;
   std::vector<std::int64_t> offsets = {0};
