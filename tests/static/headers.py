@@ -59,7 +59,7 @@ class Headers:
 
 class Compiler:
     def __init__(self, words, folder):
-        self.words = [*words, "-std=c++20", "-O0", "-g0"]
+        self.words = [*words, "-std=c++20", "-O0", "-g0", "-MD"]  # -MD: ccache's depend mode
         self.folder = pathlib.Path(folder)
 
     def run(self, headers, ending, folders, *options):
