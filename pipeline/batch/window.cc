@@ -4,6 +4,7 @@
 #include <deque>
 #include <fmt/format.h>
 #include <limits>
+#include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/reservation.h>
@@ -150,10 +151,10 @@ class WindowStage final : public Stage {
         if (!out.empty()) return Pull::values;
         return filled == Filled::yes ? Pull::end : Pull::cancelled;
       }
-      make_window(out);
-      ++next_;
-      // The gap after the window is passed over later: its elements may take long to come.
-      buffer_.drop_front(std::min(buffer_.size(), shape_.shift));
+      const std::uint64_t windows = make_windows(out, want - out.slots());
+      next_ += windows;
+      // The gap after the last is passed over later: its elements may take long to come.
+      buffer_.drop_front(std::min(buffer_.size(), windows * shape_.shift));
     }
     return Pull::values;
   }
@@ -246,37 +247,51 @@ class WindowStage final : public Stage {
   /// Returns true if the next window is an error, whether or not its other elements come.
   bool has_failed() const { return !shape_.drop_remainder && first_failed() != nullptr; }
 
-  void make_window(Chunk& out) {
+  /// Makes the windows at hand, `room` at most, or the error of the next one. Returns how many.
+  std::uint64_t make_windows(Chunk& out, std::size_t room) {
     if (const Buffer::Failed* const failed = first_failed()) {
       out.set_error(error_of_window(buffer_.start(), failed->position, *failed->error));
-      return;
+      return 1;
     }
-    const std::uint64_t count = elements_at_hand();
-    void* const window = out.back();
-    bool made = false;
+    const std::uint64_t size = elements_at_hand();
+    std::uint64_t windows = 1;
+    if (buffer_.size() > shape_.span() && !buffer_.has_errors())
+      windows = std::min<std::uint64_t>(room, (buffer_.size() - shape_.span()) / shape_.shift + 1);
+    const WindowRun run{static_cast<std::size_t>(windows), static_cast<std::size_t>(size),
+                        static_cast<std::size_t>(shape_.shift),
+                        static_cast<std::size_t>(shape_.stride), !shape_.overlap()};
+    const std::uint64_t used = (windows - 1) * shape_.shift + shape_.span();
+    const std::uint64_t payload = run.may_move ? buffer_.payload(used) : 0;
+    std::size_t made = 0;
+    ErrorPointer error;
     try {
-      kernel_.make(window, static_cast<std::size_t>(count));
-      made = true;
-      append_values(window, count);
-      out.grow(1);
+      if (buffer_.has_errors()) {
+        make_beside_errors(out.back(), run, made);
+      } else {
+        kernel_.make(out.back(), buffer_.front(), run, made);
+      }
     } catch (...) {
-      if (made) type().destroy(window, 1);
-      out.set_error(current_error());
+      error = current_error();
+      windows = made + 1;
     }
+    out.grow(made);
+    if (error != nullptr) out.set_error(std::move(error));
+    if (run.may_move) buffer_.note_moved(payload - buffer_.payload(used));
+    return windows;
   }
 
-  void append_values(void* window, std::uint64_t count) {
-    const bool may_move = !shape_.overlap();
-    const std::uint64_t payload = may_move ? buffer_.payload(shape_.span()) : 0;
-    if (!buffer_.has_errors()) {
-      kernel_.append(window, buffer_.front(), static_cast<std::size_t>(shape_.stride),
-                     static_cast<std::size_t>(count), may_move);
-    } else {
-      for (std::uint64_t i = 0; i < count; ++i) {
-        kernel_.append(window, buffer_.value(i * shape_.stride), 1, 1, may_move);
-      }
+  /// Makes one window of values that errors may lie between.
+  void make_beside_errors(void* window, WindowRun run, std::size_t& made) {
+    const std::uint64_t count = std::exchange(run.size, 0);
+    kernel_.make(window, buffer_.front(), run, made);
+    try {
+      for (std::uint64_t i = 0; i < count; ++i)
+        kernel_.append(window, buffer_.value(i * shape_.stride), run.may_move);
+    } catch (...) {
+      type().destroy(window, 1);
+      made = 0;
+      throw;
     }
-    if (may_move) buffer_.note_moved(payload - buffer_.payload(shape_.span()));
   }
 
   const Shape shape_;

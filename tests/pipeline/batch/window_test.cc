@@ -112,6 +112,48 @@ TEST(Window, TakesElementsThatCannotBeAssigned) {
   expect_last_of_each_window<std::unique_ptr<int>>({.size = 2}, {"1", "3", "4"});
 }
 
+/// A number whose copies throw if it is 5.
+struct Odd {
+  std::int64_t number;
+  explicit Odd(std::int64_t n) : number(n) {}
+  Odd(const Odd& other) : number(other.number) {
+    if (number == 5) throw std::runtime_error("5 is odd");
+  }
+  Odd(Odd&&) noexcept = default;
+};
+
+/// Returns the first numbers of the windows over 0 to 8; -1 where one failed.
+std::vector<std::int64_t> firsts_of_windows(const WindowOptions& options, std::int64_t broken) {
+  const auto windows = range(9) | map([broken](std::int64_t i) {
+                         if (i == broken) throw std::runtime_error("broken");
+                         return Odd(i);
+                       }) |
+                       window(options);
+  std::vector<std::int64_t> firsts;
+  auto iterator = windows.iterate();
+  for (bool has_more = true; has_more;) {
+    try {
+      const auto next = iterator.next();
+      has_more = next.has_value();
+      if (has_more) firsts.push_back(next->front().number);
+    } catch (const Error&) {
+      firsts.push_back(-1);
+    }
+  }
+  return firsts;
+}
+
+TEST(Window, ACopyThatThrowsIsAnErrorOfItsWindowsAlone) {
+  EXPECT_EQ(firsts_of_windows({.size = 2, .shift = 1}, -1),
+            (std::vector<std::int64_t>{0, 1, 2, 3, -1, -1, 6, 7, 8}));
+  EXPECT_EQ(firsts_of_windows({.size = 2, .shift = 1, .stride = 2}, -1),
+            (std::vector<std::int64_t>{0, 1, 2, -1, 4, -1, 6, 7, 8}));
+  EXPECT_EQ(firsts_of_windows({.size = 2, .shift = 1, .stride = 2}, 4),
+            (std::vector<std::int64_t>{0, 1, -1, -1, -1, -1, 6, 7, 8}));
+  EXPECT_EQ(firsts_of_windows({.size = 2}, -1), (std::vector<std::int64_t>{0, 2, 4, 6, 8}))
+      << "what is moved isn't copied";
+}
+
 TEST(Window, AnErrorCarriesItsPlaces) {
   const auto windows = range(3) | map([](std::int64_t x) {
                          if (x == 1) {

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <type_traits>
 #include <vector>
 
 #include <infeed/count.h>
@@ -41,48 +40,70 @@ inline auto window(WindowOptions options);
 // Only the library reads what follows.
 namespace detail {
 
-/// Makes and fills a std::vector<T> for the stage, which doesn't know T.
+/// Windows of `size` values that are `stride` apart; each begins `shift` values behind the one before.
+struct WindowRun {
+  std::size_t windows;
+  std::size_t size;
+  std::size_t shift;
+  std::size_t stride;
+  bool may_move;  ///< the values aren't needed any more
+};
+
+/// Makes std::vector<T>s for the stage, which doesn't know T. All windows at hand are made by one
+/// call: a call for each took a third of the time of windows of 10 numbers.
 struct WindowKernel {
-  void (*make)(void* out, std::size_t capacity);
-  /// Appends values[0], values[stride], ... (`count` of them). Moves them if they aren't needed any
-  /// more. Throws the exceptions of a copy.
-  void (*append)(void* window, void* values, std::size_t stride, std::size_t count, bool may_move);
+  /// Counts in `made`. Throws the exceptions of a copy; the windows before are made then.
+  void (*make)(void* out, void* values, const WindowRun& run, std::size_t& made);
+  /// Appends one value. Throws the exceptions of a copy.
+  void (*append)(void* window, void* value, bool may_move);
   bool copies;
 };
 
 NodePointer make_window(const WindowOptions& options, const WindowKernel& kernel,
                         const TypeInfo& out_type, NodePointer input);
 
-template <class T>
-void append_to_window(void* window, void* values, std::size_t stride, std::size_t count,
-                      bool may_move) {
-  auto& target = *static_cast<std::vector<T>*>(window);
-  const auto append = [&](auto from) {
-    // A run is inserted at once, by code that also assigns elements.
-    if constexpr (std::is_assignable_v<T&, decltype(*from)>) {
-      if (stride == 1) {
-        target.insert(target.end(), from, from + static_cast<std::ptrdiff_t>(count));
-        return;
-      }
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      target.push_back(*(from + static_cast<std::ptrdiff_t>(i * stride)));
-    }
-  };
-  T* const source = static_cast<T*>(values);
+template <class T, class From>
+std::vector<T> window_of(From from, const WindowRun& run) {
+  if (run.stride == 1) return std::vector<T>(from, from + static_cast<std::ptrdiff_t>(run.size));
+  std::vector<T> window;
+  window.reserve(run.size);
+  for (std::size_t i = 0; i < run.size; ++i) {
+    window.push_back(*(from + static_cast<std::ptrdiff_t>(i * run.stride)));
+  }
+  return window;
+}
+
+/// Calls use(iterator) with an iterator over the values that moves or copies them.
+template <class T, class Use>
+void moved_or_copied(void* values, bool may_move, Use use) {
+  T* const from = static_cast<T*>(values);
   if (may_move) {
-    append(std::move_iterator(source));
+    use(std::move_iterator(from));
   } else if constexpr (kIsCopyable<T>) {
-    append(static_cast<const T*>(source));
+    use(static_cast<const T*>(from));
   }
 }
 
 template <class T>
+void make_windows(void* out, void* values, const WindowRun& run, std::size_t& made) {
+  auto* const windows = static_cast<std::vector<T>*>(out);
+  moved_or_copied<T>(values, run.may_move, [&](auto from) {
+    for (; made < run.windows; ++made) {
+      const auto begin = from + static_cast<std::ptrdiff_t>(made * run.shift);
+      ::new (windows + made) std::vector<T>(window_of<T>(begin, run));
+    }
+  });
+}
+
+template <class T>
+void append_to_window(void* window, void* value, bool may_move) {
+  moved_or_copied<T>(value, may_move,
+                     [&](auto from) { static_cast<std::vector<T>*>(window)->push_back(*from); });
+}
+
+template <class T>
 WindowKernel window_kernel() {
-  return {.make = [](void* out,
-                     std::size_t capacity) { (::new (out) std::vector<T>)->reserve(capacity); },
-          .append = &append_to_window<T>,
-          .copies = kIsCopyable<T>};
+  return {.make = &make_windows<T>, .append = &append_to_window<T>, .copies = kIsCopyable<T>};
 }
 
 struct WindowStageFactory {
