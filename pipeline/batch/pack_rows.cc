@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "engine/buffer_bytes.h"
+#include "engine/number_series.h"
 
 namespace infeed::detail {
 namespace {
@@ -80,7 +80,7 @@ std::uint64_t PackRows::begin_row() {
 void PackRows::place(std::span<const PackValues> document) {
   const std::uint64_t row = row_for(document);
   const std::size_t slot = slot_of(row);
-  const std::int32_t segment = ++segments_[slot];
+  const auto segment = static_cast<std::uint32_t>(++segments_[slot]);
   if (is_given(row)) {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       free_[slot * columns_.size() + c] -= document[c].count;
@@ -97,8 +97,8 @@ void PackRows::place(std::span<const PackValues> document) {
         static_cast<std::size_t>(row % rows_) * column.length + column.length - room;
     std::memcpy(batch[c].items + at * column.item_bytes, values.data,
                 values.count * column.item_bytes);
-    std::fill_n(batch[c].ids + at, values.count, segment);
-    std::iota(batch[c].places + at, batch[c].places + at + values.count, 0);
+    write_series(segment, 0U, batch[c].ids + at, values.count);
+    write_series(0U, 1U, batch[c].places + at, values.count);
     room -= values.count;
   }
 }

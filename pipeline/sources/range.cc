@@ -1,10 +1,10 @@
 #include "infeed/pipeline/range.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 
+#include "engine/number_series.h"
 #include "engine/stage_counters.h"
 
 namespace infeed {
@@ -18,22 +18,6 @@ struct Range {
 
 constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
-using Vector2 = std::uint64_t __attribute__((vector_size(16)));
-
-/// Writes first, first + step, ... Four at once take half the time of one: 0.15 ns each.
-void count_from(std::uint64_t first, std::uint64_t step, std::int64_t* values, std::size_t count) {
-  Vector2 low{first, first + step};
-  Vector2 high = low + 2 * step;
-  std::size_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    std::memcpy(values + i, &low, sizeof(low));
-    std::memcpy(values + i + 2, &high, sizeof(high));
-    low += 4 * step;
-    high += 4 * step;
-  }
-  for (; i < count; ++i) values[i] = static_cast<std::int64_t>(first + i * step);
-}
-
 class RangeStage final : public Stage {
  public:
   RangeStage(const StageContext& context, const Range& range) : Stage(context), range_(range) {}
@@ -42,11 +26,10 @@ class RangeStage final : public Stage {
     const std::size_t count =
         static_cast<std::size_t>(std::min<std::uint64_t>(want, range_.count - position_));
     if (count == 0) return Pull::end;
-    auto* const values = static_cast<std::int64_t*>(out.back());
     // Unsigned, since an endless counter may wrap around.
     const std::uint64_t step = static_cast<std::uint64_t>(range_.step);
     const std::uint64_t first = static_cast<std::uint64_t>(range_.start) + position_ * step;
-    count_from(first, step, values, count);
+    detail::write_series(first, step, out.back(), count);
     out.grow(count);
     position_ += count;
     return Pull::values;
