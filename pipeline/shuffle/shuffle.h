@@ -6,7 +6,7 @@
 #include <infeed/pipeline/philox.h>
 #include <infeed/pipeline/stage.h>
 
-#include "engine/word_stream.h"
+#include "engine/seeds/word_stream.h"
 
 // The shuffle's arithmetic without its elements: which slot is handed out, and which element lies
 // in which slot.

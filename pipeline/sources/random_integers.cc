@@ -5,7 +5,7 @@
 #include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/philox.h>
 
-#include "engine/word_stream.h"
+#include "engine/seeds/word_stream.h"
 
 namespace infeed {
 namespace {

@@ -12,7 +12,7 @@
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/zip.h>
 
-#include "engine/philox_fill.h"
+#include "engine/seeds/philox_fill.h"
 #include "engine/seeds/run_seeds.h"
 #include "engine/seeds/signature.h"
 #include "seeded_random.h"

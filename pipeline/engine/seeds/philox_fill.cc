@@ -1,4 +1,4 @@
-#include "engine/philox_fill.h"
+#include "engine/seeds/philox_fill.h"
 
 #include <array>
 

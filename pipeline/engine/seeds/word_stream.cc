@@ -1,6 +1,6 @@
-#include "engine/word_stream.h"
+#include "engine/seeds/word_stream.h"
 
-#include "engine/philox_fill.h"
+#include "engine/seeds/philox_fill.h"
 
 namespace infeed::detail {
 
