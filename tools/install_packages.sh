@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Installs what infeed needs from Debian's packages; silent and quick when all is there.
 #
-#   tools/install_packages.sh [run|test|all]   run: to build and run the infeed command (the default)
+#   tools/install_packages.sh [run|python|test|all]
+#                                              run: to build and run the infeed command (the default)
+#                                              python: also for the Python package
 #                                              test: also for the tests and the checks
 #                                              all: also for sanitizers, fuzzing and clang-tidy
 #                                              peers: what benchmarks/compare.sh device and image compare with
 #                                              odd: what tests/odd_machines.sh emulates machines with
-#   tools/install_packages.sh --list [run|test|all|peers|odd]   only names the packages
+#   tools/install_packages.sh --list [run|python|test|all|peers|odd]   only names the packages
 #
 # Needs root or sudo only when something is missing. Exit status 1 when it could not be installed.
 set -euo pipefail
@@ -31,12 +33,14 @@ run_packages=(
   libjs-chart.js         # the charts of the HTML report; without it the report draws its own
   dataset-fashion-mnist  # 60,000 training and 10,000 test images
 )
+# What Debian's own Python needs to build the package by pip in an environment.
+python_packages=(python3 python3-dev python3-venv)
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   nginx-light openssl    # the web server that reading by URL is tested with
   lz4 zstd               # files that other programs write and read
   libopenmpi-dev openmpi-bin  # several hosts: the plug-in for MPI, and mpirun
-  clang-format shellcheck python3 git
+  clang-format shellcheck git
 )
 # Large, and a first run of the tests does without.
 other_packages=(
@@ -62,13 +66,14 @@ group=run
 for argument in "$@"; do
   case $argument in
     --list) list_only=true ;;
-    run | test | all | peers | odd) group=$argument ;;
-    *) die "unknown argument '$argument': the groups are run, test, all, peers and odd (see --help)" 2 ;;
+    run | python | test | all | peers | odd) group=$argument ;;
+    *) die "unknown argument '$argument': the groups are run, python, test, all, peers and odd (see --help)" 2 ;;
   esac
 done
 
 packages=("${run_packages[@]}")
-[[ $group == run ]] || packages+=("${test_packages[@]}")
+[[ $group == run ]] || packages+=("${python_packages[@]}")
+[[ $group == test || $group == all ]] && packages+=("${test_packages[@]}")
 [[ $group == all ]] && packages+=("${other_packages[@]}")
 [[ $group == peers ]] && packages=("${peer_packages[@]}")
 [[ $group == odd ]] && packages=("${odd_packages[@]}")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # packages.sh WORK_FOLDER: who configures infeed without what it is built from reads which packages have
-# it, and they are those that install_packages.sh installs. A project's own protobuf is taken.
+# it, and they are those that install_packages.sh installs. A project's own protobuf is taken. tools/README.md
+# names each component and each option of the build.
 set -euo pipefail
 work=$1
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -42,6 +43,10 @@ refused "CURL 7.85 or newer (Debian package libcurl4-openssl-dev), OpenSSL 3 or 
   -DCMAKE_DISABLE_FIND_PACKAGE_CURL=TRUE -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=TRUE
 refused "GTest (Debian package libgtest-dev and libgmock-dev); tools/install_packages.sh test installs it on Debian, and -DINFEED_BUILD_TESTS=OFF builds without it" \
   -DCMAKE_DISABLE_FIND_PACKAGE_GTest=TRUE
+refused "the Python package needs Python 3.10 or newer with its headers (Debian package python3-dev); tools/install_packages.sh python installs it on Debian" \
+  -DINFEED_PYTHON=ON -DINFEED_BUILD_TESTS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Python=TRUE
+grep -qxF python3-dev <<<"$("$root/tools/install_packages.sh" --list python)" ||
+  failed "tools/install_packages.sh python doesn't install python3-dev, which tools/python/CMakeLists.txt names"
 
 # A project that builds protobuf itself: the system's isn't looked for.
 mkdir -p "$work/parent"
@@ -56,5 +61,14 @@ END
 said="$(cmake -S "$work/parent" -B "$work/parent/build" -G Ninja -DCMAKE_CXX_COMPILER_WORKS=TRUE \
   -DINFEED_SOURCE_FOLDER="$root" -DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=TRUE 2>&1)" ||
   failed "a project with a protobuf of its own can't embed infeed: $said"
+
+# The page that names components and options names all of them.
+page="$root/tools/README.md"
+components="$(sed -n 's/^set(infeed_components \(.*\))$/\1/p' "$root/tools/cmake/infeedConfig.cmake.in")"
+options="$(sed -nE 's/^(option|set)\((INFEED_[A-Z_]+) .*/\2/p' "$root/CMakeLists.txt")"
+[[ $(wc -w <<<"$components $options") -gt 15 ]] || failed "hardly any components or options are found: has their form changed?"
+for name in $components $options; do
+  grep -qE "^\|.*\`$name\`" "$page" || failed "tools/README.md has no row of the component or option '$name'"
+done
 
 ((failures == 0))
