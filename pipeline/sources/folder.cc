@@ -40,7 +40,8 @@ Dataset<LabeledFile> folder(ClassFolder found, FolderOptions options) {
     throw Error(
         ErrorCode::not_found,
         fmt::format("no files were found in '{}': a folder a class is expected, with files "
-                    "{}in it",
+                    "{}in it; files without a class are named by a pattern, e.g. with "
+                    "'/*.tfrecord'",
                     found.folder,
                     options.files.extensions.empty()
                         ? std::string()

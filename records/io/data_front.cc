@@ -35,12 +35,16 @@ void refuse_foreign_format(std::string_view front, const std::string& file) {
     std::string_view advice;
   };
   constexpr std::string_view kDecompress = "decompress it, or compress it by gzip or zstd";
-  static constexpr std::array<Format, 8> kFormats{{
+  constexpr std::string_view kNameRecords =
+      "name the record files alone, as with '/*.tfrecord' instead of '/*'";
+  static constexpr std::array<Format, 10> kFormats{{
       {"\xfd"
        "7zXZ",
        "compressed by xz", kDecompress},
       {"BZh91AY&SY", "compressed by bzip2", kDecompress},
       {"\x02\x21\x4c\x18", "in LZ4's legacy format", kDecompress},
+      {"INFEEDIX", "an index that lies beside a record file", kNameRecords},
+      {"INFEEDGZ", "a list of flush points that lies beside a record file", kNameRecords},
       {"INFEEDL4", "in an older infeed's LZ4 format", "write it again from its source"},
       {"PK\x03\x04", "a zip archive", "unpack it"},
       {"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it"},

@@ -39,7 +39,7 @@ Explanation explain(const std::string& file, int error_number) {
       return {ErrorCode::invalid_argument, "a part of the path is a file, not a folder"};
     case EISDIR:
       return {ErrorCode::invalid_argument,
-              "it is a folder; name the files in it, e.g. with '/*', or a file"};
+              "it is a folder; name the files in it, e.g. with '/*.tfrecord', or a file"};
     case EACCES:
     case EPERM:
       return {ErrorCode::permission_denied,

@@ -41,7 +41,8 @@ const pb::FileDescriptor* build_files(const std::string& file, pb::DescriptorPoo
   pb::FileDescriptorSet set;
   if (!set.ParseFromString(read_stream(file, stop)) || set.file_size() == 0) {
     fail_set(ErrorCode::data_loss, file,
-             "is no descriptor set; protoc --include_imports --descriptor_set_out=FILE writes one");
+             "the file is no descriptor set; protoc --include_imports --descriptor_set_out=FILE "
+             "writes one");
   }
   const pb::FileDescriptor* last = nullptr;
   for (const pb::FileDescriptorProto& described : set.file()) {
@@ -56,7 +57,7 @@ const pb::FileDescriptor* build_files(const std::string& file, pb::DescriptorPoo
     last = pool.BuildFileCollectingErrors(described, &problem);
     if (last == nullptr) {
       fail_set(ErrorCode::data_loss, file,
-               fmt::format("holds a schema that protobuf refuses: {}", problem.text()));
+               fmt::format("the file holds a schema that protobuf refuses: {}", problem.text()));
     }
   }
   return last;

@@ -144,6 +144,8 @@ class Descriptions(unittest.TestCase):
             (lambda: infeed.from_hf({}), infeed.Error, "a dict has no table in memory; give a datasets.Dataset"),
             (lambda: infeed.lines("*").parse("no.json"), infeed.Error, "the schema 'no.json' is no JSON, and .* no file"),
             (lambda: infeed.read("file.unknown"), infeed.Error, "doesn't say what kind of file"),
+            (lambda: infeed.read(["a.csv", "b.tsv"]), infeed.Error, "'a.csv' and 'b.tsv' are of different kinds"),
+            (lambda: infeed.read([]), infeed.Error, "files is an empty list"),
             (lambda: infeed.from_json("{"), infeed.Error, "no JSON"),
             (lambda: infeed.from_json('{"stages": [{"stage": "rang"}]}'), infeed.Error, r"\$.stages\[0\].stage"),
             (lambda: infeed.range(10.7), infeed.Error, "range.stop is 10.7; it must be a whole number"),

@@ -219,6 +219,12 @@ class Options(unittest.TestCase):
             with self.assertRaisesRegex(infeed.Error, text):
                 dataset.iterate(**options)
 
+    def test_an_option_that_is_not_there_is_refused(self):
+        for options in ({"thread_max": 3}, {"thread_max": None}):
+            with self.assertRaisesRegex(infeed.Error, "iterate has no option 'thread_max'; did you mean 'threads_max'.; "
+                                                      "there are resume, .*, order_hash"):
+                infeed.range(3).iterate(**options)
+
     def test_a_watchdog_that_would_be_off_is_refused(self):
         for seconds in [0.0009, -1, float("inf"), float("nan"), 1e300]:
             with self.assertRaisesRegex(infeed.Error, "watchdog is .*from 0.001 to 1e9, or 0 for no limit"):

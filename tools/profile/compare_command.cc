@@ -77,9 +77,12 @@ void run_compare(const CompareCommandOptions& options, const std::stop_token& st
   if (!options.json_file.empty()) write_json(comparison, options.json_file);
   std::string failed;
   for (const std::string& condition : options.fail_if) {
-    if (holds(comparison, condition)) failed += (failed.empty() ? "" : ", ") + condition;
+    if (holds(comparison, condition)) failed += (failed.empty() ? "'" : ", '") + condition + "'";
   }
-  if (!failed.empty()) throw Error(ErrorCode::failed_precondition, "it is so: " + failed);
+  if (!failed.empty()) {
+    throw Error(ErrorCode::failed_precondition, "--fail-if is true of this recording: " + failed)
+        .at_file(options.after);
+  }
 }
 
 }  // namespace

@@ -106,7 +106,8 @@ MeasuredRate run_described(const DescribedPipeline& pipeline, double seconds,
   const auto require_recorded = [&iterator] {
     const RecordingStatus status = iterator.recording();
     // A run that can't be shown (INFEED_TOP) is recorded nevertheless.
-    if (status.file.empty()) throw Error(ErrorCode::failed_precondition, status.problem);
+    if (!status.file.empty()) return;
+    throw Error(ErrorCode::failed_precondition, "the run can't be recorded: " + status.problem);
   };
   require_recorded();
   const auto step = std::chrono::microseconds(pipeline.step_us);

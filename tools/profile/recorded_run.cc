@@ -242,13 +242,14 @@ class Reading {
 };
 
 /// Says what a file is that begins so, for somebody who has taken the wrong one.
-std::string_view likeness(std::string_view begin) {
+std::string likeness(std::string_view begin) {
   if (begin.starts_with("{\"traceEvents\"") || begin.starts_with("[{\"ph\"")) return "a trace";
   if (begin.starts_with("{")) return "other JSON";
   if (begin.starts_with("\x1f\x8b")) return "compressed by gzip";
   if (begin.starts_with("\x28\xb5\x2f\xfd")) return "compressed by zstd";
   if (begin.starts_with("PERFILE2")) return "perf's";
-  return "something else";
+  constexpr std::size_t kShownBytes = 40;
+  return fmt::format("it begins with '{}'", detail::printable_text(begin.substr(0, kShownBytes)));
 }
 
 void check_begin(const std::string& path, const std::string& first_line) {

@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <chrono>
+#include <fmt/format.h>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <infeed/error.h>
+#include <infeed/records/detail/nearest_names.h>
 
 #include "python/dataset.h"
 #include "python/named_values.h"
@@ -12,6 +16,17 @@ namespace infeed::python {
 namespace {
 
 constexpr std::string_view kFunction = "iterate";
+
+void check_is_option(const std::string& name) {
+  static const std::vector<std::string> kNames = {"resume", "memory_bytes_max", "threads_max",
+                                                  "epoch",  "watchdog",         "recording",
+                                                  "tune",   "tuning_profile",   "order_hash"};
+  if (std::ranges::find(kNames, name) != kNames.end()) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("iterate has no option '{}'{}; there are {}", name,
+                          detail::did_you_mean(detail::names_by_distance(kNames, name), name),
+                          fmt::join(kNames, ", ")));
+}
 
 std::chrono::milliseconds watchdog_from(const std::string& name, nb::handle value) {
   constexpr std::string_view kSeconds = "a number of seconds from 0.001 to 1e9, or 0 for no limit";
@@ -30,6 +45,7 @@ IterateOptions iterate_options(const nb::dict& given) {
   IterateOptions options;
   for (const auto [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
+    check_is_option(name);
     if (value.is_none()) continue;
     if (name == "resume") {
       options.resume = Checkpoint::from_text(option_as<std::string>(kFunction, name, value, kText));
@@ -50,8 +66,6 @@ IterateOptions iterate_options(const nb::dict& given) {
       options.tuner.profile = option_as<std::string>(kFunction, name, value, kText);
     } else if (name == "order_hash") {
       options.order_hash = option_as<bool>(kFunction, name, value, kTrueOrFalse);
-    } else {
-      throw Error(ErrorCode::invalid_argument, "iterate has no option '" + name + "'");
     }
   }
   return options;

@@ -85,7 +85,8 @@ TEST_F(FolderSource, KnowsItsFilesAndSaysWhatIsMissing) {
   });
   EXPECT_EQ(error.code(), ErrorCode::not_found);
   EXPECT_THAT(error.message(), HasSubstr("a folder a class is expected, with files named .jpg, "
-                                         ".png in it"));
+                                         ".png in it; files without a class are named by a "
+                                         "pattern, e.g. with '/*.tfrecord'"));
   EXPECT_EQ(error_of([&] { infeed::folder(folder_.file("gone")); }).code(), ErrorCode::not_found);
   auto iterator = values().iterate();
   iterator.next();

@@ -88,8 +88,9 @@ TEST(SeekableFile, SaysWhatCannotBeRead) {
   EXPECT_EQ(device.message(), "this is a device, which may go on for ever; name a file or a pipe");
   EXPECT_EQ(device.file(), "/dev/zero");
   EXPECT_EQ(error_of([&] { SeekableFile(folder.file("none")); }).code(), ErrorCode::not_found);
-  EXPECT_EQ(error_of([&] { SeekableFile(folder.path().string()); }).message(),
-            "cannot read: it is a folder; name the files in it, e.g. with '/*', or a file");
+  EXPECT_EQ(
+      error_of([&] { SeekableFile(folder.path().string()); }).message(),
+      "cannot read: it is a folder; name the files in it, e.g. with '/*.tfrecord', or a file");
   const std::string packed = gzip("some text");
   const std::string cut = folder.write("cut", packed.substr(0, packed.size() - 1));
   const Error damage = error_of([&] { SeekableFile{cut}; });

@@ -41,8 +41,9 @@ TEST(FileOpen, SaysWhatItWasOpenedFor) {
   const Error error = error_of([&] { File::open(nowhere, O_RDONLY, "shown"); });
   EXPECT_EQ(error.file(), "shown");
   EXPECT_EQ(File::open(folder.write("x", ""), O_RDONLY, "shown").name(), "shown");
-  EXPECT_EQ(error_of([&] { File::open_stream(folder.path()); }).message(),
-            "cannot read: it is a folder; name the files in it, e.g. with '/*', or a file");
+  EXPECT_EQ(
+      error_of([&] { File::open_stream(folder.path()); }).message(),
+      "cannot read: it is a folder; name the files in it, e.g. with '/*.tfrecord', or a file");
 }
 
 TEST(FileOpen, LeavesTheRightsOfANewFileToTheUsersMask) {

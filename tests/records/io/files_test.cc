@@ -190,7 +190,7 @@ TEST(MatchFiles, folders_are_not_files) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.file("data"));
   EXPECT_THAT(error_of([&] { match_files(folder.file("data")); }).what(),
-              HasSubstr("it is a folder; name the files in it, e.g. with '/*'"));
+              HasSubstr("it is a folder; name the files in it, e.g. with '/*.tfrecord'"));
   EXPECT_THAT(error_of([&] { match_files(folder.file("d*")); }).what(),
               HasSubstr("only folders match"));
   const auto file = folder.write("file", "");

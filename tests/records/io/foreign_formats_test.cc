@@ -22,6 +22,8 @@ const std::vector<ForeignFile>& foreign_files() {
   static const std::vector<ForeignFile> files = {
       {"\x02\x21\x4c\x18", "LZ4's legacy format"},
       {"INFEEDL4", "an older infeed's LZ4 format"},
+      {"INFEEDIX", "an index that lies beside a record file"},
+      {"INFEEDGZ", "name the record files alone"},
       {"<!DOCTYPE html>\n<html>", "an HTML page"},
       {"\n <HTML lang=en>", "an HTML page"},
       {std::string("\xfd\x37\x7a\x58\x5a\x00", 6), "compressed by xz"},

@@ -22,7 +22,7 @@ TEST(SystemError, SaysWhatToDo) {
            ExplainedNumber{ENOENT, ErrorCode::not_found, "no such file; check the name"},
            {ENOTDIR, ErrorCode::invalid_argument, "a part of the path is a file, not a folder"},
            {EISDIR, ErrorCode::invalid_argument,
-            "it is a folder; name the files in it, e.g. with '/*', or a file"},
+            "it is a folder; name the files in it, e.g. with '/*.tfrecord', or a file"},
            {EACCES, ErrorCode::permission_denied,
             "permission denied; check owner and mode of the file and its folders, or choose a "
             "folder that you may use"},

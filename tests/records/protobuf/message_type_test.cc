@@ -113,7 +113,7 @@ TEST_F(MessageTypeTest, FilesThatAreNoUsableDescriptorSet) {
     const Error error = error_of([&] { MessageType{file}; });
     EXPECT_EQ(error.code(), ErrorCode::data_loss);
     EXPECT_EQ(error.file(), file);
-    EXPECT_THAT(error.message(), HasSubstr("is no descriptor set"));
+    EXPECT_THAT(error.message(), HasSubstr("the file is no descriptor set"));
   }
   google::protobuf::FileDescriptorSet set = shop();
   set.mutable_file()->DeleteSubrange(0, 1);

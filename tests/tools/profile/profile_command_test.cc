@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -83,6 +84,8 @@ TEST_F(ProfileCommand, SaysWhatAFileIsThatIsNoRecording) {
   expect_refused(
       [&] { (void)(read_recorded_run(folder_.write("b", std::string("\x1f\x8b") + "rest"))); },
       "compressed by gzip");
+  expect_refused([&] { (void)(read_recorded_run(folder_.write("t", "age,city\n31,Rome\n"))); },
+                 "this is no recording of infeed (it begins with 'age,city')");
   expect_refused([&] { (void)(read_recorded_run(folder_.write("c", ""))); },
                  "the recording is empty");
   expect_refused(
@@ -276,6 +279,12 @@ TEST_F(ProfileCommand, AConditionThatCantBeJudgedIsWrongUsage) {
   EXPECT_EQ(status("elements_per_s > 0"), 1);
   EXPECT_EQ(status("speed > 0"), 2);
   EXPECT_EQ(status("elements_per_s = 0"), 2);
+  EXPECT_THAT(test::run_infeed({"compare", run, run, "--fail-if", "elements_per_s > 0", "--fail-if",
+                                "elements_per_s < 0", "--fail-if", "late_steps < 1e9"})
+                  .err,
+              ::testing::HasSubstr("--fail-if is true of this recording: 'elements_per_s > 0', "
+                                   "'late_steps < 1e9' [file " +
+                                   run + "]"));
 }
 
 TEST_F(ProfileCommand, LooksAtARunningProcess) {

@@ -47,6 +47,18 @@ TEST(ProfileText, SaysWhatTheReportSays) {
   EXPECT_THAT(text, HasSubstr("      +21 %       -  cache behind the map\n"));
 }
 
+/// The reason stood in the sentence, and again below it.
+TEST(ProfileText, SaysOnceWhyNoRecordCanBeNamed) {
+  SyntheticProfile profile = synthetic_profile();
+  const std::string reason = "the order of shuffle isn't known here";
+  for (LateStep& late : profile.report.late_steps) {
+    if (late.cause == Cause::slow_element) late.sentence = "element 7, not traced (" + reason + ")";
+  }
+  const std::string text = joined(text_of(profile));
+  EXPECT_THAT(text, HasSubstr("not traced (" + reason + ")"));
+  EXPECT_THAT(text, Not(HasSubstr("no record can be named")));
+}
+
 TEST(ProfileText, ListsWhatTheProgramTried) {
   SyntheticProfile profile = synthetic_profile();
   EXPECT_THAT(joined(text_of(profile)), Not(HasSubstr("Tried while it ran")));

@@ -253,9 +253,10 @@ class TextReport {
                       terminal_.paint(Paint::bold, words_of(late.cause))));
       add_wrapped(late.sentence, 18);
       const SlowCall* const call = slow_call_of(run_, late);
-      // The sentence mostly names the record already.
+      // The sentence mostly names the record already, or says why none can be named.
       if (call == nullptr ||
-          (call->place && late.sentence.find(call->place->file) != std::string::npos)) {
+          late.sentence.find(call->place ? call->place->file : call->untraceable) !=
+              std::string::npos) {
         continue;
       }
       add_wrapped(origin_text(*call), 18, Paint::dim);

@@ -16,15 +16,17 @@ _KINDS = {
 }
 
 
-def _kind_of(name):
+def _source_of(name):
+    """Returns the name of the source that reads the file, and its options."""
     stem = name.rstrip("*")
     for ending in _COMPRESSED:
         stem = stem.removesuffix(ending)
     base = stem.rsplit("/", 1)[-1]
     for ending, kind in _KINDS.items():
         if stem.endswith(ending) or ending + "-" in base:  # train.tfrecord-00000-of-00016
-            return kind, ending
-    return None, None
+            return kind, {"delimiter": "\t", "quotes": "none"} if ending == ".tsv" else {}
+    raise invalid(f"read: the name {name!r} doesn't say what kind of file it is; the endings "
+                  f"are {', '.join(_KINDS)}; or name the source, as infeed.records(files)")
 
 
 def read(files, **options):
@@ -39,13 +41,13 @@ def read(files, **options):
         name = os.fsdecode(files)
         if os.path.isdir(name):
             return SOURCES["folder"](name, **options)
+        names = [name]
     else:
-        files = file_names("read: files", files)
-        name = files[0] if files else ""
-    kind, ending = _kind_of(name)
-    if kind is None:
-        raise invalid(f"read: the name {name!r} doesn't say what kind of file it is; the endings "
-                      f"are {', '.join(_KINDS)}; or name the source, as infeed.records(files)")
-    if ending == ".tsv":
-        options = {"delimiter": "\t", "quotes": "none", **options}
-    return SOURCES[kind](files, **options)
+        names = files = file_names("read: files", files)
+        if not names:
+            raise invalid("read: files is an empty list; it must have the name of a file at least")
+    (source, preset), first = _source_of(names[0]), names[0]
+    for name in names[1:]:
+        if _source_of(name) != (source, preset):
+            raise invalid(f"read: {first!r} and {name!r} are of different kinds; read the files of each kind by themselves")
+    return SOURCES[source](files, **{**preset, **options})
