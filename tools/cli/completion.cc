@@ -189,7 +189,7 @@ Command add_completion_command(CLI::App& app) {
   const auto options = std::make_shared<CompletionOptions>();
   CLI::App* const command = app.add_subcommand(
       "completion", "Print the script with which a shell completes commands, options and values");
-  command->add_option("SHELL", options->shell, "Which shell")
+  command->add_option("SHELL", options->shell, "The shell")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh"}))
       ->type_name("SHELL");

@@ -207,7 +207,7 @@ Command add_help_command(CLI::App& app, std::string_view version) {
             }
             options->explained = *found;
           },
-          "Which one; without it, the program as a whole")
+          "The command; without it, the program as a whole")
       ->type_name("COMMAND");
   command->add_flag("--man", options->is_manual_page, "Print its manual page instead, for man(1)");
   command->footer("Example: infeed help convert\n");

@@ -179,8 +179,8 @@ class ConvertRun {
 void add_choice_options(CLI::App& command, ConvertCommandOptions& options) {
   command
       .add_option("--name", options.from.name,
-                  "What the names of the shards begin with; of --validation's sets it is train and "
-                  "validation")
+                  "Begin of the shards' names; the sets of --validation are called train and "
+                  "validation instead")
       ->capture_default_str();
   command
       .add_option("--columns", options.from.input.columns,
@@ -188,7 +188,9 @@ void add_choice_options(CLI::App& command, ConvertCommandOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAMES");
-  command.add_option("--rename", options.from.renamed, "A column's other name in the shards")
+  command
+      .add_option("--rename", options.from.renamed,
+                  "Another name in the shards for a column, as in --rename a=x,b=y")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("OLD=NEW");
@@ -208,7 +210,7 @@ void add_kind_options(CLI::App& command, ConvertCommandOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--delimiter", options.from.delimiter,
-                  "csv and tsv: what stands between the columns: one character, or tab")
+                  "csv and tsv: the separator of the columns: one character, or tab")
       ->type_name("CHAR");
   command
       .add_option("--nulls", options.from.input.nulls,
@@ -227,7 +229,8 @@ void add_input_options(CLI::App& command, ConvertCommandOptions& options) {
       "class: " +
           kinds_text(options));
   command
-      .add_option("--kind", options.from.input.kind, "What they are, when their names don't say it")
+      .add_option("--kind", options.from.input.kind,
+                  "Kind of the inputs, when their names don't say it")
       ->check(CLI::IsMember(input_kinds(options.from.input.own_kinds)))
       ->capture_default_str()
       ->type_name("NAME");
@@ -249,7 +252,7 @@ void add_input_options(CLI::App& command, ConvertCommandOptions& options) {
       command.add_option("--labels", options.from.labels_file, "Its labels")->type_name("FILE");
   images->needs(labels);
   labels->needs(images);
-  command.add_option("--split", options.from.split, "Of --data: train, test or both")
+  command.add_option("--split", options.from.split, "Part of --data: train, test or both")
       ->check(CLI::IsMember({"train", "test", "both"}))
       ->capture_default_str()
       ->type_name("NAME")
@@ -276,7 +279,7 @@ void add_output_options(CLI::App& command, ConvertCommandOptions& options) {
           ->check(CLI::Range(1, 99'999));
   command
       .add_option("--shard-size", options.to.shard_bytes,
-                  "Or about that size a shard, before compression: 128MB, 1GiB")
+                  "About this size for each shard instead, before compression: 128MB, 1GiB")
       ->transform(CLI::AsSizeValue(true))
       ->check(is_positive())
       ->excludes(shards)

@@ -68,6 +68,15 @@ void require_other_folder(const ConvertCommandOptions& options) {
   }
 }
 
+/// Refuses a name that wouldn't change anything.
+void require_name_in_use(const ConvertCommandOptions& options) {
+  if (options.to.validation_share == 0 || options.from.name == InputChoice().name) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      "--name is given with --validation, whose sets are called train and validation; leave "
+      "it out, and tell sets apart by their folders (-o)");
+}
+
 /// Refuses options that wouldn't change anything: the sets of a folder of IDX files have names, and only
 /// the training images are split.
 void require_options_of_idx_folder(const ConvertCommandOptions& options) {
@@ -91,6 +100,7 @@ std::vector<ConvertSource> list_sources(const ConvertCommandOptions& options) {
             }};
   };
   require_other_folder(options);
+  require_name_in_use(options);
   if (!options.from.inputs.empty()) return {input_source(options)};
   if (describes_an_input(input_options(options))) {
     throw Error(

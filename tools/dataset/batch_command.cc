@@ -261,9 +261,10 @@ Command add_batch_command(CLI::App& app) {
                    "A checkpoint of the run. It has the seeds that the run drew, and the steps "
                    "before it needn't be read")
       ->type_name("FILE");
-  command->add_option("--epoch", options->epoch,
-                      "Which iteration of the dataset it is, for one that the run iterates several "
-                      "times; from 0, which it is unless a checkpoint says otherwise");
+  command->add_option(
+      "--epoch", options->epoch,
+      "Number of the iteration, from 0, if the run iterates the dataset several times; "
+      "by default the checkpoint's, or 0");
   command->add_option("--rows", options->rows_shown, "Print so many rows of a batch")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();

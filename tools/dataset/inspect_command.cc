@@ -323,7 +323,7 @@ Command add_inspect_command(CLI::App& app) {
           ->type_name("COLUMN");
   command
       ->add_option("--picture-size", options->picture_size,
-                   "Of raw pixels that aren't square: WIDTHxHEIGHT or WIDTHxHEIGHTx3")
+                   "Size of raw pixels that aren't square: WIDTHxHEIGHT or WIDTHxHEIGHTx3")
       ->type_name("SIZE")
       ->needs(picture);
   CLI::Option* const proto =

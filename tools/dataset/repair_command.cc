@@ -325,7 +325,7 @@ Command add_repair_command(CLI::App& app) {
       ->required();
   command
       ->add_option("-o,--output", options->output,
-                   "The file for the records that are whole; of a folder the folder")
+                   "The file for the whole records; if FILE is a folder, the folder for the files")
       ->required()
       ->type_name("FILE");
   command->add_flag("--overwrite", options->overwrite, "Replace the output file if it exists");
@@ -333,11 +333,11 @@ Command add_repair_command(CLI::App& app) {
       ->type_name("FILE");
   command->footer(
       "Example: infeed repair train-00003-of-00016.tfrecord -o saved.tfrecord\n"
-      "Offsets in a compressed file count decompressed bytes; behind damage inside a gzip, zlib "
-      "or zstd stream nothing can be saved, in an lz4 file the next block. The output is "
-      "compressed as the input, but by gzip instead of zstd, and its name must not say "
-      "otherwise.\n"
-      "Of a folder, each file is saved that has a whole record; exit status 1 when one has "
+      "Offsets in a compressed file count decompressed bytes. Behind damage inside a gzip, zlib "
+      "or zstd stream nothing can be saved; in an lz4 file it goes on with the next block. The "
+      "output is compressed as the input is, but by gzip in place of zstd, and its name must not "
+      "say otherwise.\n"
+      "Each file of a folder that has a whole record is saved; exit status 1 when a file has "
       "none.\n");
   return {.options = command,
           .run = [options](const std::stop_token& stop) { run(*options, stop); }};

@@ -264,7 +264,7 @@ Command add_pace_command(CLI::App& app) {
       ->excludes(pipeline);
   command
       ->add_option("--source-us", options->source_us,
-                   "What the host takes for a batch that is made up; no longer than the run")
+                   "Time that the host takes for a batch that is made up; no longer than the run")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str()
       ->type_name("US")

@@ -197,7 +197,7 @@ void run_step(const StepArguments& options, const std::stop_token& stop) {
 Command add_step_command(CLI::App& app) {
   const auto options = std::make_shared<StepArguments>();
   CLI::App* const command = app.add_subcommand(
-      "step", "How long a model's step takes on a slice, and who waits for whom");
+      "step", "Say how long a model's step takes on a slice, and who waits for whom");
   command->add_option("--slice", options->slice, "The TPU to simulate, by Google Cloud's name")
       ->check(parsed_by(Slice::parse))
       ->capture_default_str()
@@ -240,8 +240,9 @@ Command add_step_command(CLI::App& app) {
                      "and learning rate instead")
           ->excludes("--batch");
   command
-      ->add_option("--learning-rate", options->learning_rate,
-                   "Of a batch of 256; the sweep scales it with the batch, for Adam with its root")
+      ->add_option(
+          "--learning-rate", options->learning_rate,
+          "Rate of a batch of 256; the sweep scales it with the batch, for Adam with its root")
       ->check(is_positive_number())
       ->capture_default_str()
       ->needs(sweep);

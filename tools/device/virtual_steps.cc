@@ -107,9 +107,10 @@ void add_virtual_options(CLI::App& command, VirtualStepsOptions& options) {
           ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
   auto* const median =
       command
-          .add_option("--service-us", options.service_us,
-                      "What a host takes for its share of a batch, at the median; by default 80 % "
-                      "of a step")
+          .add_option(
+              "--service-us", options.service_us,
+              "Time that a host takes for its share of a batch, at the median; by default 80 % "
+              "of a step")
           ->check(CLI::Range(0.001, 1e10))
           ->type_name("US")
           ->needs(steps);
@@ -141,7 +142,7 @@ void add_virtual_options(CLI::App& command, VirtualStepsOptions& options) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
       ->capture_default_str()
       ->needs(steps);
-  command.add_option("--seed", options.seed, "Of what is drawn")
+  command.add_option("--seed", options.seed, "Seed of the drawn times")
       ->capture_default_str()
       ->needs(steps);
 }

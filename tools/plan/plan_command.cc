@@ -84,10 +84,10 @@ void run_plan(const PlanArguments& arguments, const std::stop_token& stop) {
 Command add_plan_command(CLI::App& app) {
   const auto arguments = std::make_shared<PlanArguments>();
   CLI::App* const command = app.add_subcommand(
-      "plan", "Which hosts a slice needs, from one recorded run: cores, storage, queues");
+      "plan", "Say which hosts a slice needs, from one recorded run: cores, storage, queues");
   command
       ->add_option("RECORDING", arguments->recording,
-                   "What INFEED_PROFILE=FILE made a program write on one host")
+                   "The recording that INFEED_PROFILE=FILE made a program write on one host")
       ->required();
   command
       ->add_option("--slice", arguments->plan.slice,

@@ -174,7 +174,9 @@ Command add_profile_command(CLI::App& app) {
   CLI::App* const command =
       app.add_subcommand("profile", "Say why a training run waited for its input, to the record");
   command
-      ->add_option("RECORDING", options->recording, "What INFEED_PROFILE=FILE made a program write")
+      ->add_option("RECORDING", options->recording,
+                   "The recording that INFEED_PROFILE=FILE made a program write; with PROGRAM or "
+                   "--pipeline it is written first")
       ->required();
   command->add_option("PROGRAM", options->program,
                       "Behind --: a program to be run and recorded first, with its arguments");
@@ -195,7 +197,7 @@ Command add_profile_command(CLI::App& app) {
       "while it runs, as with INFEED_TRY=1");
   command
       ->add_option("--replay", options->replays,
-                   "What the pipeline would do on another slice, with the recorded step or a "
+                   "Say what the pipeline would do on another slice, with the recorded step or a "
                    "model's, and a global batch; may be given several times")
       ->type_name("SLICE[:MODEL[:BATCH]]")
       ->expected(1)

@@ -141,7 +141,7 @@ Command add_top_command(CLI::App& app) {
   command->add_flag("--no-color", options->no_color, "No colours");
   command->footer(
       "Example: INFEED_TOP=1 ./train & infeed top $!\n"
-      "What it shows is of the last seconds. The process writes a page in memory, which only its "
+      "It shows the last seconds. The process writes a page in memory, which only its "
       "own user can read, and is neither stopped nor slowed down by a look.\n");
   return {.options = command, .run = [options](std::stop_token stop) { run_top(*options, stop); }};
 }

@@ -204,9 +204,9 @@ void add_options(CLI::App& command, TrainOptions& options) {
       ->capture_default_str()
       ->type_name("NAME");
   command
-      .add_option(
-          "--precision", options.precision,
-          "Of products: float32, mixed_bfloat16, or mixed_float16 with a dynamic loss scale")
+      .add_option("--precision", options.precision,
+                  "Precision of products: float32, mixed_bfloat16, or mixed_float16 with a dynamic "
+                  "loss scale")
       ->check(CLI::IsMember({"float32", "mixed_bfloat16", "mixed_float16"}))
       ->capture_default_str()
       ->type_name("NAME");
@@ -237,11 +237,11 @@ void add_options(CLI::App& command, TrainOptions& options) {
       ->type_name("WHICH");
   command.add_flag("--short", options.is_short,
                    fmt::format("Measures each pipeline for {:g} s only", kShortSeconds));
-  command.add_option("--seed", job.seed, "Of weights, order and augmentation")
+  command.add_option("--seed", job.seed, "Seed of weights, order and augmentation")
       ->capture_default_str();
   command
       .add_option("--compression", options.compression,
-                  "Of the shards: gzip (as images usually are) or none")
+                  "Compression of the shards: gzip (as images usually are) or none")
       ->check(CLI::IsMember({"none", "gzip"}))
       ->capture_default_str()
       ->type_name("NAME");
@@ -259,7 +259,7 @@ void add_options(CLI::App& command, TrainOptions& options) {
 Command add_train_command(CLI::App& app) {
   const auto options = std::make_shared<TrainOptions>();
   CLI::App* const command = app.add_subcommand(
-      "train", "The main job: make shards, compare pipelines that feed a simulated TPU, train");
+      "train", "Do the main job: make shards, compare pipelines that feed a simulated TPU, train");
   add_options(*command, *options);
   command->parse_complete_callback([options] { check_can_compare(options->job); });
   command->footer(

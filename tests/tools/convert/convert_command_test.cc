@@ -128,6 +128,16 @@ TEST(ConvertCommand, OptionsThatChangeNothingOfAnIdxFolderAreRefused) {
   EXPECT_FALSE(fs::exists(folder.file("shards")));
 }
 
+/// The sets of --validation have names of their own, so another one was passed over.
+TEST(ConvertCommand, ANameBesideValidationIsRefused) {
+  const TemporaryFolder folder;
+  const std::string table = folder.write("t.csv", "a\n1\n2\n");
+  expect_failure(run_infeed({"convert", table, "-o", folder.file("shards"), "--name", "mine",
+                             "--validation", "0.5"}),
+                 {"--name is given with --validation", "train and validation", "-o"});
+  EXPECT_FALSE(fs::exists(folder.file("shards")));
+}
+
 TEST(ConvertCommand, DamagedDataset) {
   const TemporaryFolder folder;
   write_dataset(folder.path(), 50, 20);

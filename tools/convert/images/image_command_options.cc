@@ -35,8 +35,8 @@ void add_image_options(CLI::App& command, ImageOptions& options) {
       "PNG files as they are; upright, as their Exif orientation says");
   command
       .add_option("--channels", options.channels,
-                  "Of decoded images: 1 grey, 3 RGB, 4 RGB and alpha; without it what all have in "
-                  "common, or 3")
+                  "Channels of decoded images: 1 grey, 3 RGB, 4 RGB and alpha; without it what all "
+                  "have in common, or 3")
       ->check(CLI::IsMember({1, 3, 4}))
       ->needs(decode)
       ->type_name("N");
