@@ -20,7 +20,7 @@ namespace infeed::describe {
 
 template <>
 struct OptionValue<PackedColumn> {
-  static std::string type() { return "Mapping[str, Any]"; }
+  static std::string type() { return "str | Mapping[str, Any]"; }
   static JsonText write(const PackedColumn& column) {
     Json json{{"name", column.name}};
     if (column.length != 0) json["length"] = column.length;
@@ -313,8 +313,11 @@ void add_batch_stages(StageTable& table) {
       .required("rows", &PackStage::rows, "Rows of a batch.")
       .required("length", &PackStage::length, "Items in a row.")
       .option("window", &PackStage::window, "Rows that may still take documents.")
-      .option("too_long", &PackStage::too_long, "What happens to documents longer than a row.")
-      .option("columns", &PackStage::columns, "The columns to pack; without it all.")
+      .option("too_long", &PackStage::too_long,
+              "Documents longer than a row are split, cut to a row's length, or errors.")
+      .option("columns", &PackStage::columns,
+              "The columns to pack, by name, or as {'name': 'tokens', 'length': 512, 'padding': 0} "
+              "for another length or padding; without it all.")
       .option("drop_remainder", &PackStage::drop_remainder,
               "Leave out a last batch that has fewer rows.")
       .makes([](const PackStage& stage, const Making& making) {

@@ -63,7 +63,8 @@ void add_cache_stages(StageTable& table) {
            FileCacheOptions{})
       .option("path", &FileCacheOptions::path, "The folder; without it the memory.")
       .option("mismatch", &FileCacheOptions::mismatch,
-              "What to do if the folder holds another pipeline's elements.")
+              "A folder that holds another pipeline's elements: 'refuse' gives an error, 'rewrite' "
+              "deletes them.")
       .option("version", &FileCacheOptions::version, "Changed when a function changes.")
       .option("shard_bytes", &FileCacheOptions::shard_bytes, "The size of a file.")
       .option("compression", &FileCacheOptions::compression, "How files are written.")

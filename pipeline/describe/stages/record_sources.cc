@@ -40,7 +40,10 @@ void add_record_sources(StageTable& table) {
       .required("files", &RecordsStage::files, kFilesText)
       .option("compression", &RecordsStage::compression, kCompressionText)
       .option("verify", &RecordsStage::verify, "Which checksums are compared.")
-      .option("damage", &RecordsStage::damage, "What to do about bytes that are no records.")
+      .option("damage", &RecordsStage::damage,
+              "Bytes that are no records: 'fail' gives an error and drops the rest of the file, "
+              "'skip_and_resynchronise' drops and counts only what is damaged, "
+              "'stop_like_tensorflow' ends where TensorFlow's reader does.")
       .option("block_bytes", &RecordsStage::block_bytes, "Bytes read at once.")
       .option("record_bytes_max", &RecordsStage::record_bytes_max, "A longer record is damage.")
       .tuned("parallelism", &RecordsStage::parallelism, "Threads that decode inside one file.")
@@ -64,7 +67,8 @@ void add_record_sources(StageTable& table) {
       .required("files", &IndexedRecordsStage::files, kFilesText)
       .option("verify", &IndexedRecordsStage::verify, "Which checksums are compared.")
       .option("without_index", &IndexedRecordsStage::without_index,
-              "What to do about files without an index.")
+              "Files without an index or a manifest: 'refuse' gives an error, 'scan' reads their "
+              "headers first.")
       .option("open_files_max", &IndexedRecordsStage::open_files_max, "The most open files.")
       .makes([](const IndexedRecordsStage& stage, const Making&) {
         return stage.files.read([&](const auto& files) {

@@ -6,7 +6,9 @@
 namespace infeed::describe {
 
 // Texts that several stages have.
-inline constexpr const char* kFilesText = "A pattern of file names, or a list of names in order.";
+inline constexpr const char* kFilesText =
+    "A pattern of file names (*, ?, [a-z], {a,b}, and ** for any folders), or a list of names in "
+    "order.";
 inline constexpr const char* kCompressionText =
     "How the files are compressed; recognised by content.";
 inline constexpr const char* kSeedText =

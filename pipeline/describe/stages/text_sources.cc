@@ -64,7 +64,11 @@ Elements rows_of(const Files& files, const ColumnSchema& schema, const Options& 
 /// Adds the options that all text has; `row_bytes_text` says of the longest row.
 template <class Stage>
 AddedStage<Stage> with_text_options(AddedStage<Stage> added, const char* row_bytes_text) {
-  added.option("bad_rows", &Stage::bad_rows, "What to do about rows that can't be read.")
+  added
+      .option(
+          "bad_rows", &Stage::bad_rows,
+          "Rows that can't be read: 'fail' makes an error of their batch, 'leave_out' drops and "
+          "counts them.")
       .option("row_bytes_max", &Stage::row_bytes_max, row_bytes_text)
       .option("compression", &Stage::compression, kCompressionText)
       .option("url", &Stage::url, kUrlText);
