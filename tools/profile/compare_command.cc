@@ -58,7 +58,10 @@ void write_json(const RunComparison& comparison, const std::string& file) {
                        {"noise", figure.noise},
                        {"is_changed", figure.is_changed}});
   }
-  replace_file(file, json_text(nlohmann::ordered_json{{"figures", figures}}));
+  replace_file(file, json_text(nlohmann::ordered_json{{"schema", "infeed.compare"},
+                                                      {"schema_version", 1},
+                                                      {"infeed_version", INFEED_VERSION},
+                                                      {"figures", figures}}));
 }
 
 /// A condition that can't be judged is wrong usage, so that no script takes it for one that holds.

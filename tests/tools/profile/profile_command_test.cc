@@ -285,6 +285,12 @@ TEST_F(ProfileCommand, AConditionThatCantBeJudgedIsWrongUsage) {
               ::testing::HasSubstr("--fail-if is true of this recording: 'elements_per_s > 0', "
                                    "'late_steps < 1e9' [file " +
                                    run + "]"));
+  const std::string file = folder_.file("figures.json");
+  EXPECT_EQ(test::run_infeed({"compare", run, run, "--json", file}).status, 0);
+  const Json json = Json::parse(read_whole(file));
+  EXPECT_EQ(json.at("schema"), "infeed.compare");
+  EXPECT_TRUE(json.contains("infeed_version"));
+  EXPECT_FALSE(json.at("figures").empty());
 }
 
 TEST_F(ProfileCommand, LooksAtARunningProcess) {
