@@ -1,14 +1,18 @@
 #include "profile/described_pipeline.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include <infeed/error.h>
 #include <infeed/infeed.h>
 #include <infeed/pipeline/step_timer.h>
 #include <infeed/records/detail/json_depth.h>
+#include <infeed/records/detail/nearest_names.h>
 
 #include "cli/stop_on_signal.h"
 
@@ -23,6 +27,19 @@ constexpr std::int64_t kStepUsMax = 60'000'000;
 Description described(const Json& json) {
   return Description::from_json(
       json.dump(), std::make_shared<const describe::StageTable>(describe::native_stages()));
+}
+
+/// Refuses names that are neither the description's nor "step_us".
+void check_members(const Json& json) {
+  static const std::vector<std::string> kNames = {"version", "stages", "step_us"};
+  if (!json.is_object()) return;
+  for (const auto& [name, value] : json.items()) {
+    if (std::ranges::find(kNames, name) != kNames.end()) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the pipeline has no option '{}' ($.{}){}; there are {}", name, name,
+                            detail::did_you_mean(detail::names_by_distance(kNames, name), name),
+                            fmt::join(kNames, ", ")));
+  }
 }
 
 /// Takes "step_us" out of the object.
@@ -57,6 +74,7 @@ DescribedPipeline DescribedPipeline::parse(const std::string& json, const std::s
     }
     Json members = Json::parse(json);
     detail::refuse_repeated_json_names(json, "the pipeline");
+    check_members(members);
     const std::int64_t step_us = take_step_us(members);
     DescribedPipeline pipeline{described(members), step_us};
     pipeline.dataset();

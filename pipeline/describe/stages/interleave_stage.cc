@@ -36,10 +36,24 @@ class EachFile {
   Elements of(const std::string& file) const {
     Json stages = each_;
     stages.front()["files"] = Json::array({file});
-    return Description::from_json(Json{{"stages", stages}}.dump(), table_).elements();
+    try {
+      return Description::from_json(Json{{"stages", stages}}.dump(), table_).elements();
+    } catch (const Error& error) {
+      throw error.reworded(error.code(), with_own_places(error.message()));
+    }
   }
 
  private:
+  /// Returns the message with places in `each`: "$.stages[0]" is that of the description made of it.
+  std::string with_own_places(std::string message) const {
+    constexpr std::string_view kStages = "$.stages";
+    for (std::size_t at = 0; (at = message.find(kStages, at)) != message.npos;
+         at += place_.size()) {
+      message.replace(at, kStages.size(), place_);
+    }
+    return message;
+  }
+
   Json each_;
   std::shared_ptr<const StageTable> table_;
   std::string place_;

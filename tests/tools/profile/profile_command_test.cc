@@ -159,6 +159,9 @@ TEST_F(ProfileCommand, NamesWhatIsWrongWithAPipeline) {
                  "a training step takes batches");
   expect_refused([&] { (void)(parse(R"({"stages": [], "step_us": 60000001})")); },
                  "$.step_us is 60000001; it must be a whole number from 0 to 60000000");
+  expect_refused([&] { (void)(parse(R"({"stages": [], "stepus": 3})")); },
+                 "the pipeline has no option 'stepus' ($.stepus); did you mean 'step_us'?; there "
+                 "are version, stages, step_us");
 }
 
 TEST_F(ProfileCommand, ChangesAPipelineAsItAdvises) {
