@@ -290,10 +290,7 @@ TEST_F(ProfileCommand, AConditionThatCantBeJudgedIsWrongUsage) {
                                    run + "]"));
   const std::string file = folder_.file("figures.json");
   EXPECT_EQ(test::run_infeed({"compare", run, run, "--json", file}).status, 0);
-  const Json json = Json::parse(read_whole(file));
-  EXPECT_EQ(json.at("schema"), "infeed.compare");
-  EXPECT_TRUE(json.contains("infeed_version"));
-  EXPECT_FALSE(json.at("figures").empty());
+  EXPECT_EQ(Json::parse(read_whole(file)).at("schema"), "infeed.compare");
 }
 
 TEST_F(ProfileCommand, LooksAtARunningProcess) {
