@@ -249,7 +249,8 @@ std::string likeness(std::string_view begin) {
   if (begin.starts_with("\x28\xb5\x2f\xfd")) return "compressed by zstd";
   if (begin.starts_with("PERFILE2")) return "perf's";
   constexpr std::size_t kShownBytes = 40;
-  return fmt::format("it begins with '{}'", detail::printable_text(begin.substr(0, kShownBytes)));
+  const std::string_view line = begin.substr(0, begin.find_first_of("\r\n"));
+  return fmt::format("it begins with '{}'", detail::printable_text(line.substr(0, kShownBytes)));
 }
 
 void check_begin(const std::string& path, const std::string& first_line) {

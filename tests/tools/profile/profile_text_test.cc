@@ -51,8 +51,9 @@ TEST(ProfileText, SaysWhatTheReportSays) {
 TEST(ProfileText, SaysOnceWhyNoRecordCanBeNamed) {
   SyntheticProfile profile = synthetic_profile();
   const std::string reason = "the order of shuffle isn't known here";
-  for (LateStep& late : profile.report.late_steps) {
-    if (late.cause == Cause::slow_element) late.sentence = "element 7, not traced (" + reason + ")";
+  for (tools::LateStep& late : profile.report.late_steps) {
+    if (late.cause == tools::Cause::slow_element)
+      late.sentence = "element 7, not traced (" + reason + ")";
   }
   const std::string text = joined(text_of(profile));
   EXPECT_THAT(text, HasSubstr("not traced (" + reason + ")"));
