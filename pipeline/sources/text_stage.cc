@@ -182,16 +182,17 @@ KernelResult parse_kernel(const void* parser, void*, void* in, void* out, std::s
   auto* const batches = static_cast<ColumnBatch*>(out);
   for (std::size_t i = 0; i < count; ++i) {
     std::size_t left_out = 0;
+    bool is_lost = false;
     try {
       ::new (static_cast<void*>(batches + i))
           ColumnBatch(static_cast<const TextParser*>(parser)->parse(rows[i], &left_out));
     } catch (...) {
       error = current_error();
-      rows[i].~TextRows();
-      return {i + 1, i};
+      is_lost = true;
     }
     rows[i].~TextRows();
     if (left_out != 0) StageCounters::add(place.counters->own[kDroppedRecords], left_out);
+    if (is_lost) return {i + 1, i};
   }
   return {count, count};
 }

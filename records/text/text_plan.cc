@@ -24,6 +24,26 @@ std::string rows_of(std::size_t count) {
   return fmt::format("{} row{}", count, count == 1 ? "" : "s");
 }
 
+/// Returns the error of a batch in which no row is left.
+Error without_good_row(const Error& first, std::size_t rows) {
+  return first.reworded(first.code(), fmt::format("{}; none of the {} of this batch can be read",
+                                                  first.message(), rows_of(rows)));
+}
+
+/// Returns the error of a batch with a bad row, beside which `others` are lost, of which some are bad, too.
+Error with_its_batch(const Error& first, std::size_t others, std::size_t bad) {
+  if (others == 0) return first;
+  const std::string also_bad =
+      bad == 0 ? "" : fmt::format(" ({} {} bad, too)", bad, bad == 1 ? "is" : "are");
+  return first.reworded(
+      first.code(),
+      fmt::format("{}; with it {} of its batch{}: {{.bad_rows = infeed::BadRows::leave_out}} loses "
+                  "only what can't be read",
+                  first.message(),
+                  others == 1 ? "goes the other row" : fmt::format("go the other {} rows", others),
+                  also_bad));
+}
+
 }  // namespace
 
 TextParser::TextParser(ColumnSchema schema, BadRows bad_rows, BatchMemory memory)
@@ -34,24 +54,15 @@ const ColumnSchema& TextParser::schema() const { return plan_->schema; }
 ColumnBatch TextParser::parse(const TextRows& rows, std::size_t* rows_left_out) const {
   Rows parsed(*plan_, rows.rows);
   for (const TextPiece& piece : rows.pieces) parse_piece(piece, parsed);
-  if (rows_left_out != nullptr) *rows_left_out = parsed.refused();
-  if (parsed.refused() == 0) return parsed.finish();
-  const Error& first = *parsed.first_refusal();
-  if (bad_rows_ == BadRows::leave_out) {
-    if (parsed.count() != 0) return parsed.finish();
-    throw first
-        .reworded(first.code(), fmt::format("{}; none of the {} of this batch can be read",
-                                            first.message(), rows_of(rows.rows)))
-        .losing({.records = rows.rows - 1});
-  }
-  const std::size_t others = parsed.refused() - 1;
-  throw first
-      .reworded(first.code(),
-                fmt::format("{}; with it go the {} of its batch{}: {{.bad_rows = "
-                            "infeed::BadRows::leave_out}} loses only what can't be read",
-                            first.message(), rows_of(rows.rows),
-                            others == 0 ? "" : fmt::format(" ({} more are bad)", others)))
-      .losing({.records = rows.rows - 1});
+  const bool leaves_out = bad_rows_ == BadRows::leave_out;
+  const bool is_lost = parsed.refused() != 0 && (!leaves_out || parsed.count() == 0);
+  const std::size_t others = rows.rows - 1;
+  if (rows_left_out != nullptr) *rows_left_out = is_lost ? others : parsed.refused();
+  if (!is_lost) return parsed.finish();
+  Error error = leaves_out ? without_good_row(*parsed.first_refusal(), rows.rows)
+                           : with_its_batch(*parsed.first_refusal(), others, parsed.refused() - 1);
+  if (others != 0) error.losing({.records = others});
+  throw error;
 }
 
 TextParser::Rows::Rows(const TextPlan& plan, std::size_t rows_max)

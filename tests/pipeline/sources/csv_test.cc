@@ -96,9 +96,21 @@ TEST_F(Csv, RowsThatAreLeftOutAreCounted) {
     EXPECT_EQ(error.lost()->records, 1) << "with the one that the error stands for";
     EXPECT_EQ(iterator.next(), std::nullopt);
     const PipelineStatistics statistics = iterator.statistics();
-    EXPECT_EQ(statistics.stages[0].count("dropped_records"), 3);
-    EXPECT_THAT(statistics.table(), HasSubstr("dropped by csv: 3 records\n"));
+    EXPECT_EQ(statistics.stages[0].errors, 1);
+    EXPECT_EQ(statistics.stages[0].count("dropped_records"), 4) << "of five bad rows";
+    EXPECT_THAT(statistics.table(), HasSubstr("dropped by csv: 4 records\n"));
   }
+}
+
+TEST_F(Csv, RowsThatGoWithABadOneAreCounted) {
+  folder_.write("t-0.csv", "id,text\n1,a\nx,b\n3,c\n4,d\n");
+  auto iterator = csv(pattern(), schema_, 3).iterate();
+  const Error error = error_of([&] { iterator.next(); });
+  EXPECT_THAT(error.message(), HasSubstr("with it go the other 2 rows of its batch: "));
+  EXPECT_EQ(error.lost()->records, 2);
+  EXPECT_EQ(iterator.next()->rows(), 1);
+  EXPECT_EQ(iterator.next(), std::nullopt);
+  EXPECT_EQ(iterator.statistics().stages[0].count("dropped_records"), 2);
 }
 
 TEST_F(Csv, InfersTheSchema) {

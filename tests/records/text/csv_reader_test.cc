@@ -126,8 +126,9 @@ TEST_F(CsvReaderTest, ErrorsNameFileLineAndColumn) {
       error.message(),
       HasSubstr("line 4, column 'age': '300000000000' is beyond the column's type; expected "
                 "is a whole number from -2147483648 to 2147483647 (int32)"));
-  EXPECT_THAT(error.message(), HasSubstr("with it go the 3 rows of its batch (1 more are bad): "
-                                         "{.bad_rows = infeed::BadRows::leave_out}"));
+  EXPECT_THAT(error.message(),
+              HasSubstr("with it go the other 2 rows of its batch (1 is bad, too): "
+                        "{.bad_rows = infeed::BadRows::leave_out}"));
   EXPECT_THAT(error.file(), HasSubstr("table.csv"));
   EXPECT_EQ(error.offset(), 21);
   EXPECT_EQ(error.lost()->records, 2);

@@ -26,8 +26,8 @@ class TextParser {
   TextParser(const TextParser&) = delete;
   TextParser& operator=(const TextParser&) = delete;
 
-  /// Returns a batch of these rows. Rows that are left out are counted in `rows_left_out`. Throws
-  /// the Error that stands for the batch.
+  /// Returns a batch of these rows. Throws the Error that stands for the batch, and for one of its rows. `rows_left_out`
+  /// becomes the number of rows that neither a batch has nor an Error stands for.
   ColumnBatch parse(const TextRows& rows, std::size_t* rows_left_out = nullptr) const;
   const ColumnSchema& schema() const;
   /// Returns how files must be cut into rows.
