@@ -42,6 +42,13 @@ ssize_t detail::write_once(int descriptor, std::string_view bytes) noexcept {
   return written;
 }
 
+void detail::require_no_url(const std::string& name, std::string_view what) {
+  if (!is_url(name)) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("a URL is only read here, not written: name a {} of this machine", what))
+      .at_file(name);
+}
+
 void detail::let_calls_wait(const File& file) {
   const int flags = ::fcntl(file.descriptor(), F_GETFL);
   if (flags < 0 || ::fcntl(file.descriptor(), F_SETFL, flags & ~O_NONBLOCK) < 0) {
@@ -333,6 +340,7 @@ std::string folder_of(const std::string& file) {
 }
 
 void make_folder(const std::string& folder) {
+  detail::require_no_url(folder, "folder");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw system_error("make the folder", folder, error.value());

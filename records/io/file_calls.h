@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <sys/types.h>
 
@@ -14,6 +15,10 @@ namespace infeed::detail {
 /// a library's business, so the signal is blocked in this thread during the call only, and taken
 /// away if it came. Costs two system calls (0.3 us), where a write of 64 KiB takes 10 us or more.
 ssize_t write_once(int descriptor, std::string_view bytes) noexcept;
+
+/// Throws invalid_argument for a URL: the system would take its scheme for a folder of that name. `what` is
+/// "file" or "folder".
+void require_no_url(const std::string& name, std::string_view what);
 
 /// Makes reads and writes of a file wait again whose open mustn't wait (O_NONBLOCK). Throws Error.
 void let_calls_wait(const File& file);

@@ -90,6 +90,7 @@ File open_special(const std::string& name) {
 
 OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durability)
     : name_(std::move(name)), existing_(existing), durability_(durability) {
+  detail::require_no_url(name_, "file");
   struct stat status {};
   const bool exists = ::stat(name_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) throw system_error("write", name_, EISDIR);

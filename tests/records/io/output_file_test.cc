@@ -45,6 +45,20 @@ TEST(MakeFolder, MakesThoseAboveAndKeepsWhatIsThere) {
   EXPECT_EQ(error.file(), below);
 }
 
+/// A folder "s3:" was made, or asked for.
+TEST(MakeFolder, AUrlIsNoPlaceToWrite) {
+  const auto expect_refused = [](const Error& error, const std::string& what) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(error.message(),
+              "a URL is only read here, not written: name a " + what + " of this machine");
+    EXPECT_EQ(error.file(), "s3://bucket/out");
+  };
+  expect_refused(error_of([] { make_folder("s3://bucket/out"); }), "folder");
+  expect_refused(error_of([] { replace_file("s3://bucket/out", "x"); }), "file");
+  expect_refused(error_of([] { check_can_write("s3://bucket/out"); }), "file");
+  EXPECT_FALSE(fs::exists("s3:"));
+}
+
 TEST(ReplaceFile, WritesAndReplaces) {
   const TemporaryFolder folder;
   const std::string file = folder.file("result.json");
