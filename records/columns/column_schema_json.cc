@@ -137,10 +137,13 @@ class ColumnReader {
   }
   std::int64_t integer(const char* key) const { return integer(json_[key], at(key)); }
   static std::int64_t integer(const Json& value, const std::string& place) {
-    if (!value.is_number_integer() ||
-        (value.is_number_unsigned() &&
-         value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())) {
+    if (!value.is_number_integer()) {
       refuse_json(place, fmt::format("is {}; it must be a whole number", shown_json(value)));
+    }
+    if (value.is_number_unsigned() &&
+        value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()) {
+      refuse_json(place, fmt::format("is {}; it must be a whole number of at most 2^63 - 1",
+                                     shown_json(value)));
     }
     return value.get<std::int64_t>();
   }

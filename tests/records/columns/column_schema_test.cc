@@ -135,7 +135,7 @@ TEST(ColumnSchema, errors_of_values_show_them) {
   const std::string int32 = R"({"name": "x", "dtype": "int32", )";
   for (const auto& [member, problem] : std::vector<std::pair<std::string, std::string>>{
            {R"("shape": [9223372036854775808])",
-            "shape[0] is 9223372036854775808; it must be a whole number"},
+            "shape[0] is 9223372036854775808; it must be a whole number of at most 2^63 - 1"},
            {R"("shape": [1, 1.0])", "shape[1] is 1.0; it must be a whole number"},
            {R"("ragged_levels": "2")", R"(ragged_levels is "2"; it must be a whole number)"},
            {R"("width": 1.5)", "width is 1.5; it must be a whole number"},
@@ -146,6 +146,8 @@ TEST(ColumnSchema, errors_of_values_show_them) {
             "to 2^53"},
            {R"("default": [1, null])",
             R"(default is null; it must be a number, "nan", "inf" or "-inf")"},
+           {R"("default": 18446744073709551615)",
+            "default is 18446744073709551615; it must be a whole number of at most 2^63 - 1"},
            {R"("feature_list": 1)", "feature_list is 1; it must be true or false"},
            {R"("guess": "yes")", R"(guess is "yes"; it must be true or false)"},
            {R"("kind": null)", "kind is null; it must be a string"},
