@@ -141,7 +141,8 @@ int run(const Command& command, const std::string& who) {
     if (const auto wrong = report_in_use(*command.options)) throw CLI::ValidationError(*wrong);
     signals.emplace();
     command.run(signals->token());
-    return check_output(who);
+    const int written = check_output(who);
+    return written == kExitOk && command.status ? command.status() : written;
   } catch (const Error& error) {
     std::fflush(stdout);
     if (signals && signals->token().stop_requested() && error.code() == ErrorCode::cancelled) {

@@ -21,6 +21,8 @@ namespace infeed::tools {
 struct Command {
   CLI::App* options = nullptr;
   std::function<void(std::stop_token stop)> run = {};
+  /// Returns the exit status of a run that didn't throw; without it 0.
+  std::function<int()> status = {};
 };
 
 /// `infeed convert`: makes TFRecord shards from other data.

@@ -45,10 +45,10 @@ struct ProfileCommandOptions {
   bool no_color = false;
 };
 
-/// Runs the program with INFEED_PROFILE. Its exit status doesn't matter as long as it has recorded
-/// something: a run that failed is worth a look, too.
-void record_program(std::vector<std::string> program, const std::string& recording, bool tries,
-                    const std::stop_token& stop) {
+/// Runs the program with INFEED_PROFILE, and returns its exit status, as a shell has it. One that failed is
+/// explained as long as it has recorded something: its run is worth a look, too.
+int record_program(std::vector<std::string> program, const std::string& recording, bool tries,
+                   const std::stop_token& stop) {
   ::setenv("INFEED_PROFILE", recording.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   if (tries) ::setenv("INFEED_TRY", "1", 1);         // NOLINT(concurrency-mt-unsafe)
   std::vector<char*> arguments;
@@ -78,9 +78,12 @@ void record_program(std::vector<std::string> program, const std::string& recordi
   Terminal said(stderr);
   if (WIFSIGNALED(status)) {
     said.line(fmt::format("infeed: {} was ended by signal {}", program.front(), WTERMSIG(status)));
-  } else if (WEXITSTATUS(status) != 0) {
+    return 128 + WTERMSIG(status);
+  }
+  if (WEXITSTATUS(status) != 0) {
     said.line(fmt::format("infeed: {} ended with status {}", program.front(), WEXITSTATUS(status)));
   }
+  return WEXITSTATUS(status);
 }
 
 /// Returns when each recording of that name was last written: its own, and those of ranks.
@@ -129,14 +132,16 @@ void check_can_record(const ProfileCommandOptions& options) {
   }
 }
 
-void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
+/// Returns the exit status of the program, if there is one.
+int run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
   std::vector<ReplayRequest> replays;  // before anything is run: they may be misspelt
   for (const std::string& text : options.replays) replays.push_back(ReplayRequest::parse(text));
   check_what_is_tried(options);
   if (!options.program.empty() || !options.pipeline_file.empty()) check_can_record(options);
+  int status = 0;
   if (!options.program.empty()) {
     const auto before = times_of(options.recording);
-    record_program(options.program, options.recording, options.tries, stop);
+    status = record_program(options.program, options.recording, options.tries, stop);
     if (times_of(options.recording) == before) {
       throw Error(ErrorCode::failed_precondition,
                   fmt::format("{} iterated no dataset, or could not write its recording{}",
@@ -165,6 +170,7 @@ void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
   for (const std::string& line : profile_text(run, report, terminal)) terminal.line(line);
   throw_if_stopped(stop, "the outputs were written");
   write_profile_outputs(run, report, options.outputs, stop);
+  return status;
 }
 
 }  // namespace
@@ -225,9 +231,13 @@ Command add_profile_command(CLI::App& app) {
       "          infeed profile run.profile --replay v3-32:resnet50:4096\n"
       "          INFEED_PROFILE=run.profile mpirun -n 4 infeed train && infeed profile "
       "run.profile\n"
-      "A recording may be looked at while the program runs, and after it was killed.\n");
+      "A recording may be looked at while the program runs, and after it was killed.\n"
+      "Exit status: PROGRAM's, if there is one and its run was explained.\n");
+  const auto status = std::make_shared<int>(0);
   return {.options = command,
-          .run = [options](std::stop_token stop) { run_profile(*options, stop); }};
+          .run = [options, status](
+                     std::stop_token stop) { *status = run_profile(*options, std::move(stop)); },
+          .status = [status] { return *status; }};
 }
 
 }  // namespace infeed::tools

@@ -240,6 +240,21 @@ TEST_F(ProfileCommand, RecordsAProgramThatItStarts) {
   EXPECT_NE(older.err.find("what is there is an older one"), std::string::npos) << older.err;
 }
 
+/// A script took a training that had failed for one that had not.
+TEST_F(ProfileCommand, EndsAsItsProgramDoes) {
+  const std::string made = recording();
+  const auto profile = [&](const std::string& end) {
+    return test::run_infeed({"profile", folder_.file("x.profile"), "--", "sh", "-c",
+                             "cat " + made + " >\"$INFEED_PROFILE\"; " + end});
+  };
+  EXPECT_EQ(profile("exit 0").status, 0);
+  const auto failed = profile("exit 3");
+  EXPECT_EQ(failed.status, 3);
+  EXPECT_NE(failed.err.find("sh ended with status 3"), std::string::npos) << failed.err;
+  EXPECT_NE(failed.out.find("batch"), std::string::npos) << "it is explained all the same";
+  EXPECT_EQ(profile("kill -TERM $$").status, 128 + SIGTERM);
+}
+
 /// The program ran to its end before anybody said so.
 TEST_F(ProfileCommand, SaysWhatCantBeWrittenBeforeTheProgramRuns) {
   const std::string made = folder_.file("made");
