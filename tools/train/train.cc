@@ -299,8 +299,8 @@ class Job {
     result_.model = recipe.model;
     result_.precision = job_.precision;
     result_.training_batch = recipe.batch;
-    const std::string name = fmt::format("{}-{}", recipe.model, to_string(job_.precision));
-    result_.checkpoint_folder = fmt::format("{}/checkpoints/{}", job_.work_folder, name);
+    result_.checkpoint_folder = checkpoint_folder_of(job_);
+    const std::string name = fs::path(result_.checkpoint_folder).filename().string();
     const bool goes_on =
         job_.resume && latest_training_checkpoint(result_.checkpoint_folder).has_value();
     result_.log_folder = log_folder_of(job_.work_folder + "/logs", name, goes_on);
@@ -388,6 +388,10 @@ class Job {
 };
 
 }  // namespace
+
+std::string checkpoint_folder_of(const TrainJob& job) {
+  return fmt::format("{}/checkpoints/{}-{}", job.work_folder, job.model, to_string(job.precision));
+}
 
 void run_train_job(const TrainJob& job, Terminal& terminal, const std::stop_token& stop) {
   Job(job, terminal, stop).run();

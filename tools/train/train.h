@@ -45,6 +45,9 @@ struct TrainJob {
   int threads = 0;      ///< 0: usable_cores()
 };
 
+/// Returns the folder of the training's checkpoints.
+std::string checkpoint_folder_of(const TrainJob& job);
+
 /// Prints as it goes. Throws infeed::Error; cancelled (with what was kept) after a stop request.
 void run_train_job(const TrainJob& job, Terminal& terminal, const std::stop_token& stop);
 

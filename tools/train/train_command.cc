@@ -17,6 +17,7 @@
 #include <infeed/device/slice.h>
 #include <infeed/error.h>
 #include <infeed/feed.h>
+#include <infeed/records/training_checkpoint.h>
 #include <infeed/world.h>
 
 #include "cli/command_line.h"
@@ -81,6 +82,14 @@ std::unique_ptr<Communicator> ranks_of_job() {
                   ranks->world().size));
 }
 
+/// Says that there is nothing to go on from, before minutes go by with a training that begins.
+void warn_of_no_checkpoint(const TrainJob& job) {
+  if (!job.resume || latest_training_checkpoint(checkpoint_folder_of(job))) return;
+  Terminal(stderr).line(
+      fmt::format("infeed train: --resume finds no checkpoint in {}, so the training begins anew",
+                  checkpoint_folder_of(job)));
+}
+
 /// Waits until the chief, which may have to save first, ends the job; not for ever.
 void wait_for_chief(const std::stop_token& stop) {
   infeed::detail::wait_unless_stopped(std::chrono::seconds(10), stop);
@@ -142,6 +151,7 @@ void run(const TrainOptions& options, const std::stop_token& stop) {
   const TerminalOptions looks{.colours = !options.no_color, .unicode = !options.ascii};
   std::unique_ptr<Communicator> ranks = ranks_of_job();
   if (!ranks) {
+    warn_of_no_checkpoint(job);
     Terminal terminal(stdout, looks);
     return run_train_job(job, terminal, stop);
   }
@@ -151,7 +161,11 @@ void run(const TrainOptions& options, const std::stop_token& stop) {
   if (!roles.workers.empty()) job.feed = {ranks.get(), roles.workers};
   job.train_only = true;
   const bool is_chief = trainers->world().rank == 0;
-  if (!is_chief) job.json_file.clear();
+  if (is_chief) {
+    warn_of_no_checkpoint(job);
+  } else {
+    job.json_file.clear();
+  }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere(std::fopen("/dev/null", "w"),
                                                                 &std::fclose);
   Terminal terminal(is_chief || !nowhere ? stdout : nowhere.get(), looks);
@@ -218,8 +232,10 @@ void add_options(CLI::App& command, TrainOptions& options) {
       .add_option("--batch", job.batch,
                   "Images a step of the training; by default 1024 for the mlp, else 128")
       ->check(CLI::Range(1, 65'536));
-  command.add_flag("--resume", job.resume,
-                   "Goes on from the newest checkpoint of this model and precision");
+  command.add_flag(
+      "--resume", job.resume,
+      "Goes on from the newest checkpoint of this model and precision; begins anew, and "
+      "says so, if there is none");
   command
       .add_option("--checkpoint-steps", job.checkpoint_steps,
                   "Saves a checkpoint after so many steps, too; 0: after each epoch only")

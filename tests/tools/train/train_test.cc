@@ -233,17 +233,22 @@ TEST_F(Train, ResumeGoesOnAsIfItHadNotEnded) {
     const std::string json_file = folder_.file("result.json");
     more.insert(more.begin(),
                 {"train", "--data", data(), "--work", folder, "--train-only", "--json", json_file});
+    const std::string checkpoints = folder + "/checkpoints/mlp-float32";
+    const bool begins_anew = more.back() == "--resume" && !latest_training_checkpoint(checkpoints);
     const ProgramResult result = run_infeed(more);
     EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.err, begins_anew ? "infeed train: --resume finds no checkpoint in " +
+                                            checkpoints + ", so the training begins anew\n"
+                                      : "");
     const auto json = nlohmann::json::parse(std::ifstream(json_file));
-    const auto newest = latest_training_checkpoint(folder + "/checkpoints/mlp-float32");
+    const auto newest = latest_training_checkpoint(checkpoints);
     return std::tuple(json.at("training").at("losses").get<std::vector<double>>(),
                       read_file(newest.value_or("none") + "/tensors"), result.out,
                       json.at("log_folder").get<std::string>());
   };
   const auto [losses, weights, out, logs] =
       losses_and_weights(folder_.file("whole"), {"--epochs", "4"});
-  const auto first_logs = std::get<3>(losses_and_weights(work(), {"--epochs", "2"}));
+  const auto first_logs = std::get<3>(losses_and_weights(work(), {"--epochs", "2", "--resume"}));
   const auto [rest, resumed, said, resumed_logs] =
       losses_and_weights(work(), {"--epochs", "4", "--resume"});
   EXPECT_EQ(rest, std::vector<double>(losses.begin() + 4, losses.end()));
