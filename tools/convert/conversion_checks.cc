@@ -133,6 +133,17 @@ void require_unchanged(const ExampleInput& input, const ConvertOptions& options)
   }
 }
 
+void require_few_bad(const Manifest& manifest, const ConvertOptions& options) {
+  const std::size_t count = manifest.quarantined.size();
+  if (count <= options.quarantine_max) return;
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("{} bad example{} left out of the dataset, but at most {} may be ({}); "
+                          "the first is {}: {}",
+                          count, count == 1 ? " was" : "s were", options.quarantine_max,
+                          options.words.quarantine_max, manifest.quarantined.front().input,
+                          manifest.quarantined.front().error));
+}
+
 std::optional<Manifest> find_stored_manifest(const DatasetStore& store, const DatasetNames& names,
                                              const ConversionPlan& plan) {
   std::optional<Manifest> there = store.find_manifest(names);

@@ -28,6 +28,10 @@ void require_other_files(const FoundDataset& found, const ExampleInput& input,
 /// when it was opened. One that is gone was read to its end all the same.
 void require_unchanged(const ExampleInput& input, const ConvertOptions& options);
 
+/// Throws failed_precondition if more examples were left out of the dataset than may be: by all parts together, or by
+/// an earlier call that allowed more.
+void require_few_bad(const Manifest& manifest, const ConvertOptions& options);
+
 /// Returns the manifest in the store; nothing if there is none. Throws already_exists if it is of
 /// another plan.
 std::optional<Manifest> find_stored_manifest(const DatasetStore& store, const DatasetNames& names,

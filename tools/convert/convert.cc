@@ -114,17 +114,6 @@ void require_all_made(const ConversionPlan& plan,
       .at_file(plan.shards[missing.front()]);
 }
 
-/// Throws if all parts together left out more examples than each of them may.
-void require_few_bad(const Manifest& manifest, const ConvertOptions& options) {
-  if (manifest.quarantined.size() <= options.quarantine_max) return;
-  throw Error(
-      ErrorCode::failed_precondition,
-      fmt::format("{} bad examples were left out by all parts together, but at most {} "
-                  "may be ({}); the first is {}: {}",
-                  manifest.quarantined.size(), options.quarantine_max, options.words.quarantine_max,
-                  manifest.quarantined.front().input, manifest.quarantined.front().error));
-}
-
 /// One call of convert(), once the journal is locked.
 class Conversion {
  public:
@@ -141,6 +130,7 @@ class Conversion {
 
   ConvertResult run() try {
     if (auto there = find_stored_manifest(store_, names_, plan_)) {
+      require_few_bad(*there, options_);
       clean_up();
       return result(std::move(*there), 0, true);
     }
@@ -148,14 +138,13 @@ class Conversion {
     require_other_files(found, input_, options_);
     require_permission(found, options_);
     if (options_.finish_only) require_begun(found);
+    if (stays(found)) require_few_bad(found.manifest, options_);
     has_permission_ = true;
     if (found.kind == Kind::finished) {
       clean_up();
       return result(std::move(found.manifest), 0, true);
     }
-    if (found.kind == Kind::damaged && options_.existing != ExistingDataset::replace) {
-      return rebuild(std::move(found));
-    }
+    if (stays(found)) return rebuild(std::move(found));
     ShardWorkers::Task task{.shards = std::vector<std::uint32_t>(plan_.shard_count)};
     std::iota(task.shards.begin(), task.shards.end(), 0U);
     if (found.kind == Kind::unfinished) {
@@ -199,6 +188,12 @@ class Conversion {
   void leave_lock() {
     if (has_lock_ && journal_.lines().empty()) journal_.remove();
     has_lock_ = false;
+  }
+
+  /// True if the manifest that is there says what the result is.
+  bool stays(const FoundDataset& found) const {
+    return found.kind == Kind::finished ||
+           (found.kind == Kind::damaged && options_.existing != ExistingDataset::replace);
   }
 
   void require_begun(const FoundDataset& found) const {
@@ -323,6 +318,8 @@ ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOpti
   estimate.seconds = sample.seconds_per_example * examples * share / threads;
   if (options.existing != ExistingDataset::replace) {
     estimate.is_complete = found.kind == Kind::finished;
+    if (estimate.is_complete || found.kind == Kind::damaged)
+      require_few_bad(found.manifest, options);
     estimate.wrong = found.wrong;
   }
   estimate.statistics = sample.statistics;

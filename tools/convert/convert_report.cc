@@ -42,9 +42,9 @@ void print_quarantined(Terminal& terminal, const std::string& set, const Convert
   const std::vector<QuarantinedExample>& quarantined = result.manifest.quarantined;
   if (quarantined.empty()) return;
   terminal.line(terminal.paint(
-      Paint::warning,
-      fmt::format("{}: left out {}; all are listed in {}", set,
-                  counted(quarantined.size(), "bad example"), result.manifest_file)));
+      Paint::warning, fmt::format("{}: left out {}; all {} listed in {}", set,
+                                  counted(quarantined.size(), "bad example"),
+                                  result.share ? "will be" : "are", result.manifest_file)));
   for (std::size_t i = 0; i < quarantined.size() && i < kQuarantinedShownMax; ++i) {
     terminal.line(fmt::format("  {}: {}", quarantined[i].input, quarantined[i].error));
   }
@@ -86,6 +86,7 @@ void print_result(Terminal& terminal, const std::string& set, const ExampleInput
   }
   if (result.share) {
     terminal.line(share_line(set, result));
+    print_quarantined(terminal, set, result);
     return;
   }
   if (!result.rebuilt.empty()) {

@@ -77,6 +77,7 @@ void ConversionPart::begin(const ExampleInput& input, const ConvertOptions& opti
   require_no_whole_run(names_);
   complete_ = find_stored_manifest(store_, names_, plan_);
   if (complete_) {
+    require_few_bad(*complete_, options);
     journal_.remove();
     return;
   }
@@ -96,6 +97,7 @@ void ConversionPart::begin(const ExampleInput& input, const ConvertOptions& opti
                             found.wrong.front().what));
   }
   if (found.kind == Kind::finished) {
+    require_few_bad(found.manifest, options);
     complete_ = std::move(found.manifest);
     journal_.remove();
     return;

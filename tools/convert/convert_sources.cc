@@ -1,5 +1,6 @@
 #include "convert/convert_sources.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <utility>
@@ -13,6 +14,20 @@ namespace infeed::tools {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Refuses other names for columns that --columns leaves out: they would change nothing.
+void require_chosen(const InputOptions& input) {
+  if (input.columns.empty()) return;
+  for (const auto& [from, to] : input.renamed) {
+    if (std::find(input.columns.begin(), input.columns.end(), from) != input.columns.end())
+      continue;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("--rename gives '{}' the name '{}', but --columns leaves '{}' out: name "
+                    "it there, too, by the name that it has in the input",
+                    from, to, from));
+  }
+}
 
 InputOptions input_options(const ConvertCommandOptions& options, std::stop_token stop = {}) {
   InputOptions input = options.from.input;
@@ -34,6 +49,7 @@ InputOptions input_options(const ConvertCommandOptions& options, std::stop_token
                               renamed->first, renamed->second, pair.substr(equals + 1)));
     }
   }
+  require_chosen(input);
   return input;
 }
 

@@ -147,6 +147,27 @@ TEST(Convert, BadExamplesAreLeftOutUpToALimit) {
               ElementsAre(tools::QuarantinedExample{"number 3", "data_loss: it is bad"},
                           tools::QuarantinedExample{"number 50", "data_loss: it is bad"},
                           tools::QuarantinedExample{"number 51", "data_loss: it is bad"}));
+
+  // Nor is a complete dataset good enough that has too many.
+  const auto expect_too_many = [](const auto& call) {
+    const Error error = error_of(call);
+    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+    EXPECT_THAT(error.message(),
+                AllOf(HasSubstr("3 bad examples were left out of the dataset, but at most 2 may be "
+                                "(--quarantine-max)"),
+                      HasSubstr("number 3: data_loss: it is bad")));
+  };
+  options.quarantine_max = 2;
+  expect_too_many([&] { tools::convert(input, options); });
+  expect_too_many([&] { tools::estimate_conversion(input, options); });
+  options.share = Shard{.count = 2, .index = 0};
+  expect_too_many([&] { tools::convert(input, options); });
+  options.share.reset();
+  fs::remove(result.files.front());
+  expect_too_many([&] { tools::convert(input, options); });
+  options.quarantine_max = 3;
+  EXPECT_EQ(tools::convert(input, options).rebuilt.size(), 1);
+  EXPECT_TRUE(tools::convert(input, options).was_complete);
 }
 
 TEST(Convert, AShuffledOrderHasEveryExampleOnce) {

@@ -60,6 +60,8 @@ TEST_F(Inputs, CsvColumnsAreChosenRenamedAndTyped) {
   expect_failure({file, "--columns", "d"}, {"no column 'd'", "a, b, c"});
   expect_failure({file, "--rename", "a=b"}, {"same name", "b, b, c"});
   expect_failure({file, "--rename", "a"}, {"OLD=NEW", "'a'"});
+  expect_failure({file, "--columns", "b", "--rename", "a=x"},
+                 {"--rename gives 'a' the name 'x', but --columns leaves 'a' out"});
   expect_failure({file, "--rename", "a=x,a=y"}, {"--rename gives 'a' two names, 'x' and 'y'"});
   write("schema.json", R"({"columns": {"a": "int"}})");
   expect_failure({file, "--schema", schema}, {"\"int\"", "bytes, floats and integers"});
@@ -81,8 +83,16 @@ TEST_F(Inputs, BadRowsAreNamedAndCanBeLeftOut) {
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("left out 2 bad examples"), HasSubstr("t.csv line 3002 (row 3001): "),
                     HasSubstr("column 'label' has 'one', but takes integers")));
-  EXPECT_THAT(run_infeed({"convert", file, "-o", folder_.file("out"), "--shards", "2"}).out,
+  const auto again = [&](const std::string& quarantine_max) {
+    return run_infeed({"convert", file, "-o", folder_.file("out"), "--shards", "2",
+                       "--quarantine-max", quarantine_max});
+  };
+  EXPECT_THAT(again("2").out,
               AllOf(HasSubstr("complete already"), HasSubstr("left out 2 bad examples")));
+  const ProgramResult stricter = again("1");
+  EXPECT_EQ(stricter.status, 1);
+  EXPECT_THAT(stricter.err,
+              HasSubstr("2 bad examples were left out of the dataset, but at most 1"));
   EXPECT_THAT(examples(), SizeIs(3001));
   EXPECT_THAT(read_whole(folder_.file("out/data.manifest.json")),
               HasSubstr("\"t.csv line 3003 (row 3002)\""));
