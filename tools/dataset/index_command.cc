@@ -64,8 +64,9 @@ void run(const IndexOptions& options, const std::stop_token& stop) {
     }
   });
   for (std::size_t i = 0; i < files.size(); ++i) {
-    terminal.line(fmt::format("{}.{}: {} records", redacted_url(files[i]),
-                              options.is_for_dali ? "idx" : "index", with_commas(records[i])));
+    terminal.line(fmt::format("{}.{}: {}", redacted_url(files[i]),
+                              options.is_for_dali ? "idx" : "index",
+                              counted(records[i], "record")));
   }
 }
 

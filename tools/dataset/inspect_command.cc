@@ -4,6 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include <infeed/error.h>
 #include <infeed/protobuf/message_type.h>
@@ -127,7 +129,7 @@ class InspectRun {
                                          },
                                          {.stop = stop_});
     bytes_looked_at_ += scan.file_bytes.value_or(0);
-    compression_ = scan.compression;
+    compressions_.insert(scan.compression);
     for (const DamagedRange& range : scan.damaged) {
       damage_.push_back(redacted_url(file) + ": " + tools::describe(range));
     }
@@ -176,9 +178,9 @@ class InspectRun {
             : fmt::format("{} and {} more", redacted_url(files_.front()), files_.size() - 1);
     terminal_.line(terminal_.paint(Paint::bold, files));
     const bool is_all = looked_at_ < records_max() && files_looked_at_ == files_.size();
-    terminal_.line(fmt::format("  {}, {}; {} {} records", as_megabytes(bytes),
-                               to_string(compression_), is_all ? "all" : "looked at the first",
-                               with_commas(looked_at_)));
+    terminal_.line(fmt::format("  {}, {}; {} {}", as_megabytes(bytes), compressions_text(),
+                               is_all ? "all" : "looked at the first",
+                               counted(looked_at_, "record")));
     if (sets_.size() > 1) {
       for (std::string& set : sets_) set = redacted_url(set);
       terminal_.line(fmt::format("  {} sets together: {}", sets_.size(), fmt::join(sets_, ", ")));
@@ -188,7 +190,8 @@ class InspectRun {
     }
     // The schema's count also has records of which only the feature lists are damaged.
     if (const std::uint64_t opaque = schema_.schema().opaque_records; opaque > 0) {
-      terminal_.line(fmt::format("  {} records are no tf.train.Example", with_commas(opaque)));
+      terminal_.line(fmt::format("  {} {} no tf.train.Example", counted(opaque, "record"),
+                                 opaque == 1 ? "is" : "are"));
     }
     if (other_messages_ > 0) {
       terminal_.line(fmt::format("  {} {} no {}", counted(other_messages_, "record"),
@@ -196,6 +199,13 @@ class InspectRun {
                                  printable(type_->name(), 60)));
     }
     if (!classes_.empty()) terminal_.line("  " + classes_text());
+  }
+
+  /// "gzip", or "plain and gzip" of files that were packed in several ways.
+  std::string compressions_text() const {
+    std::vector<std::string_view> names;
+    for (const Compression compression : compressions_) names.push_back(to_string(compression));
+    return fmt::format("{}", fmt::join(names, " and "));
   }
 
   std::string classes_text() const {
@@ -255,8 +265,8 @@ class InspectRun {
                             with_commas(statistics_.examples()));
       }
       if (steps.other_kinds > 0) {
-        line += terminal_.paint(Paint::warning, fmt::format("; {} steps of another kind",
-                                                            with_commas(steps.other_kinds)));
+        line += terminal_.paint(Paint::warning, fmt::format("; {} of another kind",
+                                                            counted(steps.other_kinds, "step")));
       }
       terminal_.line(line);
     }
@@ -273,7 +283,7 @@ class InspectRun {
     for (const std::string& file : files_) json["files"].push_back(redacted_url(file));
     json["classes"] = classes_;
     json["shapes"] = shapes_;
-    json["compression"] = to_string(compression_);
+    json["compression"] = compressions_text();
     json["damaged"] = damage_;
     json["record_bytes"] = histogram_.to_json();
     json["infeed_version"] = INFEED_VERSION;
@@ -290,9 +300,9 @@ class InspectRun {
   std::size_t files_looked_at_ = 0;
   std::uint64_t bytes_looked_at_ = 0;
   std::uint64_t looked_at_ = 0;
-  std::optional<MessageType> type_;   ///< the type of the records, if not Example
-  std::uint64_t other_messages_ = 0;  ///< records that are none of the type
-  Compression compression_ = Compression::none;
+  std::optional<MessageType> type_;     ///< the type of the records, if not Example
+  std::uint64_t other_messages_ = 0;    ///< records that are none of the type
+  std::set<Compression> compressions_;  ///< each that a file looked at has
   ColumnStatistics statistics_;
   SchemaInference schema_;
   SizeHistogram histogram_;

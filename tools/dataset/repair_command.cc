@@ -168,14 +168,15 @@ std::string compared_with_manifest(const Repaired& repaired) {
   }
   const std::uint64_t wanted = *repaired.records_wanted;
   if (saved == wanted) return "nothing was lost: its set's manifest lists as many records";
-  return fmt::format("its set's manifest lists {} records, so {} are {}", with_commas(wanted),
-                     with_commas(saved < wanted ? wanted - saved : saved - wanted),
+  const std::uint64_t difference = saved < wanted ? wanted - saved : saved - wanted;
+  return fmt::format("its set's manifest lists {}, so {} {} {}", counted(wanted, "record"),
+                     with_commas(difference), difference == 1 ? "is" : "are",
                      saved < wanted ? "lost" : "too many");
 }
 
 void print(Terminal& terminal, const Repaired& repaired) {
   const RecordScan& scan = repaired.scan;
-  terminal.line(fmt::format("{}: {} records saved in {}", repaired.file, with_commas(scan.records),
+  terminal.line(fmt::format("{}: {} saved in {}", repaired.file, counted(scan.records, "record"),
                             repaired.output));
   std::uint64_t bytes = 0;
   for (const DamagedRange& range : scan.damaged) {
@@ -183,8 +184,8 @@ void print(Terminal& terminal, const Repaired& repaired) {
     bytes += range.end - range.begin;
   }
   if (!scan.damaged.empty()) {
-    terminal.line(
-        fmt::format("  {} bytes in {} ranges could not be saved", bytes, scan.damaged.size()));
+    terminal.line(fmt::format("  {} in {} could not be saved", counted(bytes, "byte"),
+                              counted(scan.damaged.size(), "range")));
   }
   terminal.line("  " + compared_with_manifest(repaired));
 }

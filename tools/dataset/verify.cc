@@ -35,7 +35,7 @@ std::string describe_damage(const RecordScan& scan) {
     text += "; " + tools::describe(scan.damaged[i]);
   }
   if (scan.damaged.size() > kRangesShownMax) {
-    text += fmt::format("; and {} more ranges", scan.damaged.size() - kRangesShownMax);
+    text += fmt::format("; and {} more", counted(scan.damaged.size() - kRangesShownMax, "range"));
   }
   return text;
 }
@@ -138,7 +138,8 @@ Verification verify_records(const std::vector<std::string>& files, const VerifyO
     result.bytes += scan.file_bytes.value_or(0);
     if (scan.damaged.empty()) continue;
     result.problems.push_back(
-        {files[i], fmt::format("{} records are whole{}", scan.records, describe_damage(scan))});
+        {files[i], fmt::format("{} record{} whole{}", scan.records,
+                               scan.records == 1 ? " is" : "s are", describe_damage(scan))});
   }
   result.seconds = seconds_since(begin);
   return result;

@@ -3,6 +3,7 @@
 #include <infeed/convert/example_input.h>
 
 #include "convert/convert.h"
+#include "convert/inputs/input_count.h"
 #include "describe/stages/enums.h"
 #include "infeed/error.h"
 #include "python/element.h"
@@ -62,7 +63,7 @@ class PythonRows final : public ExampleInput {
   std::uint64_t size() const override { return size_; }
   std::unique_ptr<ExampleReader> open_reader() const override;
   std::vector<std::string> columns() const override { return columns_; }
-  std::string describe() const override { return fmt::format("{} rows of Python", size_); }
+  std::string describe() const override { return tools::input_count(size_, "row") + " of Python"; }
   std::string name_of(std::uint64_t index) const override { return fmt::format("row {}", index); }
   std::vector<InputFile> files() const override { return files_; }
   std::string settings() const override { return settings_; }

@@ -78,6 +78,16 @@ TEST_P(CompressedShards, AreVerifiedWithWhatLiesBesideThem) {
   EXPECT_THAT(run_infeed({"verify", folder_.file("data")}).out, HasSubstr("good: 2 files, 60,000"));
   EXPECT_THAT(run_infeed({"verify", pattern()}).out, HasSubstr("good: 2 files, 60,000"));
   EXPECT_THAT(run_infeed({"inspect", pattern()}).out, HasSubstr(GetParam().name));
+  // Named once each, whichever is looked at last.
+  ASSERT_EQ(convert("plain", {}).status, 0);
+  const std::string plain = folder_.file("plain/data-00000-of-00002.tfrecord");
+  const std::string both = fmt::format(", plain and {}; all 90,000 records", GetParam().name);
+  for (const std::vector<std::string>& files :
+       {std::vector{plain, shard(0), shard(1)}, {shard(0), shard(1), plain}}) {
+    std::vector<std::string> words{"inspect"};
+    words.insert(words.end(), files.begin(), files.end());
+    EXPECT_THAT(run_infeed(words).out, HasSubstr(both));
+  }
   EXPECT_EQ(convert("data", {"--compression", GetParam().name}).status, 0) << "complete already";
   const std::string points = shard(1) + ".points";
   if (fs::exists(points)) {

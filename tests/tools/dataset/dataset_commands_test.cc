@@ -120,7 +120,7 @@ TEST_F(DatasetCommands, RepairSavesWhatIsWhole) {
       run_infeed({"repair", shard(1), "-o", saved, "--json", folder_.file("json")});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("99 records saved"), HasSubstr("lost: record "),
-                                HasSubstr("in 1 ranges could not be saved")));
+                                HasSubstr("in 1 range could not be saved")));
   EXPECT_EQ(read_whole(shard(1)), damaged);
   auto expected = before;
   const auto lost = json().at("lost").at(0).at("record").get<std::ptrdiff_t>();

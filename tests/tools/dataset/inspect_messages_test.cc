@@ -114,7 +114,7 @@ TEST_F(InspectMessages, ARecordWhoseFeatureListsAreDamagedCountsAsNoExample) {
   writer.write("\x12\x01\xff");
   writer.close();
   const std::string out = run_infeed({"inspect", folder_.file("damaged")}).out;
-  EXPECT_THAT(out, AllOf(HasSubstr("1 records are no tf.train.Example"),
+  EXPECT_THAT(out, AllOf(HasSubstr("1 record is no tf.train.Example"),
                          HasSubstr("no tf.train.Example: 3 bytes: 12 01 ff")));
 }
 

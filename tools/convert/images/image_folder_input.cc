@@ -13,6 +13,7 @@
 #include "convert/images/image_features.h"
 #include "convert/images/image_folder_scan.h"
 #include "convert/images/image_survey.h"
+#include "convert/inputs/input_count.h"
 #include "convert/inputs/open_input.h"
 
 namespace infeed::tools {
@@ -36,7 +37,9 @@ class ImageFolderInput final : public ExampleInput {
     return {"channels", "class", "filename", "height", "image", "label", "width"};
   }
   std::string describe() const override {
-    return fmt::format("{} images of {} classes", size(), classes().size());
+    const std::size_t count = classes().size();
+    return fmt::format("{} of {} class{}", input_count(size(), "image"), count,
+                       count == 1 ? "" : "es");
   }
   std::string name_of(std::uint64_t index) const override { return found_.images[index].name; }
   std::vector<InputFile> files() const override { return found_.files; }

@@ -3,6 +3,7 @@
 #include <infeed/error.h>
 #include <infeed/records/idx.h>
 
+#include "convert/inputs/input_count.h"
 #include "convert/inputs/open_input.h"
 
 namespace infeed::tools {
@@ -39,7 +40,8 @@ class IdxPairInput final : public ExampleInput {
   }
   std::vector<std::string> columns() const override { return {"image", "label"}; }
   std::string describe() const override {
-    return fmt::format("{} images of {}x{}", size(), images_.shape[1], images_.shape[2]);
+    return fmt::format("{} of {}x{}", input_count(size(), "image"), images_.shape[1],
+                       images_.shape[2]);
   }
   std::string name_of(std::uint64_t index) const override {
     return fmt::format("{}#{}", name_, index);

@@ -11,6 +11,7 @@
 
 #include "cli/printable.h"
 #include "convert/inputs/column_choice.h"
+#include "convert/inputs/input_count.h"
 #include "convert/inputs/open_input.h"
 #include "convert/inputs/row_input.h"
 
@@ -234,7 +235,7 @@ class JsonLinesInput final : public ExampleInput {
     return std::make_unique<JsonLinesReader>(rows_, columns_);
   }
   std::vector<std::string> columns() const override { return {}; }
-  std::string describe() const override { return fmt::format("{} lines of JSON", size()); }
+  std::string describe() const override { return input_count(size(), "line") + " of JSON"; }
   std::string name_of(std::uint64_t index) const override { return rows_.name_of(index); }
   std::string location_of(std::uint64_t index) const override { return rows_.location_of(index); }
   std::vector<ColumnKind> kinds() const override {

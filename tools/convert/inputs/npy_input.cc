@@ -9,6 +9,7 @@
 #include <infeed/records/limits.h>
 #include <infeed/records/npy.h>
 
+#include "convert/inputs/input_count.h"
 #include "convert/inputs/npy_features.h"
 #include "convert/inputs/open_input.h"
 
@@ -61,7 +62,7 @@ class NpyInput final : public ExampleInput {
     return names;
   }
   std::string describe() const override {
-    return fmt::format("{} rows of {}", size(), fmt::join(columns(), ", "));
+    return fmt::format("{} of {}", input_count(size(), "row"), fmt::join(columns(), ", "));
   }
   std::string name_of(std::uint64_t index) const override {
     return fmt::format("{}#{}", columns_.front().name(), index);

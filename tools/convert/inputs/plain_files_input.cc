@@ -6,6 +6,7 @@
 
 #include <infeed/records/file.h>
 
+#include "convert/inputs/input_count.h"
 #include "convert/inputs/open_input.h"
 
 namespace infeed::tools {
@@ -60,7 +61,7 @@ class PlainFilesInput final : public ExampleInput {
     return std::make_unique<PlainFileReader>(names_, held_, stop_);
   }
   std::vector<std::string> columns() const override { return {"content", "filename"}; }
-  std::string describe() const override { return fmt::format("{} files", size()); }
+  std::string describe() const override { return input_count(size(), "file"); }
   std::string name_of(std::uint64_t index) const override { return input_file_name(names_[index]); }
   std::vector<InputFile> files() const override { return files_; }
 

@@ -12,6 +12,7 @@
 
 #include "cli/side_file.h"
 #include "convert/inputs/found_dataset.h"
+#include "convert/inputs/input_count.h"
 #include "convert/inputs/open_input.h"
 
 namespace infeed::tools {
@@ -80,8 +81,8 @@ class RecordsInput final : public ExampleInput {
   std::unique_ptr<ExampleReader> open_reader() const override;
   std::vector<std::string> columns() const override { return {}; }
   std::string describe() const override {
-    return fmt::format("{} records of {} file{}", size(), records_.size(),
-                       records_.size() == 1 ? "" : "s");
+    return fmt::format("{} of {}", input_count(size(), "record"),
+                       input_count(records_.size(), "file"));
   }
   std::string name_of(std::uint64_t index) const override {
     const Place place = place_of(index);

@@ -10,6 +10,7 @@
 #include "cli/printable.h"
 #include "convert/inputs/column_choice.h"
 #include "convert/inputs/delimiter.h"
+#include "convert/inputs/input_count.h"
 #include "convert/inputs/open_input.h"
 #include "convert/inputs/row_input.h"
 
@@ -90,7 +91,8 @@ class TableInput final : public ExampleInput {
     return names;
   }
   std::string describe() const override {
-    return fmt::format("{} rows of {} columns", size(), columns_.size());
+    return fmt::format("{} of {}", input_count(size(), "row"),
+                       input_count(columns_.size(), "column"));
   }
   std::string name_of(std::uint64_t index) const override { return rows_.name_of(index); }
   std::string location_of(std::uint64_t index) const override { return rows_.location_of(index); }

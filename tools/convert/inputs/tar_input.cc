@@ -11,6 +11,7 @@
 
 #include "convert/images/image_features.h"
 #include "convert/images/image_survey.h"
+#include "convert/inputs/input_count.h"
 #include "convert/inputs/left_out_notes.h"
 #include "convert/inputs/open_input.h"
 
@@ -113,8 +114,8 @@ class TarInput final : public ExampleInput {
   }
   std::vector<std::string> columns() const override { return {columns_.begin(), columns_.end()}; }
   std::string describe() const override {
-    return fmt::format("{} examples of {} tar file{}", size(), tars_.size(),
-                       tars_.size() == 1 ? "" : "s");
+    return fmt::format("{} of {}", input_count(size(), "example"),
+                       input_count(tars_.size(), "tar file"));
   }
   std::string name_of(std::uint64_t index) const override { return examples_[index].key; }
   std::vector<InputFile> files() const override { return files_; }

@@ -126,7 +126,7 @@ TEST_F(ImageFolders, WhatIsLeftOutIsSaid) {
                     HasSubstr("2 class folders without images, which get no label: ant, bee\n"),
                     HasSubstr("1 pipe, socket or device with an image's name: cat/pipe.png\n"),
                     HasSubstr("1 link to a folder that it lies in: cat/loop\n"),
-                    HasSubstr("1 images of 1 classes")));
+                    HasSubstr("1 image of 1 class in")));
   EXPECT_EQ(nlohmann::json::parse(read_whole(folder_.file("json"))).at("notes").size(), 6);
 }
 
