@@ -63,6 +63,20 @@ def doubled(batch):
     return {"value": 2 * batch["value"].numpy()}
 
 
+def loaded_by(process):
+    if os.getpid() != process:
+        raise ImportError("not here")
+    return Unloadable()
+
+
+class Unloadable:
+    def __call__(self, batch):
+        return batch
+
+    def __reduce__(self):
+        return (loaded_by, (os.getpid(),))
+
+
 class InProcess(unittest.TestCase):
     def test_a_terminal_error_comes_again(self):
         expected = ([None] + 3 * ["deadline_exceeded"], 1)
@@ -227,6 +241,18 @@ class InProcess(unittest.TestCase):
             self.assertEqual(sent.count("resume"), 2)
             self.assertEqual(values(iterator), list(range(3, 9)))
 
+    def test_a_refused_state_is_no_pass(self):
+        with infeed.range(80).batch(4).iterate(epoch=4) as iterator:
+            next(iterator)
+            state = iterator.state_dict()
+        made = infeed.range(90).shuffle(90, seed=3).batch(3)
+        dataset = made.in_process()
+        for wrong in (state, {}, {"infeed": "no checkpoint"}):
+            with self.assertRaises(infeed.Error) as raised:
+                dataset.iterate(resume=wrong)
+            self.assertNotEqual(raised.exception.code, "unavailable")
+        self.assertEqual(values(dataset), values(made.iterate(epoch=0)))
+
     def test_it_must_be_the_last_stage(self):
         dataset = infeed.range(6).batch(3)
         last = dataset.in_process().map_batches(doubled)
@@ -244,6 +270,12 @@ class InProcess(unittest.TestCase):
         with self.assertRaisesRegex(infeed.Error, "can't be sent to a process"):
             dataset.iterate()
         self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_why_a_process_cannot_load_a_function(self):
+        iterator = iter(infeed.range(4).batch(2).map_batches(Unloadable(), where="process"))
+        for _ in range(2):
+            with self.assertRaisesRegex(infeed.Error, "raised ImportError: not here"):
+                next(iterator)
 
     def test_it_has_processes_of_its_own(self):
         for function, expected in [(doubled, [[0, 2], [4, 6]]), (empty, [[], []])]:

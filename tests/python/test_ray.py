@@ -57,6 +57,11 @@ class Ray(unittest.TestCase):
         self.assertEqual(rows_of(pipeline().iterate(resume=state)), expected[300:])
         self.assertEqual(rows_of(fed.iterate(resume=state)), expected[300:])
         self.assertEqual(sum(1 for _ in fed.numpy()), 500)
+        # A refused state is no pass.
+        numbers = self.feed(infeed.range(90).batch(3), workers=1, num_cpus=1)
+        with self.assertRaises(infeed.Error):
+            numbers.iterate(resume=state)
+        self.assertEqual(numbers._iterations, 0)
 
     def test_errors_have_their_places(self):
         def broken(batch):

@@ -135,27 +135,31 @@ class ProcessIterator(Resumable):
     statistics() and tuning() it gives the text."""
 
     def __init__(self, dataset, options):
-        self._process = None
-        self._dataset = dataset
-        options = dict(options)
-        self._state = options.get("resume") and checkpoint_of(options["resume"])
-        self._position = 0 if self._state is None else number_in(self._state, "position")
-        self._epoch = epoch_of({**options, "resume": self._state})
-        if self._state is not None:
-            options["resume"] = self._state
+        self._process, self._dataset = None, dataset
+        resume = options.get("resume")
+        resume = None if resume is None else checkpoint_of(resume)
+        options = {**options, "resume": resume}
+        self._state = None  # until the process has begun
+        self._position = 0 if resume is None else number_in(resume, "position")
+        self._epoch = epoch_of(options)
         self._generation = 0
         self._requests = itertools.count(1)
         self._waiting = deque()  # answers that next() is still to give
         self._texts = {}  # the last answer to each command that is answered by a text
         self._outcomes = {}  # of the requests to resume, by number: None, or the Error
         self._is_resuming = False  # a signal handler may do so within another call
-        self._until = None
-        self._is_cancelled = False
+        self._until, self._is_cancelled = None, False
         self._bad_rows = set()
         self._calls = threading.RLock()  # a signal handler inside next() may call again
         self._process_id = os.getpid()
         self._areas = []
         self._start(options)
+        if resume is not None:
+            try:
+                self.state_dict()  # comes with the state's acceptance: a pass that is refused isn't counted
+            except BaseException:
+                self.close()
+                raise
         live.add(self)
 
     def _start(self, options):
@@ -224,7 +228,7 @@ class ProcessIterator(Resumable):
         elif kind in _FOR_NEXT:
             self._waiting.append((kind, area, value, state))
         elif kind == "opened":
-            self._state = self._state or state
+            self._state = state
         elif kind == "resumed":
             number, checkpoint = value
             self._resumed(checkpoint)

@@ -99,13 +99,14 @@ def _area_of(duplicate):
 def _work(function, connection, requests, replies):
     """A process's loop: until its parent goes, however that ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    call = BatchFunction(pickle.loads(function))
+    call = None
     while True:
         try:
             message, high, low = connection.recv()
         except EOFError:
             return
         try:
+            call = call or BatchFunction(pickle.loads(function))
             # The function may keep the batch, whose area the next one overwrites: so it is a copy.
             answer = ("result", replies.write(as_batch(call(requests.read(message), high, low))))
         except BaseException as error:  # pylint: disable=broad-exception-caught

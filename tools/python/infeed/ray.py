@@ -149,15 +149,17 @@ class FedIterator(Resumable):
         self._dataset = dataset
         self._turns = itertools.cycle(dataset._makers)
         resume = options.get("resume")
-        self._epoch = epoch_of({**options, "resume": resume and checkpoint_of(resume)})
+        resume = None if resume is None else checkpoint_of(resume)
+        self._epoch = epoch_of({**options, "resume": resume})
         self._is_closed = self._is_cancelled = False
         self._until = None
         self._bad_rows = set()
-        self._begin(resume and checkpoint_of(resume))
+        self._begin(resume)
+        # An actor says whether it can go on from there.
+        kind, value, place, _ = self._answer_of(self._ask(self._place, self._epoch, self._position, 0))[0]
+        if kind == "failed":
+            raise arrived(value)
         if self._place is None:
-            kind, value, place, _ = self._answer_of(self._ask(None, self._epoch, 0, 0))[0]
-            if kind == "failed":
-                raise arrived(value)
             self._begin(place)
         live.add(self)
 
