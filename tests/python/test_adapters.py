@@ -106,6 +106,14 @@ class Torch(unittest.TestCase):
             list(DataLoader(dataset().torch(), batch_size=None, num_workers=2,
                             multiprocessing_context="spawn"))
 
+    def test_a_data_loader_of_a_dataset_itself(self):
+        from torch.utils.data import DataLoader  # pylint: disable=import-outside-toplevel
+        unknown = infeed.from_generator(lambda: [{"x": np.arange(3)}])
+        for given, options in ((infeed.range(9).batch(3), {}), (infeed.range(9).batch(3), {"batch_size": None}),
+                               (unknown, {})):
+            with self.assertRaisesRegex(TypeError, r"a DataLoader.* takes dataset.torch\(\)"):
+                list(DataLoader(given, **options))
+
     @needs("torchdata")
     def test_the_stateful_data_loader(self):
         # pylint: disable=import-outside-toplevel

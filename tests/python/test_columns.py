@@ -3,6 +3,7 @@
 import collections.abc
 import ctypes
 import gc
+import operator
 import pickle
 import threading
 import unittest
@@ -38,7 +39,18 @@ class Mapping(unittest.TestCase):
         self.assertEqual(batch, mixed()[1])
         self.assertEqual(hash(batch), hash(mixed()[1]))
         self.assertNotEqual(batch, batch[1:])
-        self.assertIn("'image': uint8[6, 3, 4]", repr(batch))
+        self.assertIn("<infeed.Batch of 6 rows: 'image': uint8[6, 3, 4]", repr(batch))
+        self.assertIn("<infeed.Batch of 1 row: 'image'", repr(batch[1:2]))
+
+    def test_a_column_has_no_equality(self):
+        column, other = infeed.batch({"x": np.array([1, 2]), "y": np.array([1, 2])}).values()
+        for value in (other, column, 1, 1.5, "a", b"a", [1, 2], (1, 2)):
+            for compare in (operator.eq, operator.ne):
+                with self.assertRaisesRegex(TypeError, r"has no ==: compare arrays, as column.numpy\(\)"):
+                    compare(column, value)
+        self.assertEqual([(column == np.array([1, 3])).tolist(), (np.array([1, 3]) == column).tolist()],
+                         [[True, False]] * 2)
+        self.assertEqual((column == mock.ANY, column in [None, column], len({column, other})), (True, True, 2))
 
     def test_what_a_column_says_of_itself(self):
         _, batch = mixed()
@@ -236,7 +248,9 @@ class Taken(unittest.TestCase):
                               (np.array([1], "m8[s]"), r"the dtype timedelta64\[s\] is no array"),
                               (np.ma.array([1, 2], mask=[False, True]), "its mask hides values.*filled"),
                               (infeed.Ragged([1, 2], ([0, 1.5, 2],)), "row_splits are whole numbers, .*float64"),
-                              (np.array([1 + 2j]), "code 5 with 128 bits")]:
+                              (infeed.Ragged([1, 2], ([0, 3, 2],)), "row splits of a column fall from 3 to 2"),
+                              (infeed.Ragged(infeed.Ragged([1], ([0, 1],)), ([0, 1],)), "values .* a ragged column"),
+                              ([[0.5], [2**53 + 1]], "would become a float"), (np.array([1j]), "code 5 with 128 bits")]:
             with self.assertRaisesRegex(infeed.Error, f"column 'x'.*({reason})"):
                 infeed.batch({"x": value})
         self.assertEqual(infeed.batch({"x": np.ma.array([1, 2])})["x"].to_pylist(), [1, 2])

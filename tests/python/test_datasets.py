@@ -152,6 +152,8 @@ class Descriptions(unittest.TestCase):
             (lambda: infeed.range(0, "9"), infeed.Error, 'range.stop is "9"; it must be a whole number'),
             (lambda: infeed.column("uint8", "28"), infeed.Error, "a shape is '28'; it must be a tuple of whole"),
             (lambda: infeed.column("uint8", (2.5,)), infeed.Error, r"a shape is \(2.5,\); it must be a tuple"),
+            (lambda: infeed.bytes_(default=b"\xff"), infeed.Error, r"bytes_: the default b'.xff' isn't UTF-8"),
+            (lambda: infeed.range(5)[0], TypeError, r"a stream, whose elements have no index: .* by at\(step\)"),
             (lambda: infeed.range(5).arrow(3), TypeError, r"reader\(\) takes 1 positional argument"),
             (lambda: infeed.range(5).map(abs), infeed.Error, "map_batches"),
             (lambda: infeed.range(5).batch(1).map_batches(abs, seed=2.5), infeed.Error, "seed is 2.5; it must be"),
@@ -274,6 +276,9 @@ class Functions(unittest.TestCase):
     def test_the_consumers_may_return_anything(self):
         self.assertEqual(list(infeed.range(4).batch(2).map_batches(lambda batch: batch["value"].to_pylist())),
                          [[0, 1], [2, 3]])
+        for option in ("version", "name"):  # which would change nothing
+            with self.assertRaisesRegex(infeed.Error, f"where='consumer' .* so it takes no {option}"):
+                infeed.range(4).batch(2).map_batches(lambda batch: batch, **{option: "1"})
 
     def test_generators_begin_anew_each_pass(self):
         dataset = infeed.from_generator(lambda: ({"x": [i]} for i in range(3)))

@@ -240,11 +240,13 @@ class Options(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
             file.write("{}\n")
             file.flush()
-            schema = {"x": infeed.column("float32", (2,), default=[math.nan, -math.inf]),
-                      "flag": infeed.column("bool", default=True)}
-            rows, = infeed.json_lines(file.name, columns=schema).batch(2)
-            self.assertEqual(rows["flag"].to_pylist(), [True])
-            np.testing.assert_array_equal(rows["x"].numpy(), [[math.nan, -math.inf]])
+            for number, truth in [([math.nan, -math.inf], True), (np.array([np.nan, -np.inf]), np.True_),
+                                  ([np.float32("nan"), np.float16("-inf")], np.array(True))]:
+                schema = {"x": infeed.column("float32", (2,), default=number),
+                          "flag": infeed.column("bool", default=truth)}
+                rows, = infeed.json_lines(file.name, columns=schema).batch(2)
+                self.assertEqual(rows["flag"].to_pylist(), [True])
+                np.testing.assert_array_equal(rows["x"].numpy(), [[math.nan, -math.inf]])
 
     def test_the_spec_of_a_dataset_is_a_schema(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -238,6 +238,16 @@ class Conversions(unittest.TestCase):
             with self.assertRaisesRegex(infeed.Error, f"convert: {text}"):
                 infeed.convert(rows, self.folder / "x", **{"size": 400, **options})
 
+    def test_a_dataset_is_no_sequence_of_rows(self):
+        with self.assertRaisesRegex(infeed.Error, "convert: rows is a Dataset, whose elements have no index"):
+            infeed.convert(infeed.range(4).batch(2), self.folder / "x")
+
+    def test_a_url_is_no_place_to_write(self):
+        for write in [infeed.RecordWriter, lambda name: infeed.convert([{"a": 1}], name)]:
+            with self.assertRaisesRegex(infeed.Error, "a URL is only read here, not written"):
+                write("s3://bucket/x")
+        self.assertFalse(pathlib.Path("s3:").exists())
+
     def test_names_of_files(self):
         for write in [infeed.RecordWriter, lambda name: infeed.convert([{"a": 1}], name)]:
             with self.assertRaisesRegex(infeed.Error, r"the file name .*x\\x00y.* has a zero byte"):

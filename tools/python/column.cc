@@ -26,7 +26,8 @@ Rows rows_of(const nb::slice& slice, std::int64_t rows) {
 std::int64_t row_of(std::int64_t row, std::int64_t rows) {
   const std::int64_t from_front = row < 0 ? row + rows : row;
   if (from_front < 0 || from_front >= rows) {
-    throw nb::index_error(fmt::format("row {} of a column of {} rows", row, rows).c_str());
+    throw nb::index_error(
+        fmt::format("row {} of a column of {} row{}", row, rows, rows == 1 ? "" : "s").c_str());
   }
   return from_front;
 }
@@ -69,7 +70,8 @@ std::string describe(const PyBatch& batch) {
     columns += fmt::format("{}'{}': {}", i == 0 ? "" : ", ", batch.batch.names()[i],
                            describe(batch.batch.columns()[i]));
   }
-  return fmt::format("<infeed.Batch of {} rows: {}>", batch.batch.rows(), columns);
+  const std::int64_t rows = batch.batch.rows();
+  return fmt::format("<infeed.Batch of {} row{}: {}>", rows, rows == 1 ? "" : "s", columns);
 }
 
 /// Returns the column if DLPack and NumPy's protocols can show it.
@@ -119,6 +121,19 @@ nb::object item_of(const PyColumn& column, std::int64_t row) {
     return numpy_array(one.column.values(), one.is_alone);
   }
   return rows_as_objects(one.column, std::nullopt)[0];
+}
+
+/// Refuses to compare with values, where Python would say false: some mean the column as a whole, others each of its
+/// rows. Arrays compare by themselves.
+nb::object compared(const PyColumn&, nb::handle other) {
+  const bool is_value = nb::isinstance<PyColumn>(other) || nb::isinstance<nb::int_>(other) ||
+                        nb::isinstance<nb::float_>(other) || nb::isinstance<nb::str>(other) ||
+                        nb::isinstance<nb::bytes>(other) || nb::isinstance<nb::list>(other) ||
+                        nb::isinstance<nb::tuple>(other);
+  if (!is_value) return nb::borrow(Py_NotImplemented);
+  throw nb::type_error(
+      "a Column has no ==: compare arrays, as column.numpy() == other, or lists (to_pylist()); "
+      "Batches compare as a whole");
 }
 
 template <class T>
@@ -202,6 +217,7 @@ void bind_column(nb::module_& module) {
           },
           nb::arg("encoding") = nb::none(),
           "The rows as Python objects. Texts are bytes, or str with encoding='utf-8'.")
+      .def("__eq__", &compared, nb::arg().none())
       .def("__len__", [](const PyColumn& self) { return self.column.rows(); })
       .def("__getitem__", &item_of)
       .def("__getitem__",

@@ -61,17 +61,6 @@ nb::object whole_number(nb::handle value) {
   return is_whole && nb::cast<int>(value.attr("ndim")) == 0 ? value.attr("item")() : nb::object();
 }
 
-/// Returns the number, and 1 or -1 where it has more than 64 bits, else 0.
-std::pair<std::int64_t, int> integer_of(nb::handle number) {
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-  return {value, overflow};
-}
-
-bool is_list(nb::handle value) {
-  return nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value);
-}
-
 /// Appends the whole numbers of a list and of the lists in it. Returns false if it has other values. NumPy
 /// makes floats of whole numbers of several types, and an image of those of 8 bits.
 bool append_integers(std::string_view name, nb::handle list, std::vector<std::int64_t>& out) {
@@ -87,28 +76,6 @@ bool append_integers(std::string_view name, nb::handle list, std::vector<std::in
     out.push_back(number);
   }
   return true;
-}
-
-/// Throws if a list, or one inside it, has an integer that may have changed when NumPy made floats
-/// of all.
-void check_integers(std::string_view name, nb::handle list) {
-  constexpr std::int64_t kExactMax = std::int64_t{1} << 53;
-  for (const nb::handle item : list) {
-    if (is_list(item)) {
-      check_integers(name, item);
-    } else if (PyIndex_Check(item.ptr()) != 0) {  // also arrays, but no floats
-      const nb::object plain =
-          nb::hasattr(item, "tolist") ? item.attr("tolist")() : nb::borrow(item);
-      if (is_list(plain)) check_integers(name, plain);
-      if (!PyLong_Check(plain.ptr())) continue;
-      const auto [number, overflow] = integer_of(plain);
-      if (overflow != 0 || number > kExactMax || number < -kExactMax) {
-        fail(name, fmt::format("the integer {} would become a float, as other numbers of its list; "
-                               "floats hold integers up to 2^53",
-                               nb::cast<std::string>(nb::str(plain))));
-      }
-    }
-  }
 }
 
 void add_array(ExampleBuilder& builder, std::string_view name, nb::handle array) {
@@ -159,7 +126,7 @@ void add_feature(ExampleBuilder& builder, std::string_view name, nb::handle valu
       return;
     }
     const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
-    if (kind == "f") check_integers(name, list);
+    if (kind == "f") check_integers(list, {"feature", name});
     // Texts of NumPy's own have no zeros at their ends, and numbers beside texts become some.
     if (kind == "S" || kind == "U") array = numpy.attr("asarray")(list, "object");
     add_array(builder, name, array);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "python/nanobind_headers.h"
 
@@ -22,6 +24,16 @@ std::string_view utf8_of(nb::handle text);
 /// Returns the bytes of a bytes or str object, valid while it lives. Throws Error invalid_argument for
 /// a str that has no UTF-8.
 std::string_view text_of(nb::handle text, const Taker& taker);
+
+/// True for a list or a tuple.
+bool is_list(nb::handle value);
+
+/// Returns the number, and 1 or -1 where it has more than 64 bits, else 0.
+std::pair<std::int64_t, int> integer_of(nb::handle number);
+
+/// Throws Error invalid_argument if a list, or one inside it, has an integer that may have changed when NumPy made
+/// floats of all.
+void check_integers(nb::handle list, const Taker& taker);
 
 /// Returns NumPy's array of a list. Throws Error invalid_argument if NumPy makes none; `advice` says
 /// what to give instead.

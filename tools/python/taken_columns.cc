@@ -145,20 +145,31 @@ Column ragged_column(nb::handle ragged, std::string_view name, TakenMemory memor
     splits.push_back(taken_splits(level, name, memory));
   }
   const Column values = take_column(ragged.attr("values"), name, memory);
-  if (values.kind() == Column::Kind::bytes) {
-    return Column::ragged_bytes(std::move(splits), values.partitions()[0], values.values());
+  const bool is_bytes = values.kind() == Column::Kind::bytes;
+  if (!is_bytes && values.kind() != Column::Kind::dense) {
+    fail(name, fmt::format("the values of infeed.Ragged are a {} column; give one array or a list "
+                           "of texts, and the splits of all levels",
+                           to_string(values.kind())));
   }
-  return Column::ragged(values.values(), std::move(splits));
+  try {
+    if (is_bytes) {
+      return Column::ragged_bytes(std::move(splits), values.partitions()[0], values.values());
+    }
+    return Column::ragged(values.values(), std::move(splits));
+  } catch (const Error& error) {
+    fail(name, error.message());
+  }
 }
 
 Column column_of(nb::handle values, std::string_view name, TakenMemory memory) {
   if (nb::isinstance<PyColumn>(values)) return nb::cast<const PyColumn&>(values).column;
   if (nb::hasattr(values, "row_splits")) return ragged_column(values, name, memory);
-  if (nb::isinstance<nb::list>(values) || nb::isinstance<nb::tuple>(values)) {
+  if (is_list(values)) {
     if (holds_texts(values)) return column_of_texts(values, name);
     const nb::object array =
         array_of(values, {"column", name},
                  "rows of several lengths are infeed.Ragged(values, (row_splits,))");
+    if (has_kind(array, "f")) check_integers(values, {"column", name});
     // NumPy makes texts of numbers beside texts.
     if (has_kind(array, "SU") && nb::len(nb::object(array.attr("shape"))) == 1) {
       return column_of_texts(values, name);

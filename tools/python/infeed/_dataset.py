@@ -118,10 +118,14 @@ class Dataset:
             number of workers and after a resume. Without it a random one is drawn; by the consumer, and
             for a function without rng, it is 0.
         version: changed when fn changes, so that older checkpoints are refused; not with the consumer.
+        name: its name in statistics and errors; not with the consumer.
         """
         if where == "consumer":
             if version is not None:
                 raise invalid("map_batches: where='consumer' is no part of the place, so it takes no version")
+            if name is not None:
+                raise invalid("map_batches: where='consumer' is no stage of statistics() or errors, so it takes no "
+                              "name")
             return self._with_consumers([*self._consumers, consumer_stage(fn, workers, seed)])
         options, function = map_batches_options(fn, where, workers, seed, version, name)
         key = _objects.id_of(function)
@@ -152,8 +156,13 @@ class Dataset:
         count = self.cardinality
         if not isinstance(count, int):
             raise TypeError("the number of elements is "
-                            + ("infinite" if count else "unknown before they are read"))
+                            + ("infinite" if count else "unknown before they are read")
+                            + "; a DataLoader, which asks for it, takes dataset.torch()")
         return count
+
+    def __getitem__(self, index):
+        raise TypeError("a Dataset is a stream, whose elements have no index: loop over it, or trace one by "
+                        "at(step); a DataLoader takes dataset.torch(), with batch_size=None")
 
     def __length_hint__(self):
         count = self.cardinality

@@ -60,6 +60,8 @@ def _shape(given):
 
 def _json_number(value):
     """Returns the value as descriptions have it: JSON's own bools and NaN are no numbers there."""
+    if hasattr(value, "tolist"):  # NumPy's
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_json_number(each) for each in value]
     if isinstance(value, bool):
@@ -98,7 +100,11 @@ def padded(dtype, width=None, padding=0, shape=(), default=None):
 def bytes_(default=None):
     """One value of bytes in each row. `default` is a text, or its bytes in UTF-8, since descriptions are JSON."""
     if isinstance(default, bytes):
-        default = default.decode()
+        try:
+            default = default.decode()
+        except UnicodeDecodeError:
+            raise invalid(f"bytes_: the default {default!r} isn't UTF-8, which descriptions, being JSON, must "
+                          "be") from None
     return _field(kind="bytes", default=default)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import List, Tuple
 
 from . import _core
+from ._dataset import Dataset
 from ._errors import invalid, require_whole
 
 
@@ -31,6 +32,9 @@ class Converted:
 
 def _opened(rows, size):
     """Returns the function that gives an iterable from a row on, and the number of rows."""
+    if isinstance(rows, Dataset):
+        raise invalid("convert: rows is a Dataset, whose elements have no index: give a function that returns an "
+                      "iterable of rows (mappings of names to values) from a row's number on, and size=")
     if hasattr(rows, "__getitem__") and hasattr(rows, "__len__"):
         count = len(rows)
         if size is not None and size != count:
