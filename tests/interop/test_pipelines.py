@@ -1,5 +1,4 @@
-"""Random pipelines: infeed and tf.data give the same values, order, errors and ends, three epochs long;
-and each pipeline's stream, taken as a list, gives what a list gives (drawn_pipeline_checks.h).
+"""Random pipelines: infeed and tf.data give the same values, order, errors and ends, three epochs long.
 
     INFEED_TEST_SEED=7 INFEED_PIPELINES=3000 tests/interop/run.sh test_pipelines.py
 
@@ -120,17 +119,14 @@ class RandomPipelines(unittest.TestCase):
                 self.assertIsNotNone(theirs, f"TensorFlow crashed at {json.dumps(case['pipeline'])}")
                 if theirs != causes(case["streams"]):
                     different.append({**case, "tensorflow": theirs})
-        not_as_lists = [case for case in cases if case["self_check_differences"]]
-        print(f"seed {SEED}: {dict(reasons)}, {len(different)} different; self-checks of {len(cases)}: "
-              f"{len(not_as_lists)} different", file=sys.stderr)
+        print(f"seed {SEED}: {dict(reasons)}, {len(different)} different", file=sys.stderr)
         if CORPUS and not different:
             with open(CORPUS, "w", encoding="utf-8") as file:
                 file.writelines(json.dumps({"pipeline": case["pipeline"], "streams": case["streams"]},
                                            separators=(",", ":")) + "\n" for case in compared)
-        for case in (different + not_as_lists)[:5]:
+        for case in different[:5]:
             print(json.dumps(case), file=sys.stderr)
         self.assertEqual(different, [], "the first of them are above")
-        self.assertEqual(not_as_lists, [], "the first of them are above")
 
 
 if __name__ == "__main__":

@@ -47,15 +47,16 @@ const std::vector<std::pair<std::string, Draw>>& stage_draws() {
        }},
       {"take",
        [](SeededRandom& r) {
-         return Parameters{{"count", r.between(-1, 60)}};
+         return Parameters{{"count", r.chance(0.2) ? r.between(60, 400) : r.between(-1, 60)}};
        }},
       {"skip",
        [](SeededRandom& r) {
-         return Parameters{{"count", r.chance(0.02) ? -1 : r.between(0, 30)}};
+         if (r.chance(0.02)) return Parameters{{"count", -1}};
+         return Parameters{{"count", r.between(0, r.chance(0.2) ? 400 : 30)}};
        }},
       {"shard",
        [](SeededRandom& r) {
-         const std::int64_t count = r.chance(0.1) ? r.between(65, 80) : r.between(1, 4);
+         const std::int64_t count = r.chance(0.1) ? r.between(65, 300) : r.between(1, 4);
          return Parameters{{"count", count}, {"index", r.between(0, count - 1)}};
        }},
       {"repeat",

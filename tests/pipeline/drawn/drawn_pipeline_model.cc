@@ -357,11 +357,16 @@ std::optional<Stream> model_unless_all_fails(const DrawnPipeline& drawn, std::ui
   }
 }
 
-bool reshuffles(const DrawnPipeline& drawn) {
-  return std::any_of(drawn.stages.begin(), drawn.stages.end(), [](const DrawnStage& stage) {
-    return (stage.op == "shuffle" && stage.at("reshuffle") != 0) ||
-           (!stage.other.empty() && reshuffles({stage.other}));
-  });
+ModelledPipeline draw_modelled_pipeline(SeededRandom& random, std::size_t elements_max) {
+  while (true) {
+    ModelledPipeline modelled{draw_pipeline(random, 7), {}};
+    for (const std::uint64_t epoch : {0, 1, 2}) {
+      const std::optional<Stream> stream = model_unless_all_fails(modelled.drawn, epoch);
+      if (!stream || stream->size() > elements_max) break;
+      modelled.streams.push_back(*stream);
+    }
+    if (modelled.streams.size() == 3) return modelled;
+  }
 }
 
 }  // namespace infeed::test

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "pipeline/drawn/drawn_pipeline.h"
 #include "pipeline/suite/stream.h"
@@ -14,7 +16,13 @@ Stream model_of_pipeline(const DrawnPipeline& drawn, std::uint64_t epoch);
 /// The same, but nothing if a skip_errors meets only errors in a pass: then it fails for good.
 std::optional<Stream> model_unless_all_fails(const DrawnPipeline& drawn, std::uint64_t epoch);
 
-/// True if two passes may differ: a shuffle may draw anew.
-bool reshuffles(const DrawnPipeline& drawn);
+/// A drawn pipeline and three iterations of it.
+struct ModelledPipeline {
+  DrawnPipeline drawn;
+  std::vector<Stream> streams;
+};
+
+/// Draws a pipeline that has streams (model_unless_all_fails), none longer than `elements_max`.
+ModelledPipeline draw_modelled_pipeline(SeededRandom& random, std::size_t elements_max);
 
 }  // namespace infeed::test
