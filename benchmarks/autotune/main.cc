@@ -11,7 +11,7 @@
 
 #include "core_distance.h"
 #include "hill_climb.h"
-#include "process_memory.h"
+#include "process_status.h"
 #include "workload.h"
 
 // Runs one workload once, by the tuner or with fixed knobs, and prints one JSON object. Meant to be
@@ -54,12 +54,12 @@ std::uint64_t median_of_last_quarter(const std::vector<std::uint64_t>& looks) {
 
 int run(const Workload& workload, const RunOptions& options) {
   compute(1, 0);  // measures the core
-  const std::uint64_t resident_before_kib = benchmarks::status_value("VmRSS");
+  const std::uint64_t resident_before_kib = test::status_value("VmRSS");
   std::atomic<bool> over{false};
   std::vector<std::uint64_t> threads;  // at each look
   std::thread watcher([&] {
     do {
-      threads.push_back(benchmarks::status_value("Threads") - 1);
+      threads.push_back(test::status_value("Threads") - 1);
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     } while (!over);
   });
@@ -71,7 +71,7 @@ int run(const Workload& workload, const RunOptions& options) {
       {"elements", outcome.elements},
       {"cpu_seconds", cpu_seconds() - cpu_before},
       {"resident_mib",
-       static_cast<double>(benchmarks::status_value("VmHWM") - resident_before_kib) / 1024},
+       static_cast<double>(test::status_value("VmHWM") - resident_before_kib) / 1024},
       {"account_mib", static_cast<double>(outcome.memory_peak_bytes) / (1 << 20)},
       {"threads_max", *std::max_element(threads.begin(), threads.end())},
       {"threads_end", median_of_last_quarter(threads)},

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <ctime>
 
-#include "process_memory.h"
+#include "process_status.h"
 
 namespace infeed::growth {
 namespace {
 
-using namespace benchmarks;
+using namespace test;
 
 constexpr double kFloorSeconds = 0.002;
 constexpr std::uint64_t kFloorBytes = std::uint64_t{4} << 20;

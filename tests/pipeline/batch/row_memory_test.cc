@@ -70,10 +70,7 @@ class RowMemory : public ::testing::Test {
   /// Takes all batches, and checks the memory each time.
   template <class B>
   void expect_limit_kept(const Dataset<B>& batches, std::uint64_t limit) {
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
-    const std::uint64_t before = status_bytes("VmRSS");
+    const std::uint64_t before = trimmed_resident_bytes();
     restart_resident_peak();
     auto iterator = batches.iterate({.memory_bytes_max = limit});
     std::uint64_t count = 0;

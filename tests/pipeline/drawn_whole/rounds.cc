@@ -33,9 +33,8 @@ bool Rounds::note(std::uint64_t pipelines) {
   const std::uint64_t round = pipelines / kPipelinesPerRound;
   if (round == rounds_) return false;
   rounds_ = round;
-  ::malloc_trim(0);
+  const std::uint64_t resident_bytes = trimmed_resident_bytes();
   const ProcessState now = ProcessState::now();
-  const std::uint64_t resident_bytes = status_bytes("VmRSS");
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begun_);
   fmt::print("{:4} s  {} pipelines: {:.2f} MiB live, {:.1f} resident, {} threads, {} descriptors\n",

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <string>
 
 #include <infeed/error.h>
 #include <infeed/pipeline/dataset.h>
@@ -10,6 +11,7 @@
 
 #include "pipeline/suite/busy.h"
 #include "pipeline/suite/counted_memory.h"
+#include "process_status.h"
 
 namespace infeed::test {
 
@@ -66,12 +68,21 @@ void take_slowly(Iterator<T>& iterator) {
   }
 }
 
+/// Notes a figure of the running test, of which benchmarks/memory_limit.py makes its table.
+inline void note_bytes(const std::string& name, std::uint64_t bytes) {
+  ::testing::Test::RecordProperty(name, std::to_string(bytes));
+}
+
 /// Checks that the allocator sees no more than the limit, the bytes on top, and 16 MiB, and no more
 /// than the account's figure and these. Nothing is held afterwards.
 template <class T>
 void expect_limit_kept(const Dataset<T>& dataset, const LimitedRun& run) {
+  const std::uint64_t resident_base = trimmed_resident_bytes();
+  restart_resident_peak();
   const CountedMemory memory;
   const std::uint64_t beside_bytes = run.on_top_bytes + kSlackBytes;
+  note_bytes("limit", run.limit_bytes);
+  note_bytes("allowed", run.limit_bytes + beside_bytes);
   {
     auto iterator = dataset.iterate({.memory_bytes_max = run.limit_bytes});
     try {
@@ -87,7 +98,11 @@ void expect_limit_kept(const Dataset<T>& dataset, const LimitedRun& run) {
     EXPECT_LE(memory.peak_bytes(), account_bytes + beside_bytes)
         << "there is what it doesn't count";
     EXPECT_LE(account_bytes, run.limit_bytes + run.on_top_bytes + run.next_batch_bytes);
+    note_bytes("counted", memory.peak_bytes());
+    note_bytes("resident", beyond(status_bytes("VmHWM"), resident_base));
+    note_bytes("account", account_bytes);
   }
+  note_bytes("left", memory.held_bytes());
   EXPECT_LE(memory.held_bytes(), run.kept_bytes + kLeftoverBytes);
 }
 

@@ -26,8 +26,8 @@
 #include "pipeline/memory/limited_run.h"
 #include "temporary_folder.h"
 
-// A memory limit is tested by the allocator's figures, not by the account's own. Small forms of the
-// cases that benchmarks/memory_limit.sh measures.
+// A memory limit is tested by the allocator's figures, not by the account's own.
+// benchmarks/memory_limit.py prints them.
 namespace infeed::test {
 namespace {
 
@@ -187,6 +187,13 @@ TEST(LimitedMemory, LargeTextsOfAParallelInterleave) {
   const auto texts =
       range(20) | interleave(read, {.cycle_length = 16, .parallelism = 4}) | prefetch(1000);
   expect_limit_kept(texts, {.limit_bytes = 16 * kMiB, .on_top_bytes = 4 * kMiB});
+}
+
+TEST(LimitedMemory, TextsOfAParallelInterleave) {
+  const auto read = [](std::int64_t) { return range(1500) | map(text_of(1000)); };
+  const auto texts =
+      range(20) | interleave(read, {.cycle_length = 16, .parallelism = 4}) | prefetch(100'000);
+  expect_limit_kept(texts, {.limit_bytes = 8 * kMiB});
 }
 
 TEST(LimitedMemory, TextsOfAParallelMap) {

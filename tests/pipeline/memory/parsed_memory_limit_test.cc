@@ -81,9 +81,11 @@ class ParsedSentences : public ::testing::Test {
   static constexpr std::size_t kWordBytesMax = 60'000;
   static constexpr std::int64_t kRows = 128;
 
-  ParsedSentences() {
+  ParsedSentences() { write(file_, Compression::none); }
+
+  static void write(const std::string& file, Compression compression) {
     SeededRandom random;
-    RecordWriter writer(file_);
+    RecordWriter writer(file, {.compression = compression});
     std::size_t scale = 1000;
     for (int i = 0; i < 1000; ++i) {
       if (random.chance(0.01)) scale = random.chance(0.25) ? 1 : 1 + random.below(1000);
@@ -138,6 +140,13 @@ TEST_F(ParsedSentences, AsRecordsOfManyFilesAtOnce) {
   const auto open = [file = file_](std::int64_t) { return records(file); };
   const auto all =
       range(4) | interleave(open, {.cycle_length = 4, .parallelism = kParsers}) | prefetch(100'000);
+  expect_limit_kept(all, run_with(16 * kMiB));
+}
+
+TEST_F(ParsedSentences, AsRecordsThatThreadsDecompress) {
+  const std::string file = folder_.file("sentences.lz4");
+  write(file, Compression::lz4);
+  const auto all = records(file, {.parallelism = kParsers}) | repeat(2) | prefetch(100'000);
   expect_limit_kept(all, run_with(16 * kMiB));
 }
 
