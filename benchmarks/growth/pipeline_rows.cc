@@ -1,9 +1,6 @@
 #include <vector>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/sample_from_datasets.h>
-#include <infeed/pipeline/shuffle.h>
+#include <infeed/infeed.h>
 
 #include "growth_row.h"
 

@@ -4,13 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse_columns.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
+#include <infeed/infeed.h>
 #include <infeed/records/example.h>
 #include <infeed/records/record_writer.h>
 

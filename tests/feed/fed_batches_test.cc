@@ -1,12 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <infeed/feed.h>
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/shuffle.h>
+#include <infeed/infeed.h>
 
 #include "feed/fed_job.h"
 #include "thrown_error.h"

@@ -3,10 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <infeed/feed.h>
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
+#include <infeed/infeed.h>
 
 #include "feed/fed_job.h"
 

@@ -7,17 +7,7 @@
 #include <vector>
 
 #include <infeed/feed.h>
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/bucket_by_sequence_length.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/lines.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/rebatch.h>
-#include <infeed/pipeline/sample_from_datasets.h>
-#include <infeed/pipeline/scan.h>
-#include <infeed/pipeline/slices.h>
-#include <infeed/pipeline/unique.h>
+#include <infeed/infeed.h>
 
 #include "feed/fed_job.h"
 #include "feed/feed_messages.h"

@@ -2,16 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <infeed/feed.h>
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/sample_from_datasets.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 
 #include "feed/fed_job.h"
 #include "seeded_random.h"

@@ -10,11 +10,7 @@
 #include <vector>
 
 #include <infeed/feed.h>
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/shuffle.h>
+#include <infeed/infeed.h>
 
 #include "feed/fed_job.h"
 #include "feed/feed_messages.h"

@@ -1,10 +1,7 @@
 #include <gmock/gmock.h>
 #include <optional>
 
-#include <infeed/pipeline/as_columns.h>
-#include <infeed/pipeline/padded_batch.h>
-#include <infeed/pipeline/ragged_batch.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 #include <infeed/records/arrow.h>
 
 #include "thrown_error.h"

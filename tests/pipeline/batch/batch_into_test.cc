@@ -8,12 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include <infeed/pipeline/batch_into.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 
 #include "thrown_error.h"
 

@@ -1,9 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/bucket_by_sequence_length.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/sequences.h"
 #include "pipeline/suite/stage_suite.h"

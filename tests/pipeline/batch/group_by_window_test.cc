@@ -1,9 +1,6 @@
 #include <map>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/group_by_window.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"

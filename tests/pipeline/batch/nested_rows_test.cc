@@ -1,15 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/as_columns.h>
-#include <infeed/pipeline/batch_into.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/padded_batch.h>
-#include <infeed/pipeline/parse_sequences.h>
-#include <infeed/pipeline/ragged_batch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/slices.h>
-#include <infeed/pipeline/unbatch.h>
-#include <infeed/pipeline/zip.h>
+#include <infeed/infeed.h>
 
 #include "thrown_error.h"
 

@@ -1,12 +1,7 @@
 #include <gmock/gmock.h>
 #include <numeric>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/pack.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/rebatch.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/resumes_anywhere.h"
 #include "pipeline/suite/stage_suite.h"

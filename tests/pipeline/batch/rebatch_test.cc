@@ -1,12 +1,7 @@
 #include <gmock/gmock.h>
 #include <limits>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/padded_batch.h>
-#include <infeed/pipeline/ragged_batch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/rebatch.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/batch/suite_rows.h"
 #include "pipeline/suite/resumes_anywhere.h"

@@ -9,14 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/batch_into.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse_columns.h>
-#include <infeed/pipeline/parse_sequences.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/sample_from_datasets.h>
-#include <infeed/pipeline/skip.h>
+#include <infeed/infeed.h>
 #include <infeed/pipeline/testing.h>
 #include <infeed/records/column_schema.h>
 #include <infeed/records/example.h>

@@ -7,16 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/batch_into.h>
+#include <infeed/infeed.h>
 #include <infeed/pipeline/detail/row_filling.h>
-#include <infeed/pipeline/indexed_records.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse_columns.h>
-#include <infeed/pipeline/parse_sequences.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
 

@@ -1,11 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/as_columns.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/ragged_batch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/unbatch_as.h>
-#include <infeed/records/column_builder.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"

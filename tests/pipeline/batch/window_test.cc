@@ -5,10 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/window.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"

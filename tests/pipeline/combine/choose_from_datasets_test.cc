@@ -1,7 +1,4 @@
-#include <infeed/pipeline/choose_from_datasets.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"

@@ -1,7 +1,4 @@
-#include <infeed/pipeline/concatenate.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/inner_sources.h"
 #include "pipeline/suite/stage_suite.h"

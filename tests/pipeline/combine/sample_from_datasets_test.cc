@@ -1,9 +1,4 @@
-#include <infeed/pipeline/bytes_of.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/philox.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/sample_from_datasets.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "seeded_random.h"

@@ -1,10 +1,4 @@
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/skip.h>
-#include <infeed/pipeline/zip.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/inner_sources.h"
 #include "pipeline/suite/stage_suite.h"

@@ -1,16 +1,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/concatenate.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/zip.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/drawn/described_anew.h"
 

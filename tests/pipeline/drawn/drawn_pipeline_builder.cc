@@ -3,28 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/concatenate.h>
-#include <infeed/pipeline/enumerate.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/scan.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/take.h>
-#include <infeed/pipeline/take_while.h>
-#include <infeed/pipeline/unbatch.h>
-#include <infeed/pipeline/unique.h>
-#include <infeed/pipeline/window.h>
-#include <infeed/pipeline/zip.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/test_sources.h"
 

@@ -4,24 +4,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/files.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/global_shuffle.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/random_integers.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/reshard_checkpoint.h>
-#include <infeed/pipeline/sample_from_datasets.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/snapshot.h>
-#include <infeed/pipeline/take.h>
-#include <infeed/pipeline/zip.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/drawn/described_anew.h"
 #include "pipeline/suite/stream.h"

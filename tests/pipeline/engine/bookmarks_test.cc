@@ -4,30 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/batch_into.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/choose_from_datasets.h>
-#include <infeed/pipeline/concatenate.h>
-#include <infeed/pipeline/executor.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/group_by_window.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/pack.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/rebatch.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/reshard_checkpoint.h>
-#include <infeed/pipeline/sample_from_datasets.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/slices.h>
-#include <infeed/pipeline/take_while.h>
-#include <infeed/pipeline/unbatch.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stream.h"
 #include "seeded_random.h"

@@ -6,11 +6,7 @@
 #include <thread>
 
 #include <infeed/error.h>
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/shuffle.h>
+#include <infeed/infeed.h>
 
 #include "engine/iterator_context.h"
 #include "pipeline/drawn/drawn_pipeline.h"

@@ -1,16 +1,7 @@
 #include <gmock/gmock.h>
 #include <utility>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/checkpoint.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stream.h"
 #include "pipeline/suite/test_sources.h"

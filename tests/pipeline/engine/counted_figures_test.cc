@@ -3,10 +3,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include <infeed/pipeline/executor.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/statistics.h>
+#include <infeed/infeed.h>
 
 #include "engine/iterator_counters.h"
 #include "engine/stage_counters.h"

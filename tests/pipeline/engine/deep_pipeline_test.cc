@@ -3,10 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/concatenate.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 
 #include "thrown_error.h"
 

@@ -6,10 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/fields.h>
-#include <infeed/pipeline/leaves.h>
-#include <infeed/pipeline/payload.h>
-#include <infeed/pipeline/type_info.h>
+#include <infeed/infeed.h>
 #include <infeed/records/tar.h>
 
 namespace infeed {

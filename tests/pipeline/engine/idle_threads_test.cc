@@ -5,11 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <infeed/pipeline/batch_into.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/executors.h"
 

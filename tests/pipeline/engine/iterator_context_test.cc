@@ -2,12 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <infeed/pipeline/executor.h>
-#include <infeed/pipeline/iterate_options.h>
-#include <infeed/pipeline/node.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/stage_context.h>
+#include <infeed/infeed.h>
 
 namespace infeed::test {
 namespace {

@@ -4,16 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/group_by_window.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/unbatch.h>
-#include <infeed/pipeline/window.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/executors.h"
 #include "process_status.h"

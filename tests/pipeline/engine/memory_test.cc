@@ -4,18 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/memory_account.h>
-#include <infeed/pipeline/pack.h>
-#include <infeed/pipeline/padded_batch.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/take.h>
-#include <infeed/pipeline/window.h>
+#include <infeed/infeed.h>
 
 #include "engine/reader_resources.h"
 #include "pipeline/suite/stream.h"

@@ -5,11 +5,7 @@
 #include <string>
 #include <thread>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/drawn/drawn_pipeline.h"
 #include "pipeline/drawn/drawn_pipeline_builder.h"

@@ -10,7 +10,6 @@
 
 #include <infeed/infeed.h>
 #include <infeed/pipeline/reservation.h>
-#include <infeed/pipeline/stage_context.h>
 #include <infeed/pipeline/testing.h>
 
 #include "pipeline/suite/stage_suite.h"

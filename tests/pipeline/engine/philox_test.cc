@@ -5,12 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include <infeed/infeed.h>
 #include <infeed/pipeline/detail/seeds.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/philox.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/zip.h>
 
 #include "engine/seeds/philox_fill.h"
 #include "engine/seeds/run_seeds.h"

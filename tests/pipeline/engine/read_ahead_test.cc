@@ -5,12 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/test_sources.h"
 #include "thrown_error.h"

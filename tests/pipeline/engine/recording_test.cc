@@ -15,7 +15,6 @@
 #include <vector>
 
 #include <infeed/infeed.h>
-#include <infeed/pipeline/step_timer.h>
 
 #include "records/temporary_files.h"
 

@@ -7,15 +7,8 @@
 #include <string>
 #include <utility>
 
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
+#include <infeed/infeed.h>
 #include <infeed/pipeline/reservation.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/stage.h>
-#include <infeed/pipeline/unique.h>
-#include <infeed/pipeline/window.h>
 
 #include "pipeline/suite/busy.h"
 #include "pipeline/suite/inner_sources.h"

@@ -8,11 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/shuffle.h>
+#include <infeed/infeed.h>
 
 // A checkpoint's lines beside those of a pipeline: which seeds are taken over, and what is refused.
 namespace infeed::test {

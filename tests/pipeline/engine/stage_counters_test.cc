@@ -7,14 +7,7 @@
 #include <limits>
 #include <string>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/node.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/statistics.h>
-#include <infeed/pipeline/zip.h>
+#include <infeed/infeed.h>
 
 #include "engine/iterator_counters.h"
 #include "engine/threads/clock.h"

@@ -8,14 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/pipeline/assert_cardinality.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/philox.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/zip.h>
+#include <infeed/infeed.h>
 
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"

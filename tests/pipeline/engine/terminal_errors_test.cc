@@ -4,17 +4,7 @@
 #include <string>
 #include <thread>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/errors_in_flight.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/unique.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/busy.h"
 #include "pipeline/suite/consumer.h"

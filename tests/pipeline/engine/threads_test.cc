@@ -6,12 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stream.h"
 #include "thrown_error.h"

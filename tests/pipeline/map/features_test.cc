@@ -1,9 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/features.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/records/column_builder.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"

@@ -4,23 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/batch_into.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/padded_batch.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/ragged_batch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/rebatch.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/sample_from_datasets.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/unbatch.h>
-#include <infeed/pipeline/window.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/memory/limited_run.h"

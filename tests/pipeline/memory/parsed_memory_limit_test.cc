@@ -4,14 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse_columns.h>
-#include <infeed/pipeline/parse_sequences.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
+#include <infeed/infeed.h>
 #include <infeed/records/example.h>
 #include <infeed/records/record_writer.h>
 #include <infeed/records/tensor_pool.h>

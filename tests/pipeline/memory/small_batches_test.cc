@@ -4,17 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/padded_batch.h>
-#include <infeed/pipeline/parse_columns.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/ragged_batch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/unbatch.h>
+#include <infeed/infeed.h>
 #include <infeed/records/example.h>
 #include <infeed/records/record_writer.h>
 

@@ -3,14 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <infeed/pipeline/csv.h>
-#include <infeed/pipeline/json_lines.h>
-#include <infeed/pipeline/lines.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse_columns.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/tar.h>
-#include <infeed/records/json_parser.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/codec/skippable.h"

@@ -5,19 +5,7 @@
 #include <gmock/gmock.h>
 #include <map>
 
-#include <infeed/pipeline/csv.h>
-#include <infeed/pipeline/file_cache.h>
-#include <infeed/pipeline/files.h>
-#include <infeed/pipeline/fixed_length_records.h>
-#include <infeed/pipeline/folder.h>
-#include <infeed/pipeline/indexed_records.h>
-#include <infeed/pipeline/json_lines.h>
-#include <infeed/pipeline/lines.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/npy.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/snapshot.h>
-#include <infeed/pipeline/tar.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stream.h"

@@ -1,10 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/file_cache.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
 

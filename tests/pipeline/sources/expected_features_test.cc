@@ -1,20 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/global_shuffle.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse.h>
-#include <infeed/pipeline/parse_sequences.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/reshard_checkpoint.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/skip.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/slices.h>
-#include <infeed/pipeline/take.h>
-#include <infeed/pipeline/zip.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stream.h"

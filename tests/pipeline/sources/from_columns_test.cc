@@ -1,10 +1,7 @@
 #include <gmock/gmock.h>
 #include <numeric>
 
-#include <infeed/pipeline/from_columns.h>
-#include <infeed/pipeline/global_shuffle.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "sources/from_chunks.h"

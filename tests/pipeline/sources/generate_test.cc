@@ -1,12 +1,6 @@
 #include <stdexcept>
 
-#include <infeed/pipeline/assert_cardinality.h>
-#include <infeed/pipeline/generate.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"

@@ -3,19 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/global_shuffle.h>
-#include <infeed/pipeline/indexed_records.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/reshard_checkpoint.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>

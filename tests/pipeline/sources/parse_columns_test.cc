@@ -3,11 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/lines.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse_columns.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/records/json_parser.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 #include <infeed/records/sequence_example.h>
 

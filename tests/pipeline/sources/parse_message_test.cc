@@ -5,12 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/file_cache.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse_message.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stage_suite.h"

@@ -1,10 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <infeed/pipeline/parse.h>
-#include <infeed/pipeline/parse_sequences.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/sequences.h"

@@ -1,7 +1,4 @@
-#include <infeed/pipeline/random_integers.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/skip.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 

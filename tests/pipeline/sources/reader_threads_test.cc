@@ -6,10 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <infeed/pipeline/executor.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/tuning_policy.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_reader.h>
 #include <infeed/records/record_writer.h>
 

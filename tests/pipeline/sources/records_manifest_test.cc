@@ -1,12 +1,7 @@
 #include <gmock/gmock.h>
 #include <limits>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/files.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 #include <infeed/records/shard_manifest.h>

@@ -1,12 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/files.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
+#include <infeed/infeed.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 

@@ -3,11 +3,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
-#include <infeed/pipeline/files.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 
 #include "records/remote/aws/metadata_service.h"
 #include "records/remote/aws/s3_environment.h"

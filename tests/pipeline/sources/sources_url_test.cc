@@ -1,10 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <infeed/pipeline/fixed_length_records.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/npy.h>
-#include <infeed/pipeline/tar.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stream.h"
 #include "records/arrays/npy_bytes.h"

@@ -3,11 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/element_codec.h>
-#include <infeed/pipeline/files.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/samples/tar_bytes.h"

@@ -1,12 +1,4 @@
-#include <infeed/pipeline/assert_cardinality.h>
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/global_shuffle.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/skip.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"

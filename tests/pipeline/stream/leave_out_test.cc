@@ -3,11 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/leave_out.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/shuffle.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stage_suite.h"

@@ -4,14 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/rejection_resample.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 #include <infeed/pipeline/testing.h>
 
 #include "pipeline/suite/stage_suite.h"

@@ -1,12 +1,6 @@
 #include <string>
 
-#include <infeed/pipeline/batch_into.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stage_suite.h"

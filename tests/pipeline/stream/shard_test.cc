@@ -2,15 +2,7 @@
 #include <gmock/gmock.h>
 #include <stdexcept>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/reshard_checkpoint.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/skip.h>
-#include <infeed/pipeline/slices.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"

@@ -1,10 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"

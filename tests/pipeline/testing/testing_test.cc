@@ -3,17 +3,7 @@
 #include <gmock/gmock.h>
 #include <limits>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/concatenate.h>
-#include <infeed/pipeline/enumerate.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 #include <infeed/pipeline/testing.h>
 
 #include "pipeline/suite/test_sources.h"

@@ -9,13 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include <infeed/pipeline/batch_into.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/slices.h>
-#include <infeed/pipeline/tuning_policy.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/busy.h"
 

@@ -12,16 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include <infeed/pipeline/batch_into.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/lines.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse_sequences.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 #include <infeed/records/example_schema.h>
 #include <infeed/records/record_writer.h>
 

@@ -3,13 +3,7 @@
 #include <thread>
 #include <vector>
 
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/tuning_policy.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/random_knobs.h"
 #include "seeded_random.h"
