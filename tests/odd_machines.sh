@@ -90,7 +90,7 @@ not_emulated='TerminalError.needs_no_memory*:MappedFiles.say_what_is_not_there*:
 not_with_large_pages='RecordBlocks.of_mapped_files:MappedFiles.bring_what_is_not_in_memory'
 # Nor does it run a program that the tests start (their own, without a binfmt entry), and threads of a forked child. The
 # numbers of system calls in /proc are the host's, and each thread has a process's start of its own there.
-not_emulated_pipeline='DrawnSeeds.GoOnInAnotherProcess:ResumeInAnotherProcess.*:RecordingWithoutSharedMemory.*'
+not_emulated_pipeline='DrawnSeeds.GoOnInAnotherProcess:RecordingWithoutSharedMemory.*'
 not_emulated_pipeline+=':Executor.TheOwnThreadDoesAllIfTheSystemGivesTbbNone:Fork.AChildMayIterateTheDataset'
 not_emulated_pipeline+=':WaitingThreads.*:WatchedThreads.SayWhereASlowCallWaits*'
 not_emulated_pipeline+=':RecordingNames.IteratorsThatBeginAtOnceHaveAFileEach'

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "pipeline/drawn/drawn_pipeline.h"
 #include "pipeline/drawn/drawn_pipeline_builder.h"
-#include "pipeline/drawn/drawn_pipeline_json.h"
 #include "pipeline/drawn/drawn_pipeline_model.h"
 #include "pipeline/suite/executors.h"
 #include "pipeline/suite/stream.h"
@@ -15,6 +15,25 @@
 
 namespace infeed::test {
 namespace {
+
+/// Reads what DrawnPipeline::to_json() writes.
+DrawnPipeline pipeline_from(const nlohmann::json& json) {
+  DrawnPipeline pipeline;
+  for (const nlohmann::json& item : json.at("stages")) {
+    DrawnStage stage;
+    for (const auto& [key, value] : item.items()) {
+      if (key == "op") {
+        stage.op = value;
+      } else if (key == "other") {
+        stage.other = pipeline_from(value).stages;
+      } else {
+        stage.parameters[key] = value;
+      }
+    }
+    pipeline.stages.push_back(std::move(stage));
+  }
+  return pipeline;
+}
 
 TEST(DrawnCorpus, GivesWhatTensorFlowGave) {
   std::ifstream lines(INFEED_DRAWN_CORPUS);

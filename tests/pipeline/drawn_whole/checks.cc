@@ -48,7 +48,7 @@ std::vector<Finding> Checks::run() {
   if (!drawn_.is_unordered) {
     check_resumes();
     if (words_.chance(0.5)) check_resume_of_second_iteration();
-    if (words_.chance(0.1) && !options_.is_quick) check_other_process();
+    if (words_.chance(0.2) && !options_.is_quick) check_other_process();
     if (options_.checks_faults && words_.chance(0.3)) check_hosts();
   }
   check_memory_limit();
