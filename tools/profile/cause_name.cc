@@ -1,65 +1,38 @@
+#include <array>
+#include <cstddef>
+
 #include "profile/profile_report.h"
 
 namespace infeed::tools {
+namespace {
 
-std::string name_of(Cause cause) {
-  switch (cause) {
-    case Cause::slow_read:
-      return "slow_read";
-    case Cause::slow_element:
-      return "slow_element";
-    case Cause::waiting_function:
-      return "waiting_function";
-    case Cause::quota:
-      return "quota";
-    case Cause::others_on_cores:
-      return "others_on_cores";
-    case Cause::memory_limit:
-      return "memory_limit";
-    case Cause::tuner_change:
-      return "tuner_change";
-    case Cause::starved:
-      return "starved";
-    case Cause::recompilation:
-      return "recompilation";
-    case Cause::slow_step:
-      return "slow_step";
-    case Cause::paused_consumer:
-      return "paused_consumer";
-    case Cause::unknown:
-      return "unknown";
-  }
-  return "unknown";
-}
+struct CauseNames {
+  const char* name;
+  const char* words;
+};
 
-std::string words_of(Cause cause) {
-  switch (cause) {
-    case Cause::slow_read:
-      return "slow read";
-    case Cause::slow_element:
-      return "slow element";
-    case Cause::waiting_function:
-      return "function waited";
-    case Cause::quota:
-      return "CPU quota";
-    case Cause::others_on_cores:
-      return "others on the cores";
-    case Cause::memory_limit:
-      return "memory limit";
-    case Cause::tuner_change:
-      return "tuner's change";
-    case Cause::starved:
-      return "starved";
-    case Cause::recompilation:
-      return "recompilation";
-    case Cause::slow_step:
-      return "slow step";
-    case Cause::paused_consumer:
-      return "paused consumer";
-    case Cause::unknown:
-      return "unknown";
-  }
-  return "unknown";
-}
+// In the order of the enumerators.
+constexpr std::array<CauseNames, 12> kCauses = {{
+    {"slow_read", "slow read"},
+    {"slow_element", "slow element"},
+    {"waiting_function", "function waited"},
+    {"quota", "CPU quota"},
+    {"others_on_cores", "others on the cores"},
+    {"memory_limit", "memory limit"},
+    {"tuner_change", "tuner's change"},
+    {"starved", "starved"},
+    {"recompilation", "recompilation"},
+    {"slow_step", "slow step"},
+    {"paused_consumer", "paused consumer"},
+    {"unknown", "unknown"},
+}};
+static_assert(kCauses.size() == static_cast<std::size_t>(Cause::unknown) + 1);
+
+const CauseNames& names_of(Cause cause) { return kCauses.at(static_cast<std::size_t>(cause)); }
+
+}  // namespace
+
+std::string name_of(Cause cause) { return names_of(cause).name; }
+std::string words_of(Cause cause) { return names_of(cause).words; }
 
 }  // namespace infeed::tools
