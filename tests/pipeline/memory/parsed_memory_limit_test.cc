@@ -74,11 +74,11 @@ class ParsedSentences : public ::testing::Test {
   static constexpr std::size_t kWordBytesMax = 60'000;
   static constexpr std::int64_t kRows = 128;
 
-  ParsedSentences() { write(file_, Compression::none); }
+  ParsedSentences() { write(Compression::none); }
 
-  static void write(const std::string& file, Compression compression) {
+  void write(Compression compression) {
     SeededRandom random;
-    RecordWriter writer(file, {.compression = compression});
+    RecordWriter writer(file_, {.compression = compression, .existing = ExistingFile::replace});
     std::size_t scale = 1000;
     for (int i = 0; i < 1000; ++i) {
       if (random.chance(0.01)) scale = random.chance(0.25) ? 1 : 1 + random.below(1000);
@@ -124,9 +124,17 @@ TEST_F(ParsedSentences, InRaggedBatchesThatAreHandedOverManyAtATime) {
 
 TEST_F(ParsedSentences, InRaggedColumns) {
   const auto columns = ColumnSchema().ragged("tokens", DType::int64).ragged_bytes("words");
-  const auto batches =
-      sentences() | parse_columns(columns, kRows, {.parallelism = kParsers}) | prefetch(100);
-  expect_limit_kept(batches, run_with(24 * kMiB));
+  const auto same = [](const Record& record) { return record; };
+  for (const Compression compression : {Compression::lz4, Compression::gzip, Compression::none}) {
+    write(compression);
+    for (const bool is_pulled : {true, false}) {
+      SCOPED_TRACE(std::string(to_string(compression)) + (is_pulled ? " pulled" : " in blocks"));
+      const Dataset<Record> input = is_pulled ? sentences() | map(same) : sentences();
+      expect_limit_kept(
+          input | parse_columns(columns, kRows, {.parallelism = kParsers}) | prefetch(100),
+          run_with(24 * kMiB));
+    }
+  }
 }
 
 TEST_F(ParsedSentences, AsRecordsOfManyFilesAtOnce) {
@@ -137,9 +145,8 @@ TEST_F(ParsedSentences, AsRecordsOfManyFilesAtOnce) {
 }
 
 TEST_F(ParsedSentences, AsRecordsThatThreadsDecompress) {
-  const std::string file = folder_.file("sentences.lz4");
-  write(file, Compression::lz4);
-  const auto all = records(file, {.parallelism = kParsers}) | repeat(2) | prefetch(100'000);
+  write(Compression::lz4);
+  const auto all = records(file_, {.parallelism = kParsers}) | repeat(2) | prefetch(100'000);
   expect_limit_kept(all, run_with(16 * kMiB));
 }
 
