@@ -37,22 +37,27 @@ Stream sample_model(const std::vector<Slots>& inputs, const std::vector<double>&
   return stream;
 }
 
+/// An input and two of another length.
+std::vector<Slots> three_inputs(const Slots& in) {
+  return {in, failing_slots(80, [](std::size_t i) { return i % 9 == 8; }), plain_slots(30)};
+}
+template <class T>
+std::vector<Dataset<T>> three_datasets(const Dataset<T>& dataset) {
+  const std::vector<Slots> inputs = three_inputs({});
+  return {dataset, listed<T>(inputs[1]), listed<T>(inputs[2])};
+}
+
 TEST(SampleFromDatasets, PassesTheSuite) {
   const std::vector<double> weights{0.5, 2, 1.5};
-  const Slots second = failing_slots(80, [](std::size_t i) { return i % 9 == 8; });
   for (const bool stop : {true, false}) {
     SCOPED_TRACE(stop);
     run_stage_suite(
         [&](auto dataset) {
-          using T = typename decltype(dataset)::element_type;
-          const std::vector<Dataset<T>> datasets{dataset, listed<T>(second),
-                                                 listed<T>(plain_slots(30))};
           return sample_from_datasets(
-              datasets, {.weights = weights, .seed = 3, .stop_on_empty_dataset = stop});
+              three_datasets(dataset),
+              {.weights = weights, .seed = 3, .stop_on_empty_dataset = stop});
         },
-        [&](const Slots& in) {
-          return sample_model({in, second, plain_slots(30)}, weights, stop);
-        });
+        [&](const Slots& in) { return sample_model(three_inputs(in), weights, stop); });
   }
 }
 
@@ -65,7 +70,6 @@ SampleOptions changing(WeightChange change) {
 }
 
 TEST(SampleFromDatasets, PassesTheSuiteWithAScheduleOfWeights) {
-  const Slots second = failing_slots(80, [](std::size_t i) { return i % 9 == 8; });
   for (const WeightChange change : {WeightChange::linear, WeightChange::at_once}) {
     std::vector<Dataset<std::int64_t>> endless{counter(0, 0), counter(1, 0), counter(2, 0)};
     std::vector<std::size_t> order;
@@ -73,13 +77,10 @@ TEST(SampleFromDatasets, PassesTheSuiteWithAScheduleOfWeights) {
     while (order.size() < 5000) order.push_back(static_cast<std::size_t>(*iterator.next()));
     run_stage_suite(
         [&](auto dataset) {
-          using T = typename decltype(dataset)::element_type;
-          const std::vector<Dataset<T>> datasets{dataset, listed<T>(second),
-                                                 listed<T>(plain_slots(30))};
-          return sample_from_datasets(datasets, changing(change));
+          return sample_from_datasets(three_datasets(dataset), changing(change));
         },
         [&](const Slots& in) {
-          const std::vector<Slots> inputs{in, second, plain_slots(30)};
+          const std::vector<Slots> inputs = three_inputs(in);
           std::vector<std::size_t> next(3, 0);
           Stream stream;
           for (const std::size_t i : order) {
@@ -261,20 +262,16 @@ Stream sized_model(const std::vector<Slots>& inputs, const std::vector<double>& 
 
 TEST(SampleFromDatasets, PassesTheSuiteWithWeightsOfSizes) {
   const std::vector<double> weights{0.5, 2, 1.5};
-  const Slots second = failing_slots(80, [](std::size_t i) { return i % 9 == 8; });
   for (const bool stop : {true, false}) {
     SCOPED_TRACE(stop);
     run_stage_suite(
         [&](auto dataset) {
-          using T = typename decltype(dataset)::element_type;
           return sample_from_datasets(
-              std::vector<Dataset<T>>{dataset, listed<T>(second), listed<T>(plain_slots(30))},
+              three_datasets(dataset),
               {.weights = weights, .seed = 3, .stop_on_empty_dataset = stop},
-              [](const T& element) { return size_of_number(value_of(element)); });
+              [](const auto& element) { return size_of_number(value_of(element)); });
         },
-        [&](const Slots& in) {
-          return sized_model({in, second, plain_slots(30)}, weights, stop);
-        });
+        [&](const Slots& in) { return sized_model(three_inputs(in), weights, stop); });
   }
 }
 

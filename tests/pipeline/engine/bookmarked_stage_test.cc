@@ -1,11 +1,9 @@
-#include <atomic>
 #include <cstdint>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <vector>
 
 #include <infeed/error.h>
-#include <infeed/pipeline/detail/iterator_core.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/stage.h>
 
@@ -14,7 +12,7 @@
 #include "engine/stage_counters.h"
 #include "thrown_error.h"
 
-// A resume within one stage, and the number of the pass after it.
+// A resume within one stage.
 namespace infeed::test {
 namespace {
 
@@ -109,23 +107,6 @@ TEST_F(BookmarkedStage, RefusesNumbersThatItNeverNotes) {
   EXPECT_EQ(error.message(),
             "the checkpoint's bookmark of goes holds numbers that this stage never notes, so it is "
             "damaged; take an older checkpoint, or leave its bookmark lines out");
-}
-
-TEST(NextEpoch, GoesOnBehindThatOfACheckpoint) {
-  std::atomic<std::uint64_t> iterations{0};
-  EXPECT_EQ(detail::next_epoch(iterations, {}), 0U);
-  EXPECT_EQ(detail::next_epoch(iterations, {}), 1U);
-  Checkpoint checkpoint;
-  checkpoint.epoch = 5;
-  const IterateOptions resumed{.resume = checkpoint};
-  EXPECT_EQ(detail::next_epoch(iterations, resumed), 5U);
-  EXPECT_EQ(iterations, 6U);
-  EXPECT_EQ(detail::next_epoch(iterations, {}), 6U);
-  EXPECT_EQ(detail::next_epoch(iterations, resumed), 5U) << "it is an earlier one";
-  EXPECT_EQ(iterations, 7U);
-  iterations = 5;
-  EXPECT_EQ(detail::next_epoch(iterations, resumed), 5U);
-  EXPECT_EQ(iterations, 6U);
 }
 
 }  // namespace

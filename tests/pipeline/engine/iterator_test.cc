@@ -34,6 +34,9 @@ TEST(NextEpoch, FollowsTheLatestThatBegan) {
   resumed.resume->epoch = 7;
   EXPECT_EQ(detail::next_epoch(iterations, resumed), 7U);
   EXPECT_EQ(detail::next_epoch(iterations, {}), 8U);
+  iterations = 7;
+  EXPECT_EQ(detail::next_epoch(iterations, resumed), 7U);
+  EXPECT_EQ(iterations, 8U);
 }
 
 TEST(IteratorsEpoch, IsTheFirstOneIfNobodySays) {

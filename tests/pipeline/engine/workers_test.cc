@@ -31,6 +31,10 @@ class WorkersTest : public ::testing::Test {
                   .idle_max = idle_max}} {}
   ~WorkersTest() override { hand_off_.stop(); }
 
+  void want(int count) {
+    const Lock lock = hand_off_.lock();
+    workers_.set_count(count);
+  }
   void add(const Lock&, int number) {
     waiting_.push_back(number);
     workers_.wake_one();
@@ -96,10 +100,7 @@ TEST_F(WorkersTest, DoAllThatThereIs) {
 }
 
 TEST_F(WorkersTest, TheLastToFallAsleepComesFirst) {
-  {
-    const Lock lock = hand_off_.lock();
-    workers_.set_count(3);
-  }
+  want(3);
   Lock lock = lock_when_asleep(3);
   add(lock, 1);
   wait_until_done(lock, 1);
@@ -115,10 +116,7 @@ TEST_F(WorkersTest, TheLastToFallAsleepComesFirst) {
 }
 
 TEST_F(WorkersTest, OneThatIsOnItsWayDoesForAllThatIsFoundMeanwhile) {
-  {
-    const Lock lock = hand_off_.lock();
-    workers_.set_count(3);
-  }
+  want(3);
   Lock lock = lock_when_asleep(3);
   add(lock, 1);
   EXPECT_EQ(workers_.asleep(), 2);
@@ -128,10 +126,7 @@ TEST_F(WorkersTest, OneThatIsOnItsWayDoesForAllThatIsFoundMeanwhile) {
 }
 
 TEST_F(WorkersTest, OneThatEndsHandsItsWakeUpOn) {
-  {
-    const Lock lock = hand_off_.lock();
-    workers_.set_count(2);
-  }
+  want(2);
   for (int i = 0; i < 50; ++i) {
     Lock lock = lock_when_asleep(2);
     add(lock, i);           // one of them is on its way,
@@ -162,10 +157,7 @@ TEST_F(WorkersTest, TheirNumberGrowsWhileTheFirstBegin) {
 TEST_F(WorkersTest, NothingIsLeftBehindWhileTheirNumberChanges) {
   SeededRandom random;
   std::size_t added = 0;
-  {
-    const Lock lock = hand_off_.lock();
-    workers_.set_count(1);
-  }
+  want(1);
   for (int round = 0; round < 300; ++round) {
     Lock lock = hand_off_.lock();
     for (std::size_t i = random.below(4); i > 0; --i) add(lock, static_cast<int>(added++));
@@ -193,10 +185,7 @@ class IdleWorkersTest : public WorkersTest {
 };
 
 TEST_F(IdleWorkersTest, EndAndComeAgain) {
-  {
-    const Lock lock = hand_off_.lock();
-    workers_.set_count(3);
-  }
+  want(3);
   for (std::size_t round = 1; round <= 20; ++round) {
     Lock lock = lock_when_gone();
     EXPECT_EQ(workers_.count(), 3) << "it is what was asked for";
@@ -207,10 +196,7 @@ TEST_F(IdleWorkersTest, EndAndComeAgain) {
 }
 
 TEST_F(IdleWorkersTest, AllComeIfThereIsWorkForAll) {
-  {
-    const Lock lock = hand_off_.lock();
-    workers_.set_count(3);
-  }
+  want(3);
   Lock lock = lock_when_gone();
   threads_awaited_ = 3;
   for (int i = 0; i < 3; ++i) add(lock, i);
@@ -219,10 +205,7 @@ TEST_F(IdleWorkersTest, AllComeIfThereIsWorkForAll) {
 }
 
 TEST_F(IdleWorkersTest, FewerAndMoreAreWantedWhileTheyAreGone) {
-  {
-    const Lock lock = hand_off_.lock();
-    workers_.set_count(3);
-  }
+  want(3);
   Lock lock = lock_when_gone();
   workers_.set_count(1);
   add(lock, 1);

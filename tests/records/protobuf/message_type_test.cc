@@ -99,11 +99,15 @@ TEST_F(MessageTypeTest, WithoutANameTheOnlyMessageOfTheLastFileIsTaken) {
   ASSERT_EQ(set.file(1).name(), "clicks.proto");
   set.mutable_file()->DeleteSubrange(2, set.file_size() - 2);
   const std::string file = write(set);
-  EXPECT_THAT(error_of([&] { MessageType{file}; }).message(),
-              AllOf(HasSubstr("clicks.proto has several messages"), HasSubstr("'shop.Click'")));
+  EXPECT_EQ(error_of([&] { MessageType{file}; }).message(),
+            "clicks.proto has several messages, so a name must be given: 'shop.User', 'shop.Item', "
+            "'shop.Click'")
+      << "and not that of a map's entries";
   set.mutable_file(1)->clear_message_type();
   write(set);
   EXPECT_THAT(error_of([&] { MessageType{file}; }).message(), HasSubstr("has no messages"));
+  EXPECT_EQ(error_of([&] { MessageType(file, "shop.Click"); }).message(),
+            "the descriptor set has no message 'shop.Click'; clicks.proto has none");
 }
 
 TEST_F(MessageTypeTest, FilesThatAreNoUsableDescriptorSet) {
@@ -164,20 +168,6 @@ TEST_F(MessageTypeTest, DamagedSetsAndMessages) {
     }
   }
   EXPECT_GT(failed, 0);
-}
-
-TEST_F(MessageTypeTest, OnlyItsOwnMessagesAreNamed) {
-  google::protobuf::FileDescriptorSet set = shop();
-  set.mutable_file()->DeleteSubrange(2, set.file_size() - 2);
-  const std::string file = write(set);
-  EXPECT_EQ(error_of([&] { MessageType{file}; }).message(),
-            "clicks.proto has several messages, so a name must be given: 'shop.User', 'shop.Item', "
-            "'shop.Click'")
-      << "and not that of a map's entries";
-  set.mutable_file(1)->clear_message_type();
-  write(set);
-  EXPECT_EQ(error_of([&] { MessageType(file, "shop.Click"); }).message(),
-            "the descriptor set has no message 'shop.Click'; clicks.proto has none");
 }
 
 TEST_F(MessageTypeTest, OfSeveralProblemsTheFirstIsTold) {
