@@ -16,7 +16,6 @@
 
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
-#include <infeed/records/limits.h>
 
 #include "io/pattern/path_pattern.h"
 #include "records/temporary_files.h"
@@ -220,18 +219,6 @@ TEST(ShardName, goes_both_ways) {
   const Error error = error_of([] { shard_name("t", {.count = 2, .index = 2}); });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
   EXPECT_EQ(error.message(), "shard 2 of 2 does not exist; they count from 0");
-}
-
-TEST(ReadFile, ALargeFileOfHolesIsRefused) {
-  const TemporaryFolder folder;
-  const std::string name = folder.write("sparse", "begin");
-  std::filesystem::resize_file(name, limits::sparse_file_bytes + 1);
-  const Error error = error_of([&] { read_file(name); });
-  EXPECT_EQ(error.code(), ErrorCode::data_loss);
-  EXPECT_THAT(error.message(),
-              ::testing::HasSubstr("the file claims 67108865 bytes, but was written"));
-  std::filesystem::resize_file(name, 1'000'000);
-  EXPECT_EQ(read_file(name).size(), 1'000'000U);
 }
 
 /// Nobody waits for a pipe's other end.
