@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "columns/column_values.h"
+#include "columns/nearest_half.h"
 #include "infeed/error.h"
 
 namespace infeed {
@@ -39,7 +40,12 @@ bool store_number(double number, DType dtype, void* out) {
       *static_cast<T*>(out) = number;
       return true;
     } else if constexpr (kIsFloatItem<T>) {
-      const T value(static_cast<float>(number));
+      T value{};
+      if constexpr (sizeof(T) == 2) {
+        value = nearest_half<T>(number);
+      } else {
+        value = static_cast<T>(number);
+      }
       *static_cast<T*>(out) = value;
       return !std::isinf(static_cast<float>(value)) || std::isinf(number);
     } else {

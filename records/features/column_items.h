@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "columns/column_values.h"
+#include "columns/nearest_half.h"
 #include "infeed/error.h"
 #include "infeed/records/column.h"
 
@@ -69,8 +70,10 @@ To converted(From value) {
     return holds<To>(value) ? static_cast<To>(number) : To{0};
   } else if constexpr (std::is_floating_point_v<To>) {
     return static_cast<To>(number);
-  } else {
+  } else if constexpr (std::is_same_v<Number, float> || sizeof(Number) <= 2) {
     return To(static_cast<float>(number));
+  } else {
+    return nearest_half<To>(static_cast<double>(number));
   }
 }
 

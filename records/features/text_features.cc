@@ -215,9 +215,9 @@ bool read_number(std::string_view text, bool has_room, To& to) {
         has_room ? parse_integer(begin, end, to) : parse_long_integer(begin, end, to);
     return problem == NumberProblem::none;
   } else if constexpr (sizeof(To) == 2) {
-    float number = 0;
+    double number = 0;
     const NumberProblem problem = read_float(text, has_room, number);
-    to = To(number);
+    to = nearest_half<To>(number);
     return problem == NumberProblem::none &&
            (std::isinf(number) || !std::isinf(static_cast<float>(to)));
   } else {

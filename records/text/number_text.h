@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "columns/nearest_half.h"
 #include "text/rounding.h"
 
 /// Turns numbers as people write them into the nearest value of their type. The quick ways give the
@@ -206,14 +207,14 @@ inline NumberProblem parse_float(const char* begin, const char* end, float& out)
   return parse_any_float(begin, end, out);
 }
 
-/// Parses a float of 16 bits: the nearest float32, rounded. Written infinity is a value; a finite
-/// number that rounds to infinity is out_of_range, as it is for float32.
+/// Parses a float of 16 bits. Written infinity is a value; a finite number that rounds to infinity is
+/// out_of_range, as it is for float32.
 template <class Half>
 NumberProblem parse_half(const char* begin, const char* end, Half& out) {
-  float value = 0;
+  double value = 0;
   const NumberProblem problem = parse_float(begin, end, value);
   if (problem != NumberProblem::none) return problem;
-  out = Half(value);
+  out = nearest_half<Half>(value);
   const bool has_overflowed = std::isinf(static_cast<float>(out)) && !std::isinf(value);
   return has_overflowed ? NumberProblem::out_of_range : NumberProblem::none;
 }

@@ -67,6 +67,31 @@ TEST(FeaturesEdges, PlacesOfItems) {
   EXPECT_EQ(place_of_item(nested, 5), "row 1, item 3");
 }
 
+TEST(FeaturesEdges, NumbersOf64BitsRoundTo16BitsAtOnce) {
+  // The nearest float32 of each lies in the middle between two numbers of 16 bits.
+  const std::vector<double> numbers = {1 + 0x1p-11 + 0x1p-40, 1 + 0x3p-11 - 0x1p-40,
+                                       -1 - 0x1p-11 - 0x1p-40, 65519.9999, 0x1p-25 + 0x1p-60};
+  const auto cast_to = [](DType dtype, Column column) {
+    return applied(f::Cast{.column = "x", .dtype = dtype}, std::move(column));
+  };
+  EXPECT_THAT(cast_to(DType::float16, column_of(numbers)).values<float16>(),
+              ElementsAre(float16(1 + 0x1p-10F), float16(1 + 0x1p-10F), float16(-1 - 0x1p-10F),
+                          float16(65504), float16(0x1p-24F)));
+  EXPECT_THAT(cast_to(DType::float16, Column::of_bytes({"1.000488281251", " 65519.9999"}))
+                  .values<float16>(),
+              ElementsAre(float16(1 + 0x1p-10F), float16(65504)));
+  EXPECT_THAT(cast_to(DType::bfloat16, column_of(std::vector<double>{1 + 0x1p-8 + 0x1p-40}))
+                  .values<bfloat16>(),
+              ElementsAre(bfloat16(1 + 0x1p-7F)));
+  EXPECT_THAT(cast_to(DType::bfloat16, column_of(std::vector<std::int64_t>{0x1010001, -0x1010001}))
+                  .values<bfloat16>(),
+              ElementsAre(bfloat16(0x1020000), bfloat16(-0x1020000)));
+  const Column nan = cast_to(
+      DType::float16, column_of(std::vector<float>{std::numeric_limits<float>::quiet_NaN()}));
+  EXPECT_THAT(applied(f::Fill{.column = "x", .value = numbers[0]}, nan).values<float16>(),
+              ElementsAre(float16(1 + 0x1p-10F)));
+}
+
 TEST(FeaturesEdges, HotNumbersLieBelowTheDepth) {
   EXPECT_THAT(applied(f::OneHot{.column = "x", .depth = 3}, column_of(std::vector<int>{0, 2}))
                   .values<float>(),

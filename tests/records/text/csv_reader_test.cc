@@ -85,6 +85,9 @@ TEST_F(CsvReaderTest, NumbersBeyond16BitsAreRefused) {
   };
   EXPECT_EQ(float(read_as(DType::float16, "65519").values<float16>()[0]), 65504.0F);
   EXPECT_TRUE(std::isinf(float(read_as(DType::float16, "-inf").values<float16>()[0])));
+  // The nearest float32 of each lies in the middle between two float16.
+  EXPECT_EQ(float(read_as(DType::float16, "65519.9999").values<float16>()[0]), 65504.0F);
+  EXPECT_EQ(float(read_as(DType::float16, "1.000488281251").values<float16>()[0]), 1 + 0x1p-10F);
   const auto refusal = [&](DType dtype, const std::string& cell) {
     return error_of([&] { read_as(dtype, cell); }).message();
   };

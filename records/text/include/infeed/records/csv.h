@@ -24,11 +24,10 @@
 /// | bool, shape []           | true, True, TRUE, 1; false, False, FALSE, 0              |
 /// | bytes                    | its text, without quotes around it                       |
 ///
-/// (float16 and bfloat16 are made from the nearest float32.) Spaces and tabs around a number don't
-/// count. Rows end with LF or CRLF, the last one perhaps with neither. Empty lines are no rows. A
-/// byte order mark is passed over, and so is a first line "sep=;", by which spreadsheets name the
-/// delimiter; it must be the delimiter that is given. Columns that the schema doesn't name are not
-/// looked into.
+/// Spaces and tabs around a number don't count. Rows end with LF or CRLF, the last one perhaps with
+/// neither. Empty lines are no rows. A byte order mark is passed over, and so is a first line "sep=;",
+/// by which spreadsheets name the delimiter; it must be the delimiter that is given. Columns that the
+/// schema doesn't name are not looked into.
 ///
 /// Errors: invalid_argument when the schema has other kinds of columns, or a column that the header
 /// lacks and that has no default. A bad row (BadRows) is data_loss with file, line, column, what

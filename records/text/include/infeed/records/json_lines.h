@@ -27,11 +27,10 @@
 /// | bytes                    | a string, as UTF-8                                            |
 /// | ragged_bytes             | an array of strings                                           |
 ///
-/// (float16 and bfloat16 are made from the nearest float32.) A member "b" of an object "a" is the
-/// column "a.b". A member that is null or absent takes the column's default (if_missing()). A
-/// ragged or padded column without a default gets an empty row; every other column must have the
-/// member. Members that the schema doesn't name are checked and passed over. Empty lines are no
-/// rows.
+/// A member "b" of an object "a" is the column "a.b". A member that is null or absent takes the
+/// column's default (if_missing()). A ragged or padded column without a default gets an empty row;
+/// every other column must have the member. Members that the schema doesn't name are checked and
+/// passed over. Empty lines are no rows.
 ///
 /// The grammar is strictly that of RFC 8259: no comments, no NaN, no commas at the end, no
 /// duplicate of a column's member, no bytes that aren't UTF-8, no half of a surrogate pair. Objects
