@@ -13,13 +13,9 @@ std::size_t channels_of(const ImageReader& reader, const DecodeOptions& options)
                                                   : static_cast<std::size_t>(options.channels);
 }
 
-unsigned denominator_for(const ImageReader& reader, std::size_t width_max) {
-  unsigned denominator = 1;
-  while (reader.is_jpeg() && width_max > 0 && denominator < 8 &&
-         reader.size().width / denominator > width_max) {
-    denominator *= 2;
-  }
-  return denominator;
+/// Exif's orientation where the image is to be turned by it, else 1.
+int orientation_for(const ImageReader& reader, const DecodeOptions& options) {
+  return options.upright ? reader.header().orientation : 1;
 }
 
 Size divided(Size size, unsigned denominator) {
@@ -27,12 +23,22 @@ Size divided(Size size, unsigned denominator) {
           (size.height + denominator - 1) / denominator};
 }
 
+unsigned denominator_for(const ImageReader& reader, const DecodeOptions& options) {
+  unsigned denominator = 1;
+  if (!reader.is_jpeg() || options.jpeg_width_max == 0) return denominator;
+  const Size size = upright_size(reader.size(), orientation_for(reader, options));
+  while (denominator < 8 && divided(size, denominator).width > options.jpeg_width_max) {
+    denominator *= 2;
+  }
+  return denominator;
+}
+
 /// Reads `part`, a part of the stored image at 1/denominator of its size.
 void read_part(Scratch& scratch, const Rect& part, unsigned denominator,
                const DecodeOptions& options, Image& image) {
   ImageReader& reader = scratch.reader;
   const std::size_t channels = channels_of(reader, options);
-  const int orientation = options.upright ? reader.header().orientation : 1;
+  const int orientation = orientation_for(reader, options);
   const std::uint64_t pixels = std::uint64_t{part.width} * part.height * channels;
   require_memory(reader.memory_bytes() + pixels * (orientation > 1 ? 2 : 1), options.limits);
   ImageRows rows({part.width, part.height}, channels, image);
@@ -45,7 +51,7 @@ void read_part(Scratch& scratch, const Rect& part, unsigned denominator,
 void decode_into(std::string_view bytes, const DecodeOptions& options, Image& image) {
   const auto scratch = thread_scratch();
   scratch->reader.open(bytes, options.limits, options.refuse_damaged);
-  const unsigned denominator = denominator_for(scratch->reader, options.jpeg_width_max);
+  const unsigned denominator = denominator_for(scratch->reader, options);
   const Size size = divided(scratch->reader.size(), denominator);
   read_part(*scratch, {0, 0, size.width, size.height}, denominator, options, image);
 }
@@ -60,7 +66,7 @@ Image decode_crop(std::string_view bytes, const Rect& crop, const DecodeOptions&
   const auto scratch = thread_scratch();
   scratch->reader.open(bytes, options.limits, options.refuse_damaged);
   const Size stored = scratch->reader.size();
-  const int orientation = options.upright ? scratch->reader.header().orientation : 1;
+  const int orientation = orientation_for(scratch->reader, options);
   require_inside(crop, upright_size(stored, orientation));
   Image image;
   read_part(*scratch, stored_part(crop, orientation, stored), 1, options, image);

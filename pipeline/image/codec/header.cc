@@ -48,9 +48,10 @@ class HeaderSource {
 };
 
 /// Returns the orientation in a TIFF structure. The first directory has entries of 12 bytes: tag,
-/// type, count, value.
+/// type, count, value. The orientation's type is SHORT by the standard, and LONG in some files.
 int tiff_orientation(std::string_view tiff) {
   constexpr std::size_t kOrientationTag = 0x0112;
+  constexpr std::size_t kLong = 4;
   constexpr std::size_t kEntryBytes = 12;
   if (!tiff.starts_with("II") && !tiff.starts_with("MM")) return 1;
   const ByteOrder order = tiff.starts_with("II") ? ByteOrder::little : ByteOrder::big;
@@ -60,7 +61,8 @@ int tiff_orientation(std::string_view tiff) {
     const std::size_t at = directory + 2 + i * kEntryBytes;
     if (at + kEntryBytes > tiff.size()) break;
     if (number_at(tiff, at, 2, order) != kOrientationTag) continue;
-    const std::size_t value = number_at(tiff, at + 8, 2, order);
+    const std::size_t value_bytes = number_at(tiff, at + 2, 2, order) == kLong ? 4 : 2;
+    const std::size_t value = number_at(tiff, at + 8, value_bytes, order);
     return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
   return 1;

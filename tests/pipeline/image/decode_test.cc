@@ -273,6 +273,17 @@ TEST(ImageDecode, previews_are_smaller) {
   EXPECT_EQ(decode(jpeg, {.jpeg_width_max = 60}).size(), (image::Size{50, 25}));
   EXPECT_EQ(decode(jpeg, {.jpeg_width_max = 1}).size(), (image::Size{25, 13}));
   EXPECT_EQ(decode(jpeg, {.jpeg_width_max = 200}).size(), (image::Size{200, 100}));
+  const std::string odd = as_jpeg(drawn_image(121, 60, 3));
+  EXPECT_EQ(decode(odd, {.jpeg_width_max = 61}).size(), (image::Size{61, 30}));
+  EXPECT_EQ(decode(odd, {.jpeg_width_max = 60}).size(), (image::Size{31, 15})) << "61 is wider";
+}
+
+TEST(ImageDecode, previews_are_as_wide_as_the_upright_image) {
+  const std::string on_a_side = with_orientation(as_jpeg(drawn_image(200, 100, 3)), 6);
+  EXPECT_EQ(decode(on_a_side, {.jpeg_width_max = 100}).size(), (image::Size{100, 200}));
+  EXPECT_EQ(decode(on_a_side, {.jpeg_width_max = 99}).size(), (image::Size{50, 100}));
+  EXPECT_EQ(decode(on_a_side, {.upright = false, .jpeg_width_max = 100}).size(),
+            (image::Size{100, 50}));
 }
 
 TEST(ImageDecode, memory_is_used_again) {

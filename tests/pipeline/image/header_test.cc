@@ -63,6 +63,17 @@ TEST(ImageHeader, knows_how_a_png_lies) {
   EXPECT_EQ(read_header(png_with_orientation(wide, 9)).orientation, 1);
 }
 
+TEST(ImageHeader, takes_an_orientation_of_32_bits) {
+  for (const bool is_big_endian : {false, true}) {
+    std::string jpeg = with_orientation(as_jpeg(16), 6, is_big_endian);
+    const std::size_t entry = jpeg.find("Exif") + 6 + 8 + 2;
+    jpeg.replace(entry + 2, 2, is_big_endian ? std::string("\0\4", 2) : std::string("\4\0", 2));
+    jpeg.replace(entry + 8, 4,
+                 is_big_endian ? std::string("\0\0\0\6", 4) : std::string("\6\0\0\0", 4));
+    EXPECT_EQ(read_header(jpeg).orientation, 6) << is_big_endian;
+  }
+}
+
 TEST(ImageHeader, takes_the_orientation_from_the_first_exif_segment) {
   // The second segment goes on with Exif data that is too long for one.
   const std::string continued = with_orientation(with_orientation(as_jpeg(16), 1), 6);
