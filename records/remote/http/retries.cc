@@ -17,6 +17,16 @@ constexpr unsigned kShortAnswersMax = 64;
 
 }  // namespace
 
+UrlOptions with_bounded_times(UrlOptions options) {
+  constexpr milliseconds kTimeMax = std::chrono::hours(24 * 365);
+  for (milliseconds* const time :
+       {&options.retry_delay, &options.retry_delay_max, &options.connect_timeout,
+        &options.stall_timeout, &options.rate_window, &options.hedge_delay_min}) {
+    *time = std::min(*time, kTimeMax);
+  }
+  return options;
+}
+
 milliseconds pause_before_retry(const HttpFailure& failure, unsigned tries,
                                 const UrlOptions& options, std::mt19937_64& random) {
   constexpr unsigned kDoublingsMax = 20;

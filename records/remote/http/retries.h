@@ -11,6 +11,10 @@
 
 namespace infeed::detail {
 
+/// Returns the options with times of a year at most: sums of longer ones, as of milliseconds::max(), and
+/// their nanoseconds overflow.
+UrlOptions with_bounded_times(UrlOptions options);
+
 /// Returns how long to wait after a failure that `tries` others came before. The pause doubles each
 /// time up to the limit, and half of it is drawn at random. A longer one that a server asks for has
 /// the same limit.

@@ -8,7 +8,7 @@
 namespace infeed::detail {
 
 Transfers::Transfers(UrlTarget target, UrlOptions options)
-    : target_(std::move(target)), options_(std::move(options)) {
+    : target_(std::move(target)), options_(with_bounded_times(std::move(options))) {
   start_curl();
   multi_.reset(::curl_multi_init());
   if (multi_ == nullptr) throw std::bad_alloc();

@@ -49,7 +49,9 @@ int has_to_stop(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
 class Object {
  public:
   Object(const std::string& url, const UploadOptions& options)
-      : options_(options),
+      : options_{.url = detail::with_bounded_times(options.url),
+                 .part_bytes = options.part_bytes,
+                 .refuse_existing = options.refuse_existing},
         target_(url, &detail::environment_of_process, options.url.credentials.get()) {
     detail::start_curl();
   }
@@ -156,7 +158,7 @@ class Object {
     return failure;
   }
 
-  const UploadOptions& options_;
+  const UploadOptions options_;
   const detail::UrlTarget target_;
   mutable bool has_answered_ = false;  // so its host can be found
 };

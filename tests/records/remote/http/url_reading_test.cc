@@ -213,6 +213,19 @@ TEST_F(UrlReading, GivesUpAStalledConnectionAndAsksAgain) {
   EXPECT_EQ(read_all(server.url("/a"), options), payloads_);
 }
 
+TEST_F(UrlReading, TakesTheLongestTimesForNever) {
+  HttpServer server([&](const HttpRequestSeen& request) { return serve_bytes(request, file_); });
+  constexpr auto kNever = std::chrono::milliseconds::max();
+  const UrlOptions options{.retries = 0,
+                           .retry_delay = kNever,
+                           .retry_delay_max = kNever,
+                           .connect_timeout = kNever,
+                           .stall_timeout = kNever,
+                           .rate_window = kNever,
+                           .hedge_delay_min = kNever};
+  EXPECT_EQ(read_all(server.url("/a"), options), payloads_);
+}
+
 TEST_F(UrlReading, AsksASecondTimeForWhatIsSlow) {
   UrlOptions options = quick_retries();
   options.range_bytes = 50'000;
