@@ -288,6 +288,11 @@ void TextFeed::refuse_rest(bool in_quotes) const {
                                   "this file, read it with {{.quotes = infeed::Quotes::none}}",
                                   file.line)));
   }
+  if (options_.keeps_empty_lines) {  // as lines() and its option call it
+    throw where(Error(ErrorCode::data_loss,
+                      fmt::format("line {} is longer than {} bytes; line_bytes_max is the limit",
+                                  file.line, options_.row_bytes_max)));
+  }
   throw where(Error(
       ErrorCode::data_loss,
       fmt::format("the row that begins in line {} is longer than {} bytes{}; row_bytes_max is the "

@@ -136,6 +136,10 @@ TEST_F(TextFeedTest, ARowThatIsTooLongCostsTheRest) {
   EXPECT_EQ(error.offset(), 14U);
   EXPECT_EQ(error.record(), 2U);
   EXPECT_THAT(pieces(*text), ElementsAre("1 from row 0, line 1, offset 0: 6\n"));
+  const auto lines = feed({"12\n123\n"}, {.keeps_empty_lines = true, .row_bytes_max = 2});
+  EXPECT_EQ(pieces(*lines).size(), 1U);
+  EXPECT_EQ(error_of([&] { pieces(*lines); }).message(),
+            "line 2 is longer than 2 bytes; line_bytes_max is the limit");
   // One that never ends isn't read to its end.
   for (const std::size_t bytes : {5000, 5001}) {
     const auto longer = feed({std::string(bytes, 'x')}, {.row_bytes_max = 5000, .block_bytes = 1});
