@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "infeed/records/files.h"
+#include "infeed/records/shard_manifest.h"
 #include "infeed/records/whole_set.h"
 #include "io/open_files.h"
 #include "tfrecord/indexed_shard.h"
@@ -144,6 +145,12 @@ void RecordSet::Shards::find_all() {
   for (const std::string& file : files) {
     shards_.push_back(IndexedShard::find(file, manifests.find(file), options.without_index, spare));
     if (shards_.back() == nullptr) {
+      if (!side_ending_of(file).empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the file lies beside a record file and holds no records: name the record "
+                    "files alone, as with '/*.tfrecord' instead of '/*'")
+            .at_file(file);
+      }
       unknown.push_back(file);
     } else {
       first_rows_.push_back(first_rows_.back() + shards_.back()->size());

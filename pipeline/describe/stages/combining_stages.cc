@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <numeric>
+#include <set>
 #include <span>
+#include <string>
 
 #include <infeed/pipeline/choose_from_datasets.h>
 #include <infeed/pipeline/concatenate.h>
@@ -110,8 +112,24 @@ ColumnBatch side_by_side(const std::tuple<ColumnBatch, ColumnBatch>& sides) {
   return ColumnBatch(std::move(columns));
 }
 
+/// Refuses a column that two sides have, as far as columns are known before the run.
+void check_sides(std::span<const Elements> inputs) {
+  std::set<std::string> names;
+  for (const Elements& input : inputs) {
+    if (!input.columns) continue;
+    for (const ColumnType& column : input.columns->columns()) {
+      if (names.insert(column.name).second) continue;
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("zip: two sides have a column '{}'; rename it in one of them, or "
+                              "select the others",
+                              column.name));
+    }
+  }
+}
+
 Elements zipped(const ZipStage& stage, const Making& making) {
   Dataset<ColumnBatch> all = making.input().batches("zip");
+  check_sides(making.inputs);
   bool are_rows = making.input().are_rows;
   for (std::size_t i = 1; i < making.inputs.size(); ++i) {
     are_rows = are_rows && making.inputs[i].are_rows;

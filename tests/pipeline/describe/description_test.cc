@@ -301,6 +301,8 @@ TEST_F(Descriptions, NameThePlaceOfAMistake) {
        "$.stages[1]: $.stages[1].each[1].stage is 'shufle', which is no stage; did you mean"},
       {rows() + R"(, {"stage": "window", "size": 2})",
        "$.stages[3]: window takes single elements, but its input gives batches"},
+      {rows() + R"(, {"stage": "zip", "inputs": [[)" + rows() + "]]}",
+       "$.stages[3]: zip: two sides have a column 'id'; rename it in one of them"},
       {range + R"(, {"stage": "leave_out", "rows": []})",
        "$.stages[1]: leave_out: it takes records"},
       {R"({"stage": "records", "files": "@/a.tfrecord"}, {"stage": "leave_out", "rows": [7]})",

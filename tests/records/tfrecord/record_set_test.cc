@@ -180,6 +180,15 @@ TEST_F(RecordSetTest, selects_rows_in_any_order_and_several_times) {
             "row 4 is asked for, but there are 4 (they count from 0)");
 }
 
+TEST_F(RecordSetTest, an_index_among_the_records_is_named) {
+  add_three(10);
+  const Error error = error_of([&] { RecordSet set({files_[0], files_[0] + ".index"}); });
+  EXPECT_EQ(error.file(), files_[0] + ".index");
+  EXPECT_NE(error.message().find("holds no records: name the record files alone"),
+            std::string::npos)
+      << error.message();
+}
+
 TEST_F(RecordSetTest, without_an_index_says_what_to_do) {
   add_three(10);
   std::filesystem::remove(files_[1] + ".index");
