@@ -66,12 +66,12 @@ class Writers(unittest.TestCase):
         self.assertEqual(infeed.example({"a": np.array(["x", "y"])}), infeed.example({"a": ["x", "y"]}))
         self.assertEqual(infeed.example({"a": [["x\0"], ["y"]]}), infeed.example({"a": ["x\0", "y"]}))
         self.assertEqual(infeed.example({"a": [[2**53, 0.5]]}), infeed.example({"a": [2.0**53, 0.5]}))
-        for value, reason in [(2**63, "more than 64 bits"), (np.array([2**63], np.uint64), "above 2\\^63 - 1"),
-                              ([2**63, -1], "more than 64 bits"),
+        beyond = r"an integer is beyond those of an Example, -2\^63 to 2\^63 - 1"
+        for value, reason in [(2**63, beyond), (np.array([2**63], np.uint64), beyond), ([2**63, -1], beyond),
                               ([[0.5], [2**53 + 1]], "the integer 9007199254740993 would become a float"),
                               ([0.5, np.int64(2**60 + 1)], "the integer 1152921504606846977 would become a float"),
                               ([np.array([2**60 + 1]), np.array([0.5])], "the integer 1152921504606846977 would"),
-                              ([np.uint64(2**64 - 1), 1], "more than 64 bits"),
+                              ([np.uint64(2**64 - 1), 1], beyond), ([-2**63 - 1], beyond),
                               (np.ma.array([1, 2], mask=[False, True]), "its mask hides values"),
                               (np.zeros(2, complex), "values of the type complex128"), (["a", 1], "it holds a int"),
                               ([1, "a"], "it holds a int"), ([[0.5, b"a"]], "it holds a float"),

@@ -61,6 +61,10 @@ nb::object whole_number(nb::handle value) {
   return is_whole && nb::cast<int>(value.attr("ndim")) == 0 ? value.attr("item")() : nb::object();
 }
 
+[[noreturn]] void refuse_integer(std::string_view name) {
+  fail(name, "an integer is beyond those of an Example, -2^63 to 2^63 - 1");
+}
+
 /// Appends the whole numbers of a list and of the lists in it. Returns false if it has other values. NumPy
 /// makes floats of whole numbers of several types, and an image of those of 8 bits.
 bool append_integers(std::string_view name, nb::handle list, std::vector<std::int64_t>& out) {
@@ -72,7 +76,7 @@ bool append_integers(std::string_view name, nb::handle list, std::vector<std::in
     const nb::object whole = whole_number(item);
     if (!whole.is_valid()) return false;
     const auto [number, overflow] = integer_of(whole);
-    if (overflow != 0) fail(name, "an integer has more than 64 bits");
+    if (overflow != 0) refuse_integer(name);
     out.push_back(number);
   }
   return true;
@@ -89,7 +93,7 @@ void add_array(ExampleBuilder& builder, std::string_view name, nb::handle array)
   } else if (kind == "b" || kind == "i" || kind == "u") {
     if (dtype == "uint64" && nb::cast<std::size_t>(array.attr("size")) != 0 &&
         nb::cast<std::uint64_t>(array.attr("max")()) > std::numeric_limits<std::int64_t>::max()) {
-      fail(name, "an integer is above 2^63 - 1, the largest of an Example");
+      refuse_integer(name);
     }
     builder.integers(name, values_of<std::int64_t>(array, "int64", keeper));
   } else if (kind == "f" && nb::cast<std::size_t>(array.attr("itemsize")) > sizeof(float)) {
@@ -109,7 +113,7 @@ void add_feature(ExampleBuilder& builder, std::string_view name, nb::handle valu
     builder.bytes(name, text_of(value, {"feature", name}));
   } else if (PyLong_Check(value.ptr())) {
     const auto [number, overflow] = integer_of(value);
-    if (overflow != 0) fail(name, "an integer has more than 64 bits");
+    if (overflow != 0) refuse_integer(name);
     builder.integers(name, number);
   } else if (PyFloat_Check(value.ptr())) {
     builder.floats(name, detail::encoded_float(std::string(name), PyFloat_AsDouble(value.ptr())));

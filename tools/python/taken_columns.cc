@@ -64,6 +64,11 @@ nb::object with_strides(nb::handle object) {
 [[noreturn]] void refuse_array(nb::handle object, std::string_view name) {
   constexpr std::string_view kGive =
       "give a NumPy array, an array with __dlpack__, a list of bytes or str, or infeed.Ragged";
+  if (nb::hasattr(object, "to_numpy")) {
+    fail(name, fmt::format("a {} is no array: give its to_numpy(), or the whole table to "
+                           "infeed.from_arrow()",
+                           name_of_type(object)));
+  }
   if (nb::hasattr(object, "dtype")) {
     fail(name, fmt::format(
                    "a {} of the dtype {} is no array of numbers on the CPU, in this machine's byte "
