@@ -235,7 +235,7 @@ class Taken(unittest.TestCase):
         self.assertEqual(infeed.batch({"x": np.array([], dtype=object)})["x"].dtype, "bytes")
 
     def test_what_is_no_column(self):
-        for value, reason in [(3, "no array of numbers|one number is no column"), (mock.Mock(spec=["to_numpy"]), "its to_numpy"),
+        for value, reason in [(3, "no array of numbers|one number is no column"), (mock.Mock(spec=["to_numpy"]), "to_numpy"),
                               (np.float32(1), "one number is no column"), ("text", "one text is no column"),
                               ([b"a", 3], "row 1 is a int; rows that are no array of numbers"),
                               ([3, "a"], "row 0 is a int; rows that"), ((b"a", None), "row 1 is a NoneType; rows that"),
