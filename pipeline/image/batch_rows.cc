@@ -7,6 +7,8 @@
 
 #include <infeed/error.h>
 
+#include "image/requirements.h"
+
 namespace infeed::image {
 namespace {
 
@@ -105,6 +107,7 @@ namespace {
 
 template <class T>
 void normalise_rows(const Image& image, const Normalisation& how, std::span<T> row) {
+  require_whole(image);
   BatchRows<T> rows(image.size(), image.channels, how, false, row);
   for (std::size_t y = 0; y < image.height; ++y) rows.take(image.row(y));
 }

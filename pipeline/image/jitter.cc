@@ -88,6 +88,7 @@ void adjust(Image& image, const ColourFactors& factors) {
   const std::int64_t brightness = fixed(factors.brightness, "brightness");
   const std::int64_t contrast = fixed(factors.contrast, "contrast");
   const std::int64_t saturation = fixed(factors.saturation, "saturation");
+  require_whole(image);
   const Colours colours(image);
   if (brightness != kOne) colours.look_up(table_of(0, brightness));
   if (contrast != kOne && colours.count > 0) {

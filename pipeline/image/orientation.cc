@@ -6,6 +6,8 @@
 
 #include <infeed/image/resize.h>
 
+#include "image/requirements.h"
+
 namespace infeed::image {
 namespace {
 
@@ -68,11 +70,13 @@ void turn_upright(Image& image, int orientation, Image& spare) {
 }
 
 void turn_upright(Image& image, int orientation) {
+  require_whole(image);
   Image spare;
   turn_upright(image, orientation, spare);
 }
 
 void flip(Image& image) {
+  require_whole(image);
   for (std::size_t y = 0; y < image.height; ++y) {
     std::uint8_t* left = image.row(y);
     std::uint8_t* right = left + image.row_bytes();

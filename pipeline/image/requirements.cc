@@ -22,6 +22,20 @@ void require_memory(std::uint64_t bytes, const DecodeLimits& limits) {
                           bytes, limits.memory_bytes_max));
 }
 
+void require_whole(const Image& image) {
+  std::size_t pixels = 0;
+  std::size_t bytes = 0;
+  const bool is_counted = !__builtin_mul_overflow(image.width, image.height, &pixels) &&
+                          !__builtin_mul_overflow(pixels, image.channels, &bytes);
+  const bool has_channels = pixels == 0 || (image.channels >= 1 && image.channels <= 4);
+  if (is_counted && has_channels && image.pixels.size() == bytes) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("an image of {} x {} with {} channels has {} bytes of pixels, but width x "
+                  "height x channels are expected, and 1 to 4 channels",
+                  image.width, image.height, image.channels, image.pixels.size()));
+}
+
 void require_inside(const Rect& crop, Size size) {
   const bool is_inside = crop.width > 0 && crop.height > 0 && crop.width <= size.width &&
                          crop.height <= size.height && crop.left <= size.width - crop.width &&

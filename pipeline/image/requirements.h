@@ -16,6 +16,9 @@ void require_pixels(Size size, const DecodeLimits& limits);
 /// Throws invalid_argument if the bytes exceed the limit.
 void require_memory(std::uint64_t bytes, const DecodeLimits& limits);
 
+/// Throws invalid_argument if the image has other pixels than its size and 1 to 4 channels make.
+void require_whole(const Image& image);
+
 /// Throws invalid_argument if the crop is empty or leaves an image of that size.
 void require_inside(const Rect& crop, Size size);
 

@@ -5,6 +5,7 @@
 #include <infeed/error.h>
 
 #include "image/image_rows.h"
+#include "image/requirements.h"
 #include "image/resample/resampler.h"
 #include "image/scratch.h"
 
@@ -26,6 +27,7 @@ class BytesRows final : public RowSink {
 };
 
 void require_sides(const Image& image, Size size) {
+  require_whole(image);
   for (const std::size_t side : {image.width, image.height, size.width, size.height}) {
     if (side >= 1 && side <= kSideMax) continue;
     throw Error(ErrorCode::invalid_argument,

@@ -45,6 +45,7 @@ void convert_channels(Image& image, std::size_t channels) {
         ErrorCode::invalid_argument,
         fmt::format("an image can have 1, 3 or 4 channels, but {} are asked for", channels));
   }
+  require_whole(image);
   if (image.channels == channels) return;
   std::vector<std::uint8_t> pixels(image.width * image.height * channels);
   convert_row(image.pixels.data(), image.channels, pixels.data(), channels,

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
+#include <span>
 
 #include <infeed/error.h>
+#include <infeed/image/jitter.h>
+#include <infeed/image/normalise.h>
 
 #include "image/resample/resampler.h"
 #include "pipeline/image/encoded_images.h"
@@ -178,6 +182,37 @@ TEST(ImageResize, sizes_are_checked) {
                 image::resize_into(image, {2, 2}, Filter::area, out);
               }).message(),
               HasSubstr("10 bytes are given for an image of 2 x 2 with 3 channels, which has 12"));
+}
+
+TEST(ImageOperations, images_without_their_pixels_are_refused) {
+  const std::size_t far = std::size_t{1} << 62;
+  const std::vector<Image> strange = {{4, 4, 3, {}},
+                                      {4, 4, 3, std::vector<std::uint8_t>(47)},
+                                      {4, 4, 3, std::vector<std::uint8_t>(49)},
+                                      {4, 4, 0, {}},
+                                      {1, 1, 5, std::vector<std::uint8_t>(5)},
+                                      {far, 4, 1, {}},
+                                      {far, 2, 4, {}}};
+  for (const Image& image : strange) {
+    std::vector<float> row(48);
+    const std::vector<std::function<void(Image)>> operations = {
+        [](Image taken) {
+          resize(taken, {2, 2});
+        },
+        [](Image taken) { image::flip(taken); },
+        [](Image taken) { image::turn_upright(taken, 6); },
+        [](Image taken) { image::convert_channels(taken, 1); },
+        [](Image taken) { image::adjust(taken, {.contrast = 2}); },
+        [&](Image taken) { image::normalise(taken, {}, std::span(row)); }};
+    for (const auto& operation : operations) {
+      const Error error = error_of([&] { operation(image); });
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_THAT(error.message(), HasSubstr("but width x height x channels are expected"));
+    }
+  }
+  Image empty;
+  image::flip(empty);
+  EXPECT_EQ(empty, Image());
 }
 
 TEST(ImageOperations, every_orientation_is_turned_upright) {

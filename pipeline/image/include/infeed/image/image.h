@@ -26,6 +26,8 @@ struct Rect {
   bool operator==(const Rect&) const = default;
 };
 
+/// The functions that take one throw invalid_argument if it has other pixels than its size and 1 to 4
+/// channels make.
 struct Image {
   std::size_t width = 0;
   std::size_t height = 0;
