@@ -212,7 +212,7 @@ class MemoryCacheStage final : public Stage {
     publish_level(*content);
     lock.unlock();
     if (run().keeps_places())
-      note_places(content->places(), before, out.size(), input_->stage(), before);
+      note_places(run(), content->places(), before, out.size(), input_->stage(), before);
     const Cardinality known = node_.cardinality();
     return known.is_finite() && content->slots() == known.count() && input_->is_over();
   }

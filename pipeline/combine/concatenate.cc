@@ -24,7 +24,7 @@ class ConcatenateStage final : public Stage, public Bookmarked {
     while (current_ != nullptr) {
       const Pull pulled = current_->pull(out, want);
       if (pulled == Pull::values && run().keeps_places())
-        note_places(places_, position(), out.size(), *current_, position() - began_at_);
+        note_places(run(), places_, position(), out.size(), *current_, position() - began_at_);
       if (pulled != Pull::end) return pulled;
       began_at_ = position() + out.slots();
       if (ErrorPointer error = open_second(began_at_)) {

@@ -31,7 +31,8 @@ class CycleStage : public Stage, public Bookmarked {
         outer_(outer_type, std::move(input)),
         serial_(outer_type, outer_, opener_),
         cycle_(type(), spec.cycle_length, spec.block_length, kept_places(keeps_order, run())),
-        is_ordered_(spec.ordered) {}
+        is_ordered_(spec.ordered),
+        keeps_order_(keeps_order) {}
 
   bool go_to(const Bookmark& bookmark, Known known) final {
     if (position() > 0) return false;
@@ -47,7 +48,10 @@ class CycleStage : public Stage, public Bookmarked {
   }
 
  protected:
-  TracedPlace do_trace(std::uint64_t position) const final { return cycle_.trace(position); }
+  TracedPlace do_trace(std::uint64_t position) const final {
+    if (!keeps_order_) return TracedPlace::unknown("an unordered interleave keeps no order");
+    return cycle_.trace(position);
+  }
 
   /// Pulls from the cycle, and notes a bookmark where one is due.
   Pull pull_cycle(InnerSupplier& supplier, Chunk& out, std::size_t want) {
@@ -71,6 +75,7 @@ class CycleStage : public Stage, public Bookmarked {
   }
 
   const bool is_ordered_;
+  const bool keeps_order_;  ///< also where it needn't: the serial form has no other order
 };
 
 }  // namespace infeed::detail

@@ -63,9 +63,9 @@ InnerPlaces InnerStream::places() const {
   const std::uint64_t first = given_ - given_last_;
   InnerPlaces places{stage_->trace(first), given_last_ == 1};
   if (given_last_ == 1 || !places.first.place) return places;
-  const TracedPlace last = stage_->trace(given_ - 1);
   places.are_neighbours =
-      last.place && are_ends_of_neighbours(*places.first.place, *last.place, given_last_);
+      are_neighbours(*places.first.place, given_last_, step_between_looks(given_last_),
+                     [&](std::uint64_t i) { return stage_->trace(first + i); });
   return places;
 }
 

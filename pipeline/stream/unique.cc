@@ -22,6 +22,7 @@ class UniqueStage final : public Stage {
   ~UniqueStage() override { counters().buffered.bytes.store(0, std::memory_order_relaxed); }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
+    if (run().traces()) want = 1;  // it isn't known which one of several inputs was new
     while (true) {
       if (in_.empty()) {
         const Pull pulled = input_->pull(in_, in_.capacity());

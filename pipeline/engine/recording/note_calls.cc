@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -40,39 +41,53 @@ void note_slow_calls(Recorder& recorder, const StageCounters& counters, const Ow
   if (elements.count > 0) note_slow(recorder, counters, own, elements, input);
 }
 
-TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_t count) {
-  TracedPlace first = stage.trace(position);
-  if (count <= 1 || !first.place) return first;
-  return joined_places(std::move(first), stage.trace(position + count - 1), count);
+std::uint64_t step_between_looks(std::uint64_t count) {
+  constexpr std::uint64_t kLooks = 8;
+  return std::max<std::uint64_t>(1, count / kLooks);
 }
 
-bool are_ends_of_neighbours(const RecordPlace& first, const RecordPlace& last,
-                            std::uint64_t count) {
-  return last.file == first.file && last.count == first.count &&
-         last.record == first.record + (count - 1) * first.count;
+bool are_neighbours(const RecordPlace& first, std::uint64_t count, std::uint64_t step,
+                    const PlaceOf& place_of) {
+  const auto follows = [&](std::uint64_t i) {
+    const std::optional<RecordPlace> place = place_of(i).place;
+    return place && place->file == first.file && place->count == first.count &&
+           place->record == first.record + i * first.count;
+  };
+  if (count > 1 && !follows(count - 1)) return false;
+  for (std::uint64_t i = step; i + 1 < count; i += step) {
+    if (!follows(i)) return false;
+  }
+  return true;
 }
 
-TracedPlace joined_places(TracedPlace first, const TracedPlace& last, std::uint64_t count) {
+namespace {
+
+TracedPlace joined_places(std::uint64_t count, std::uint64_t step, const PlaceOf& place_of) {
+  TracedPlace first = place_of(0);
   if (count <= 1 || !first.place) return first;
-  const RecordPlace& begin = *first.place;
-  if (last.place && are_ends_of_neighbours(begin, *last.place, count)) {
+  if (are_neighbours(*first.place, count, step, place_of)) {
     first.place->count *= count;
     return first;
   }
   return TracedPlace::unknown(
       fmt::format("it is one of {} elements whose records are no neighbours, from {} record {} on",
-                  count, begin.file, begin.record));
+                  count, first.place->file, first.place->record));
 }
 
-TracedPlace trace_rows(const IteratorContext& run, std::uint64_t rows,
-                       const std::function<TracedPlace(std::uint64_t)>& trace) {
+}  // namespace
+
+TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_t count) {
+  return joined_places(count, step_between_looks(count),
+                       [&](std::uint64_t i) { return stage.trace(position + i); });
+}
+
+TracedPlace trace_rows(const IteratorContext& run, std::uint64_t rows, const PlaceOf& trace) {
   if (rows == 0) return TracedPlace::unknown("it is no batch, or lies too far back");
-  // The first row and the last one tell whether all are neighbours.
-  const std::uint64_t step = run.traces() ? 1 : std::max<std::uint64_t>(1, rows - 1);
+  if (!run.traces()) return joined_places(rows, step_between_looks(rows), trace);
   std::vector<TracedPlace> places;
-  for (std::uint64_t row = 0; row < rows; row += step) places.push_back(trace(row));
-  TracedPlace place = joined_places(places.front(), places.back(), rows);
-  if (run.traces()) place.rows = std::move(places);
+  for (std::uint64_t row = 0; row < rows; ++row) places.push_back(trace(row));
+  TracedPlace place = joined_places(rows, 1, [&](std::uint64_t row) { return places[row]; });
+  place.rows = std::move(places);
   return place;
 }
 
@@ -103,8 +118,15 @@ void note_places(PlaceLog& places, std::uint64_t position, std::uint64_t count, 
 
 }  // namespace
 
-void note_places(PlaceLog& places, std::uint64_t position, std::uint64_t count, const Stage& input,
-                 std::uint64_t input_position) {
+void note_places(const IteratorContext& run, PlaceLog& places, std::uint64_t position,
+                 std::uint64_t count, const Stage& input, std::uint64_t input_position) {
+  if (run.traces()) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const TracedPlace one = input.trace(input_position + i);
+      if (one.place) places.add(position + i, 1, *one.place);
+    }
+    return;
+  }
   int traces_left = 32;
   note_places(places, position, count, input, input_position, traces_left);
 }

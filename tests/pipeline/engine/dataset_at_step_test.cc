@@ -1,7 +1,18 @@
 #include <gtest/gtest.h>
+#include <string>
 
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/cache.h>
+#include <infeed/pipeline/concatenate.h>
 #include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/records.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/unique.h>
+#include <infeed/records/record_writer.h>
+
+#include "records/temporary_files.h"
 
 namespace infeed::test {
 namespace {
@@ -35,6 +46,36 @@ TEST(DatasetAtStep, HasNoRowsBehindTheEnd) {
   const auto rows = rows_of(iterator, 0);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].why(), "the iteration is over");
+}
+
+/// The ends of some shuffled elements may lie as those of neighbours would. The elements between them
+/// had the places of neighbours then.
+TEST(DatasetAtStep, NamesEachRowBehindAShuffle) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> files = {folder.file("a.tfrecord")};
+  RecordWriter writer(files.front());
+  for (int i = 0; i < 600; ++i) writer.write(std::to_string(i));
+  writer.close();
+  const auto numbers = records(files) | map([](const Record& record) -> std::uint64_t {
+                         return std::stoull(std::string(record.bytes()));
+                       });
+  for (const int buffer : {2, 3, 8}) {
+    const auto shuffled = numbers | shuffle({.buffer = buffer, .seed = 7});
+    for (const auto& dataset : {shuffled | concatenate(numbers), shuffled | cache(),
+                                shuffled | concatenate(shuffled) | unique()}) {
+      auto iterator = (dataset | batch(20)).iterate({.trace = true});
+      for (std::uint64_t step = 0; const auto batch = iterator.next(); ++step) {
+        const auto rows = rows_of(iterator, step);
+        ASSERT_EQ(rows.size(), batch->size());
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+          ASSERT_TRUE(rows[row].place) << rows[row].why();
+          EXPECT_EQ(rows[row].place->count, 1U);
+          EXPECT_EQ(rows[row].place->record, batch->values()[row]) << "step " << step;
+        }
+        if (HasFailure()) return;
+      }
+    }
+  }
 }
 
 }  // namespace

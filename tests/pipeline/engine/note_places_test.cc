@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -117,11 +118,39 @@ TEST(TraceRange, TracesEachRowOnce) {
         return alone.stage.trace(row);
       });
       EXPECT_EQ(batch.place->count, 2 * rows);
-      std::vector<std::uint64_t> expected = {0};
-      for (std::uint64_t row = traces ? 1 : std::max<std::uint64_t>(1, rows - 1); row < rows; ++row)
-        expected.push_back(row);
+      std::sort(traced.begin(), traced.end());
+      std::vector<std::uint64_t> expected(rows);
+      std::iota(expected.begin(), expected.end(), 0U);
       EXPECT_EQ(traced, expected);
     }
+  }
+}
+
+TEST(TraceRange, LooksAtAFewRowsOfManyUnlessEachIsWanted) {
+  const auto in_order = [](std::uint64_t i) { return TracedPlace{RecordPlace{"a", i}, {}}; };
+  const TracedAlone alone(in_order);
+  std::uint64_t looks = 0;
+  const TracedPlace batch = detail::trace_rows(alone.run, 1000, [&](std::uint64_t row) {
+    ++looks;
+    return in_order(row);
+  });
+  EXPECT_EQ(batch.place->count, 1000U);
+  EXPECT_LE(looks, 12U);
+}
+
+/// Behind a shuffle the ends of a range may lie as those of neighbours would.
+TEST(TraceRange, IsNoneIfOthersLieBetweenItsEnds) {
+  const auto between = [](std::uint64_t i) {
+    return TracedPlace{RecordPlace{"a", i == 2 ? 7 : i}, {}};
+  };
+  for (const bool traces : {false, true}) {
+    const TracedAlone alone(between, traces);
+    EXPECT_FALSE(detail::trace_range(alone.stage, 0, 4).place);
+    EXPECT_FALSE(detail::trace_range(alone.stage, 1, 3).place);
+    EXPECT_FALSE(detail::trace_rows(alone.run, 4, between).place);
+    PlaceLog places;
+    detail::note_places(alone.run, places, 10, 4, alone.stage, 0);
+    for (std::uint64_t i = 0; i < 4; ++i) expect_record(places, 10 + i, "a", i == 2 ? 7 : i);
   }
 }
 
@@ -152,9 +181,9 @@ TEST(NotePlaces, KeepsNeighboursTogether) {
     return TracedPlace{RecordPlace{i < 4 ? "a" : "b", i % 4}, {}};
   });
   PlaceLog places;
-  detail::note_places(places, 100, 0, alone.stage, 0);
+  detail::note_places(alone.run, places, 100, 0, alone.stage, 0);
   EXPECT_TRUE(places.is_empty());
-  detail::note_places(places, 100, 7, alone.stage, 1);
+  detail::note_places(alone.run, places, 100, 7, alone.stage, 1);
   for (std::uint64_t i = 1; i < 8; ++i) expect_record(places, 99 + i, i < 4 ? "a" : "b", i % 4);
 }
 
@@ -162,10 +191,18 @@ TEST(NotePlaces, KeepsNeighboursTogether) {
 TEST(NotePlaces, AsksForAFewPlacesOnly) {
   const TracedAlone alone([](std::uint64_t i) { return TracedPlace{RecordPlace{"a", 3 * i}, {}}; });
   PlaceLog places;
-  detail::note_places(places, 0, 64, alone.stage, 0);
+  detail::note_places(alone.run, places, 0, 64, alone.stage, 0);
   expect_record(places, 0, "a", 0);
   expect_record(places, 14, "a", 42);
   EXPECT_FALSE(places.find(15).place);
+  const TracedAlone each(
+      [](std::uint64_t i) {
+        return TracedPlace{RecordPlace{"a", 3 * i}, {}};
+      },
+      true);
+  PlaceLog all;
+  detail::note_places(each.run, all, 0, 64, each.stage, 0);
+  for (std::uint64_t i = 0; i < 64; ++i) expect_record(all, i, "a", 3 * i);
 }
 
 /// Neither the next record of another file nor an element that nobody can trace is a neighbour.
@@ -184,9 +221,10 @@ TEST(TraceRange, IsOfOneFileAndOfKnownElements) {
   EXPECT_EQ(why(0, 2), "nobody knows") << "its first row stands for the batch";
   EXPECT_EQ(why(2, 2),
             "it is one of 2 elements whose records are no neighbours, from a record 2 on");
-  const TracedPlace gap =
-      detail::joined_places({RecordPlace{"a", 7}, {}}, TracedPlace::unknown("nobody knows"), 3);
-  EXPECT_EQ(gap.why(),
+  const auto gap = [](std::uint64_t i) {
+    return i == 0 ? TracedPlace{RecordPlace{"a", 7}, {}} : TracedPlace::unknown("nobody knows");
+  };
+  EXPECT_EQ(detail::trace_rows(alone.run, 3, gap).why(),
             "it is one of 3 elements whose records are no neighbours, from a record 7 on");
 }
 
@@ -207,7 +245,7 @@ TEST(NotePlaces, KeepsTheKnownAmongUnknownElements) {
   });
   for (const std::uint64_t first : {0, 2}) {
     PlaceLog places;
-    detail::note_places(places, 10, 2, alone.stage, first);
+    detail::note_places(alone.run, places, 10, 2, alone.stage, first);
     for (const std::uint64_t i : {0, 1}) {
       if ((first + i) % 3 == 0) {
         EXPECT_FALSE(places.find(10 + i).place);
@@ -222,7 +260,7 @@ TEST(NotePlaces, KeepsTheKnownAmongUnknownElements) {
 TEST(NotePlaces, KeepsTheRecordsOfEachElement) {
   const TracedAlone alone(place_of_element);
   PlaceLog places;
-  detail::note_places(places, 0, 4, alone.stage, 3);
+  detail::note_places(alone.run, places, 0, 4, alone.stage, 3);
   for (std::uint64_t i = 0; i < 4; ++i) {
     const TracedPlace found = places.find(i);
     ASSERT_TRUE(found.place) << i;
@@ -240,7 +278,7 @@ TEST(NotePlaces, KeepsElementsOfMoreRecordsApart) {
   });
   EXPECT_FALSE(detail::trace_range(alone.stage, 0, 3).place);
   PlaceLog places;
-  detail::note_places(places, 0, 3, alone.stage, 0);
+  detail::note_places(alone.run, places, 0, 3, alone.stage, 0);
   expect_record(places, 0, "a", 22);
   for (const std::uint64_t position : {1, 2}) {
     EXPECT_EQ(places.find(position).place->record, 24U);

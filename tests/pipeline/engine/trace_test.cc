@@ -307,5 +307,12 @@ TEST_F(Trace, ElementsThatComeFromNoFileSaySo) {
                   "slices has its elements in memory, not in a file");
 }
 
+TEST_F(Trace, AnUnorderedInterleaveSaysThatItKeepsNoOrder) {
+  const auto each = [](const std::string& file) { return lines({file}); };
+  expect_untraced(slices(text_files()) |
+                      interleave(each, {.cycle_length = 2, .parallelism = 2, .ordered = false}),
+                  "an unordered interleave keeps no order");
+}
+
 }  // namespace
 }  // namespace infeed::test
