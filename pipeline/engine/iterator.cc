@@ -342,6 +342,7 @@ const MemoryAccount& IteratorCore::memory() const { return run_->memory(); }
 void IteratorCore::set_memory_limit(std::uint64_t bytes) {
   check_memory(*node_, bytes);
   run_->memory().set_limit(bytes);
+  run_->room_wakers().wake();
 }
 
 }  // namespace infeed::detail

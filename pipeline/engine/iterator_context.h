@@ -22,6 +22,7 @@
 #include "engine/seeds/run_seeds.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/tuning/knobs.h"
+#include "engine/work/room_waker.h"
 
 namespace infeed {
 
@@ -36,6 +37,8 @@ class IteratorContext : public detail::Cancellation {
   const detail::RunSeeds& seeds() const { return seeds_; }
 
   MemoryAccount& memory() { return memory_; }
+  /// Those who work ahead as far as there is room in memory().
+  detail::RoomWakers& room_wakers() { return room_wakers_; }
   detail::IteratorCounters& counters() { return counters_; }
   const detail::IteratorCounters& counters() const { return counters_; }
   /// Returns the caller's executor, or else the iterator's own. That one is made when a stage first
@@ -78,6 +81,7 @@ class IteratorContext : public detail::Cancellation {
 
   detail::RunSeeds seeds_;
   MemoryAccount memory_;
+  detail::RoomWakers room_wakers_;
   const bool given_inline_;
   detail::ThreadBudget threads_;
   const std::function<void(std::string_view)> on_thread_start_;

@@ -33,7 +33,13 @@ InnerReaders::InnerReaders(IteratorContext& run, StageCounters& counters, const 
       readers_(hand_off_, {.begin = [this] { run_.begin_thread("interleave"); },
                            .claim = [this](auto) { return ahead_.claim(); },
                            .has_work = [this] { return ahead_.choose() != nullptr; },
-                           .run = [this](auto& lock, auto& inner) { work_on(lock, inner); }}) {}
+                           .run = [this](auto& lock, auto& inner) { work_on(lock, inner); }}),
+      room_waker_(run.room_wakers(), [this] {
+        const auto lock = hand_off_.lock();
+        if (hand_off_.stopped()) return;
+        ahead_.set_memory_short(false);
+        readers_.wake_one();
+      }) {}
 
 InnerReaders::~InnerReaders() {
   stop();

@@ -92,6 +92,7 @@ class InnerReaders final : public InnerSupplier {
   // Last: they use the members above.
   Workers<OuterInput> outer_reader_;
   Workers<InnerReadAhead> readers_;
+  RoomWaker room_waker_;
 };
 
 }  // namespace infeed::detail

@@ -63,7 +63,12 @@ JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
                .room = [this](std::size_t elements_max) { return room(elements_max); },
                .is_wanted = [this] { return is_wanted_ && jobs_.empty(); },
                .take = [this](Chunk& pulled) { cut_into_jobs(pulled); },
-               .finish = [this](ErrorPointer failure) { finish(std::move(failure)); }}) {
+               .finish = [this](ErrorPointer failure) { finish(std::move(failure)); }}),
+      room_waker_(run.room_wakers(), [this] {  // for the jobs: the driver has its own
+        auto lock = hand_off_.lock();
+        if (!std::exchange(is_short_of_memory_, false) || hand_off_.stopped()) return;
+        if (jobs_.has_waiting()) threads_.wake_one(lock);
+      }) {
   counters_.has_own_calls = true;
 }
 

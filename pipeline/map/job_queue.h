@@ -105,7 +105,9 @@ class JobQueue {
   std::size_t wake_at_ = 0;  ///< done jobs at the head that wake the consumer; 0: it doesn't wait
   std::uint64_t jobs_here_ = 0;  ///< run by the consumer in the serial form
   JobThreads threads_;
-  InputDriver driver_;  ///< last: it uses the members above
+  // Last: they use the members above.
+  InputDriver driver_;
+  RoomWaker room_waker_;
 };
 
 }  // namespace infeed::detail

@@ -56,7 +56,13 @@ RowFiller::RowFiller(IteratorContext& run, StageCounters& counters, const RowFil
       workers_(hand_off_, {.begin = [this] { run_.begin_thread(spec_.name); },
                            .claim = [this](std::size_t worker) { return claim(worker); },
                            .has_work = [this] { return has_turn() && work_.can_claim(); },
-                           .run = [this](auto& lock, auto& task) { this->run(lock, task); }}) {
+                           .run = [this](auto& lock, auto& task) { this->run(lock, task); }}),
+      room_waker_(run.room_wakers(), [this] {
+        const Lock lock = hand_off_.lock();
+        if (hand_off_.stopped()) return;
+        work_.look_again();
+        workers_.wake_one();
+      }) {
   counters_.has_own_calls = true;
   counters_.has_threads = share_.count() != 0;
 }
@@ -155,7 +161,7 @@ Pull RowFiller::take(Chunk& out, std::size_t want, std::uint64_t position) {
 }
 
 /// Returns true if the consumer has something to do that doesn't keep it from a batch for long.
-bool RowFiller::can_take_part() const {
+bool RowFiller::can_take_part() {
   if (told_.count == 0) return work_.can_claim();  // no other thread does it, however long it takes
   const std::uint64_t element_ticks = work_.element_ticks();
   if (element_ticks == 0 || element_ticks > ticks_of_us(kTakePartUs)) return false;
@@ -187,7 +193,7 @@ bool RowFiller::come_quickly() const {
   return work_.element_ticks() != 0 && work_.element_ticks() * spec_.size < ticks_of_us(kQuickUs);
 }
 
-bool RowFiller::is_worth_waking() const {
+bool RowFiller::is_worth_waking() {
   return work_.batches().front_is_ready() || work_.is_over() || !hand_off_.goes_on() ||
          can_take_part();
 }

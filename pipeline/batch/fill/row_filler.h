@@ -81,11 +81,11 @@ class RowFiller {
   void run(Lock& lock, Task& task);
   void note_absence();
   // The consumer:
-  bool can_take_part() const;
+  bool can_take_part();
   void take_part(Lock& lock);
   Pull leave();
   bool come_quickly() const;
-  bool is_worth_waking() const;
+  bool is_worth_waking();
   bool poll_until_ready(Lock& lock);
   bool wait_until_ready(Lock& lock);
   void tell_ready();
@@ -107,7 +107,9 @@ class RowFiller {
   std::size_t at_work_ = 0;  ///< number of working workers
   bool has_begun_ = false;
   Knob knob_;
-  Workers<Task> workers_;  ///< last: they use the members above
+  // Last: they use the members above.
+  Workers<Task> workers_;
+  RoomWaker room_waker_;
 };
 
 }  // namespace infeed::detail

@@ -57,8 +57,12 @@ class RowWork {
   bool can_place() const;
 
   BatchesInFill& batches() { return batches_; }
-  const BatchesInFill& batches() const { return batches_; }
   const InputStretches& stretches() const { return stretches_; }
+  /// Says that there may be more room in the memory account.
+  void look_again() {
+    batches_.memory().look_again();
+    stretches_.look_again();
+  }
   /// Returns how many rows may have places without being taken: so many that neither the threads
   /// nor the consumer sleep and wake for every batch.
   std::uint64_t rows_ahead_max() const;

@@ -18,7 +18,7 @@ bool last_pass_was_brief(const StageCounters& counters) {
 
 }  // namespace
 
-InputDriver::InputDriver(const IteratorContext& run, StageCounters& counters, HandOff& hand_off,
+InputDriver::InputDriver(IteratorContext& run, StageCounters& counters, HandOff& hand_off,
                          WaitPoint& consumer, Stage& input, const TypeInfo& type, Owner owner)
     : run_(run),
       counters_(counters),
@@ -32,7 +32,11 @@ InputDriver::InputDriver(const IteratorContext& run, StageCounters& counters, Ha
       thread_(hand_off_, {.begin = [this] { run_.begin_thread(owner_.name); },
                           .claim = [this](auto) { return claim(); },
                           .has_work = [this] { return may_pull(); },
-                          .run = [](auto& lock, InputDriver& self) { self.pull(lock); }}) {}
+                          .run = [](auto& lock, InputDriver& self) { self.pull(lock); }}),
+      room_waker_(run.room_wakers(), [this] {
+        const auto lock = hand_off_.lock();
+        thread_.wake_one();
+      }) {}
 
 InputDriver::~InputDriver() {
   thread_.join();

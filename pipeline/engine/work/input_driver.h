@@ -49,8 +49,8 @@ class InputDriver {
   };
 
   /// `consumer` is the point where the consumer waits. `input` gives elements of `type`.
-  InputDriver(const IteratorContext& run, StageCounters& counters, HandOff& hand_off,
-              WaitPoint& consumer, Stage& input, const TypeInfo& type, Owner owner);
+  InputDriver(IteratorContext& run, StageCounters& counters, HandOff& hand_off, WaitPoint& consumer,
+              Stage& input, const TypeInfo& type, Owner owner);
   ~InputDriver();
   InputDriver(const InputDriver&) = delete;
   InputDriver& operator=(const InputDriver&) = delete;
@@ -92,7 +92,7 @@ class InputDriver {
   void note_full_time();
   void pull(Lock& lock);
 
-  const IteratorContext& run_;
+  IteratorContext& run_;
   StageCounters& counters_;
   HandOff& hand_off_;
   WaitPoint& consumer_;
@@ -109,7 +109,9 @@ class InputDriver {
   std::size_t room_ = 0;
   std::uint64_t full_since_ticks_ = 0;  ///< when the room ran out; 0 while there is room
   Chunk pulled_;                        ///< belongs to the thread, without the lock
-  Workers<InputDriver> thread_;         ///< last: it uses the members above
+  // Last: they use the members above.
+  Workers<InputDriver> thread_;
+  RoomWaker room_waker_;
 };
 
 }  // namespace infeed::detail

@@ -1,5 +1,9 @@
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -172,6 +176,37 @@ TEST(Memory, ALimitThatShrinksInMidRunIsKept) {
     ASSERT_EQ(iterator.next()->size(), 100u);
     ASSERT_LE(iterator.memory().in_use_bytes(), kLess / 4);
   }
+}
+
+/// Threads that had found no room went on only when the consumer took the next element.
+TEST(Memory, ALimitThatIsRaisedLetsThreadsWorkAheadAtOnce) {
+  using namespace std::chrono_literals;
+  using Row1250 = std::array<std::int64_t, 1250>;
+  const auto made = std::make_shared<std::atomic<int>>(0);
+  const auto text = [made](std::int64_t x) {
+    ++*made;
+    return std::string(10'000, static_cast<char>('a' + x % 16));
+  };
+  const auto expect_more = [&made](const auto& dataset) {
+    *made = 0;
+    auto iterator = dataset.iterate({.memory_bytes_max = 160'000});
+    ASSERT_TRUE(iterator.next());
+    int before = -1;
+    while (std::exchange(before, made->load()) != *made) std::this_thread::sleep_for(200ms);
+    iterator.set_memory_limit(0);
+    for (int i = 0; i < 500 && *made < before + 4; ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_GE(*made, before + 4);
+  };
+  expect_more(range(400) | map(text) | prefetch(100));
+  expect_more(range(400) | map(text, {.parallelism = 2}));
+  expect_more(range(4) | interleave([text](std::int64_t) { return range(100) | map(text); },
+                                    {.cycle_length = 4, .parallelism = 2}));
+  expect_more(range(400) | batch_into<Row1250>(1,
+                                               [made](std::int64_t x, const Row<Row1250>& row) {
+                                                 ++*made;
+                                                 row.value()[0] = x;
+                                               },
+                                               {.parallelism = 2}));
 }
 
 TEST(Memory, ALimitThatCannotSufficeIsRefusedInMidRun) {
