@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "cache/cached_elements.h"
-#include "cache/passing_error.h"
 #include "cache/peeked_input.h"
 #include "engine/buffer_bytes.h"
 #include "engine/iterator_context.h"
@@ -15,6 +14,7 @@
 #include "engine/recording/place_log.h"
 #include "engine/seeds/has_inner_datasets.h"
 #include "engine/tuning/knobs.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -169,7 +169,7 @@ class MemoryCacheStage final : public Stage {
       const std::lock_guard lock(mutex_);
       filled_ = std::make_shared<CachedElements>(type());
     }
-    auto input = std::make_unique<PeekedInput>(node_.open(input_context_));
+    auto input = std::make_unique<PeekedInput>(node_.open(input_context_), run(), counters());
     const std::lock_guard lock(mutex_);
     input_ = std::move(input);
   }
@@ -198,7 +198,8 @@ class MemoryCacheStage final : public Stage {
     std::unique_lock lock(mutex_);
     const std::shared_ptr<CachedElements> content = filling();
     if (content == nullptr) return false;
-    if (has_passing_error(out)) {  // the next pass keeps what it gets
+    // The next pass keeps what it gets.
+    if (has_passing_error(out) || input_->lacks_elements()) {
       drop();
       return false;
     }
@@ -230,6 +231,7 @@ class MemoryCacheStage final : public Stage {
     const std::lock_guard lock(mutex_);
     const std::shared_ptr<CachedElements> content = filling();
     if (content == nullptr) return;
+    if (input_->lacks_elements()) return drop();
     content->note_errors_on_the_way(run().counters().errors_before(counters()));
     content->note_inner_draws(run().seeds().inner_draws(node_, input_context_.inner));
     is_complete_ = true;

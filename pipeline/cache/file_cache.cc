@@ -216,7 +216,7 @@ class FileCacheStage final : public Stage {
 
   /// Opens the input after the stored elements.
   void open_input_behind(std::uint64_t stored) {
-    input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
+    input_ = std::make_unique<PeekedInput>(node_.open(input_context_), run(), counters());
     traced_input_ = input_.get();
     const std::uint64_t skipped = input_->skip(stored, Known::nothing);
     if (skipped == stored || run().cancelled()) return;
@@ -232,10 +232,12 @@ class FileCacheStage final : public Stage {
     const Pull pulled = input_->pull(out, want);
     if (mode_ == Mode::hand_through || pulled == Pull::cancelled) return pulled;
     try {
-      if (pulled == Pull::values && !writer_->append(out)) {
-        end_writing(StoreEvent::Kind::gave_up,
-                    "elements are stored; the next one is an error that may pass, so the next pass "
-                    "goes on there");
+      if (input_->lacks_elements() || (pulled == Pull::values && !writer_->append(out))) {
+        writer_->stop();
+        end_writing(
+            StoreEvent::Kind::gave_up,
+            "elements are stored; behind them comes an error that may pass, or one was left "
+            "out, so the next pass goes on there");
       } else if (pulled == Pull::end || has_all()) {
         finish();
       }
@@ -249,7 +251,8 @@ class FileCacheStage final : public Stage {
   /// to have.
   bool has_all() {
     const Cardinality known = node_.cardinality();
-    return known.is_finite() && writer_->slots() == known.count() && input_->is_over();
+    return known.is_finite() && writer_->slots() == known.count() && input_->is_over() &&
+           !input_->lacks_elements();
   }
 
   void finish() {

@@ -162,7 +162,9 @@ SnapshotSummary drain_snapshot(const NodePointer& node, IterateOptions options) 
   if (!content || !content->complete) {
     if (last) throw Error(*last);
     throw Error(ErrorCode::unavailable,
-                "write_snapshot: somebody else is writing the same snapshot; wait for it")
+                "write_snapshot: the snapshot isn't complete: somebody else is writing it, or "
+                "stages before have left out errors that may pass (unavailable, "
+                "deadline_exceeded); try again")
         .at_file(summary.folder);
   }
   summary.elements = content->slots();

@@ -10,7 +10,7 @@
 #include <infeed/detail/folder_entries.h>
 #include <infeed/pipeline/detail/seeds.h>
 
-#include "cache/passing_error.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -71,10 +71,7 @@ bool StoreWriter::append(const Chunk& chunk) {
   const auto* const first = static_cast<const std::byte*>(chunk.front());
   for (std::size_t i = 0; i < chunk.size(); ++i) append_value(first + i * chunk.type().size);
   if (!chunk.has_error()) return true;
-  if (has_passing_error(chunk)) {
-    close_shard();
-    return false;
-  }
+  if (has_passing_error(chunk)) return false;
   pending_lines_.push_back(journal_error(slots_++, *chunk.error()));
   ++errors_;
   // They don't count in the journal until a shard or the end follows them.

@@ -47,9 +47,10 @@ class StoreWriter {
   StoreWriter(const StoreWriter&) = delete;
   StoreWriter& operator=(const StoreWriter&) = delete;
 
-  /// Returns false if the chunk's error is one that may pass. It isn't stored, and all before it is:
-  /// another writer goes on there.
+  /// Returns false if the chunk's error is one that may pass. It isn't stored, and all before it is.
   [[nodiscard]] bool append(const Chunk& chunk);
+  /// Says that another writer will go on here.
+  void stop() { close_shard(); }
   /// Says that nothing more comes.
   void finish();
   /// Number of elements so far, errors included.

@@ -113,6 +113,19 @@ std::uint64_t IteratorCounters::errors_before(const StageCounters& consumer) con
   });
 }
 
+std::uint64_t IteratorCounters::passing_left_out_before(const StageCounters& consumer) const {
+  if (passing_left_out_.load(std::memory_order_relaxed) == 0) return 0;
+  std::unordered_set<const StageCounters*> seen{&consumer};
+  const std::lock_guard lock(counters_mutex_);
+  std::uint64_t left_out = 0;
+  for (const Entry& entry : counters_) {
+    if (!seen.contains(entry.counters.consumer)) continue;
+    seen.insert(&entry.counters);
+    left_out += entry.counters.passing_left_out.load(std::memory_order_relaxed);
+  }
+  return left_out;
+}
+
 std::vector<IteratorCounters::HandedOver> IteratorCounters::handed_over() const {
   const std::lock_guard lock(counters_mutex_);
   std::vector<HandedOver> result;

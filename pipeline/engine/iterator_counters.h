@@ -49,6 +49,15 @@ class IteratorCounters {
                             std::size_t ordinal) const;
   /// Returns errors_seen() of the stages before `consumer` only. Those that any cache hides count.
   std::uint64_t errors_before(const StageCounters& consumer) const;
+  /// Says that a stage has left out an error that may pass (passing_error.h), or put something in its
+  /// place.
+  void note_passing_left_out(StageCounters& counters) {
+    StageCounters::add(counters.passing_left_out, 1);
+    StageCounters::add(passing_left_out_, 1);
+  }
+  /// Returns how many errors that may pass the stages before `consumer` have left out so far. Asked
+  /// behind a pull, it is 0 if none is missing among the elements until there.
+  std::uint64_t passing_left_out_before(const StageCounters& consumer) const;
   struct HandedOver {
     std::uint64_t elements;
     std::uint64_t errors;  ///< among the elements
@@ -95,6 +104,7 @@ class IteratorCounters {
   std::uint64_t errors_where(const Counts& counts) const;
 
   std::atomic<std::uint64_t> hidden_errors_{0};
+  std::atomic<std::uint64_t> passing_left_out_{0};  ///< by all stages; nearly always 0
   // 0 until note_begin() or note_end().
   std::atomic<std::uint64_t> begin_ticks_{0};
   std::atomic<std::uint64_t> begin_cpu_ns_{0};

@@ -80,6 +80,8 @@ struct StageCounters : StageDescription, PullCounters {
 
   std::atomic<std::uint64_t> skipped{0};        ///< passed over unseen; shows that something moves
   std::atomic<std::uint64_t> errors_arisen{0};  ///< errors that came from no stage before it
+  /// IteratorCounters::note_passing_left_out()
+  std::atomic<std::uint64_t> passing_left_out{0};
   std::vector<std::atomic<std::uint64_t>> own;  ///< its kind's, as traits.counts names them
   SpentTime work_time;                          ///< time that its own threads spent
   /// Work of the last pass, with its input's, if an InputDriver pulls that; 0: no pass has ended.

@@ -5,7 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "engine/iterator_context.h"
 #include "engine/move_values.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -138,6 +140,8 @@ class ShardStage final : public PassThroughStage {
     if (gap() == 0) {
       out.set_error(std::move(error));
       ++given_;
+    } else if (is_passing(*error)) {  // the rest of its file may be missing
+      run().counters().note_passing_left_out(counters());
     }
     ++place_;
   }

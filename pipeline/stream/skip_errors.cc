@@ -14,6 +14,7 @@
 #include "engine/recording/note_calls.h"
 #include "engine/recording/place_log.h"
 #include "engine/recording/recorded_lines.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -120,6 +121,7 @@ class SkipErrorsStage final : public Stage, public Bookmarked {
   void leave_out(Chunk& out) {
     last_ = out.take_error();
     ++errors_;
+    if (is_passing(*last_)) run().counters().note_passing_left_out(counters());
     if (last_->lost()) lost_ += last_->lost()->records.value_or(0);
     if (over_budget()) throw budget_error();
     if (errors_ == kOnlyErrorsMax && errors_ == seen_) throw only_errors("");

@@ -2,15 +2,20 @@
 #include <infeed/pipeline/stage.h>
 #include <infeed/replace_errors.h>
 
+#include "engine/iterator_context.h"
+#include "engine/work/passing_error.h"
+
 namespace infeed::detail {
 namespace {
 
 class ReplaceErrorsStage final : public PassThroughStage {
  public:
   ReplaceErrorsStage(const StageContext& context, const MakeReplacement& make,
-                     const UnshardedPositions& positions, std::unique_ptr<Stage> input)
+                     PassingErrors passing, const UnshardedPositions& positions,
+                     std::unique_ptr<Stage> input)
       : PassThroughStage(context, std::move(input)),
         make_(make),
+        passing_(passing),
         positions_(context.in_this_run(positions)) {}
 
  protected:
@@ -18,6 +23,10 @@ class ReplaceErrorsStage final : public PassThroughStage {
     const Pull pulled = input().pull(out, want);
     if (!out.has_error()) return pulled;
     const ErrorPointer error = out.take_error();
+    if (is_passing(*error)) {
+      if (passing_ == PassingErrors::end_the_pass) throw Error(*error);
+      run().counters().note_passing_left_out(counters());
+    }
     try {
       make_(out.back(), *error, positions_.of(position() + out.size()));
       out.grow(1);
@@ -29,13 +38,14 @@ class ReplaceErrorsStage final : public PassThroughStage {
 
  private:
   const MakeReplacement& make_;
+  const PassingErrors passing_;
   const UnshardedPositions positions_;
 };
 
 class ReplaceErrorsNode final : public Node {
  public:
-  ReplaceErrorsNode(MakeReplacement make, NodePointer input)
-      : Node("replace_errors", input->type(), {input}), make_(std::move(make)) {}
+  ReplaceErrorsNode(MakeReplacement make, NodePointer input, PassingErrors passing)
+      : Node("replace_errors", input->type(), {input}), make_(std::move(make)), passing_(passing) {}
 
   Cardinality cardinality() const override { return input().cardinality(); }
   std::optional<std::uint64_t> input_taken(std::uint64_t given) const override { return given; }
@@ -47,18 +57,19 @@ class ReplaceErrorsNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    return std::make_unique<ReplaceErrorsStage>(context, make_, input().unsharded_positions(),
-                                                input().open(context));
+    return std::make_unique<ReplaceErrorsStage>(
+        context, make_, passing_, input().unsharded_positions(), input().open(context));
   }
 
  private:
   const MakeReplacement make_;
+  const PassingErrors passing_;
 };
 
 }  // namespace
 
-NodePointer make_replace_errors(MakeReplacement make, NodePointer input) {
-  return std::make_shared<ReplaceErrorsNode>(std::move(make), std::move(input));
+NodePointer make_replace_errors(MakeReplacement make, NodePointer input, PassingErrors passing) {
+  return std::make_shared<ReplaceErrorsNode>(std::move(make), std::move(input), passing);
 }
 
 }  // namespace infeed::detail

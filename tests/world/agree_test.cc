@@ -138,6 +138,37 @@ TEST(KeptRowsTest, ManyKindsOfColumnsHaveARowForABadRecord) {
   EXPECT_EQ(kept->take(*last), 0);
 }
 
+/// A row of zeros stood for whatever a server didn't give at the moment.
+TEST(KeptRowsTest, AServersTroubleIsNoBadRecord) {
+  const ColumnSchema schema = ColumnSchema().column("id", DType::int64);
+  for (const ErrorCode code : {ErrorCode::unavailable, ErrorCode::deadline_exceeded}) {
+    bool is_well = false;
+    const auto rows = range(8) | map([&](std::int64_t i) {
+                        if (i == 1) throw Error(ErrorCode::data_loss, "it is damaged");
+                        if (i == 5 && !is_well) throw Error(code, "the server has trouble");
+                        return Record(ExampleBuilder().integers("id", i).encode());
+                      });
+    const auto batches = rows | keep_rows(std::make_shared<KeptRows>(schema), 2);
+    auto iterator = batches.iterate();
+    EXPECT_THAT(iterator.next()->column("valid").values<std::uint8_t>(),
+                testing::ElementsAre(1, 0));
+    EXPECT_TRUE(iterator.next());
+    for (int call = 0; call < 2; ++call) {
+      const Error error = error_of([&] { iterator.next(); });
+      EXPECT_EQ(error.code(), code);
+      EXPECT_TRUE(error.is_terminal());
+      EXPECT_THAT(error.message(), HasSubstr("the server has trouble"));
+    }
+    is_well = true;
+    auto resumed = batches.iterate({.resume = iterator.checkpoint()});
+    for (const std::int64_t id : {4, 6}) {
+      EXPECT_THAT(resumed.next()->column("id").values<std::int64_t>(),
+                  testing::ElementsAre(id, id + 1));
+    }
+    EXPECT_FALSE(resumed.next());
+  }
+}
+
 TEST(KeptRowsTest, RefusesASchemaThatNoRecordFits) {
   const auto kept = std::make_shared<KeptRows>(ColumnSchema().column("id", DType::int64),
                                                KeepRowsOptions{.only_bad_max = 3});

@@ -1,12 +1,16 @@
+#include <atomic>
 #include <gmock/gmock.h>
+#include <memory>
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/file_cache.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/unbatch.h>
 #include <infeed/pipeline/zip.h>
@@ -209,6 +213,46 @@ TEST(CacheErrorsInMemory, OneThatMayPassIsInItsPassAlone) {
   EXPECT_EQ(first[123], "! the server has trouble");
   for (int pass = 1; pass < 4; ++pass) EXPECT_EQ(stream_of(dataset), stream_of(range(300)));
   EXPECT_EQ(passes, 2) << "the second pass fills the cache";
+}
+
+/// Elements that were left out while a server had trouble were missing in all later passes, and runs.
+TEST_P(CacheErrors, ElementsThatWereLeftOutForAMomentComeInTheNextPass) {
+  for (const ErrorCode code : {ErrorCode::unavailable, ErrorCode::deadline_exceeded}) {
+    for (const int parallelism : {1, 2}) {
+      auto passes = std::make_shared<std::atomic<int>>(0);
+      const auto number = [passes, code](std::int64_t x) {
+        if (x == 0) ++*passes;
+        if (x == 2123 && *passes == 1) throw Error(code, "the server has trouble");
+        if (x == 7) throw Error(ErrorCode::data_loss, "seven is lost");
+        return x;
+      };
+      const auto dataset = cached(
+          range(3000) | map(number, {.parallelism = parallelism}) | skip_errors() | prefetch(),
+          fresh());
+      EXPECT_EQ(stream_of(dataset).size(), 2998U);
+      for (int pass = 1; pass < 4; ++pass) {
+        SCOPED_TRACE(pass);
+        EXPECT_EQ(stream_of(dataset),
+                  stream_of(range(3000) | filter([](std::int64_t x) { return x != 7; })));
+      }
+      EXPECT_EQ(*passes, 2) << "the second pass fills the cache";
+    }
+  }
+}
+
+/// The rest of a file may be missing behind an error that is another shard's.
+TEST_P(CacheErrors, AnotherShardsErrorThatMayPassKeepsTheCacheFromBecomingComplete) {
+  auto passes = std::make_shared<std::atomic<int>>(0);
+  const auto dataset = cached(range(100) | map([passes](std::int64_t x) {
+                                if (x == 0) ++*passes;
+                                if (x == 51 && *passes == 1)
+                                  throw Error(ErrorCode::unavailable, "the server has trouble");
+                                return x;
+                              }) | filter([](std::int64_t) { return true; }) |
+                                  shard({.count = 2, .index = 0}),
+                              fresh());
+  for (int pass = 0; pass < 4; ++pass) EXPECT_EQ(stream_of(dataset), stream_of(range(0, 100, 2)));
+  EXPECT_EQ(*passes, 2);
 }
 
 TEST(CacheErrorsInMemory, NoRoomIsTerminalAndTakesNoElementsPlace) {

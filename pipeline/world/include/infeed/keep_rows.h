@@ -29,6 +29,10 @@
 /// Two columns are added to the schema's: `valid`, uint8, 1 for a good row, and `bad_row`, int64, the
 /// bad row's number (bad_rows.h), which take() reads; 0 for a good one. A column with a default has
 /// that instead of zeros, a ragged or padded one no items.
+///
+/// An error that may pass (unavailable, deadline_exceeded: a server's trouble) is no bad record. Other
+/// hosts, or a resume, would have other rows behind it, so it is terminal: a checkpoint taken then
+/// resumes before it.
 namespace infeed {
 
 struct KeepRowsOptions {
@@ -113,13 +117,9 @@ class KeepingParser {
   ColumnParser parser_;
 };
 
-/// Puts a record that stands for a bad one in the place of each error.
-inline Dataset<Record> without_damage(const Dataset<Record>& input,
-                                      std::shared_ptr<KeptRows> kept) {
-  return input | replace_errors([kept = std::move(kept)](const Error& error, std::uint64_t) {
-           return Record(kept->replace(error));
-         });
-}
+/// Puts a record that stands for a bad one in the place of each error. One that may pass ends the
+/// pass.
+Dataset<Record> without_damage(const Dataset<Record>& input, std::shared_ptr<KeptRows> kept);
 
 /// Parses records, of which none is an error any more.
 inline Dataset<ColumnBatch> parse_keeping(const Dataset<Record>& input, const KeepingParser& parser,

@@ -23,7 +23,8 @@ namespace infeed {
 ///
 /// `function` takes the error and the element's position in the stream that all shards share. It is
 /// called in the order of the elements, by one thread at a time, also for elements that are read
-/// ahead. If it throws, its exception takes the element's place. Terminal errors pass through.
+/// ahead. If it throws, its exception takes the element's place. Terminal errors pass through. A cache
+/// behind it keeps nothing that stands for an error that may pass (unavailable, deadline_exceeded).
 template <class F>
 auto replace_errors(F function, StageOptions options = {});
 
@@ -34,7 +35,11 @@ namespace detail {
 using MakeReplacement =
     std::function<void(void* place, const Error& error, std::uint64_t position)>;
 
-NodePointer make_replace_errors(MakeReplacement make, NodePointer input);
+/// The treatment of errors that may pass (unavailable, deadline_exceeded).
+enum class PassingErrors : std::uint8_t { are_replaced, end_the_pass };
+
+NodePointer make_replace_errors(MakeReplacement make, NodePointer input,
+                                PassingErrors passing = PassingErrors::are_replaced);
 
 template <class F>
 struct ReplaceErrorsFactory {
