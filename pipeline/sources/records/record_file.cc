@@ -35,19 +35,19 @@ RecordFile::RecordFile(const std::string& file, const RecordsOptions& options,
                        ReaderThreads* ahead)
     : file_(file), run_(run), ahead_(options.parallelism == 1 ? nullptr : ahead) {
   // A file that is mapped needs no threads that copy it, if the choice is ours.
-  if (mapped != nullptr && options.parallelism == autotune && may_have_blocks(file)) {
+  if (mapped != nullptr && options.parallelism == autotune && may_have_blocks(file))
     open_reader(file, options, mapped);
-    if (compression() != Compression::none) {
-      reader_.reset();
-      buffers_.release();
-    }
-  }
-  if (ahead_ != nullptr && !run.is_inline() && !reader_) {
+  const bool is_mapped = reader_ && compression() == Compression::none;
+  if (ahead_ != nullptr && !run.is_inline() && !is_mapped) {
     threads_.emplace(run.threads());
     const int wanted = options.parallelism == autotune
                            ? run.concurrency()
                            : static_cast<int>(options.parallelism.value());
-    if (threads_->grow(wanted) > 1) open_parallel(file, options);
+    if (threads_->grow(wanted) > 1) {
+      reader_.reset();
+      buffers_.release();
+      open_parallel(file, options);
+    }
   }
   if (!parallel_) {
     threads_.reset();

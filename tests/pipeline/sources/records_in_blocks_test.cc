@@ -1,6 +1,11 @@
+#include <array>
+#include <cstddef>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <span>
 #include <string>
+#include <sys/inotify.h>
+#include <unistd.h>
 #include <vector>
 
 #include <infeed/pipeline/batch_into.h>
@@ -52,6 +57,52 @@ TEST(RecordsInBlocks, AreCountedByFileForTheNextResume) {
     iterator.next();
   }
   EXPECT_LT(iterator.memory().peak_bytes(), 2U << 20) << "small files keep no spare blocks";
+}
+
+/// Counts how often a file is opened while it lives. The system tells of opens without a close between
+/// them only once.
+class Opens {
+ public:
+  explicit Opens(const std::string& file) {
+    EXPECT_GE(::inotify_add_watch(events_.get(), file.c_str(), IN_OPEN | IN_CLOSE), 0);
+  }
+  std::size_t count() const {
+    std::array<inotify_event, 100> events{};  // they have no names: it is no folder
+    const auto bytes = ::read(events_.get(), events.data(), sizeof events);
+    const std::size_t told =
+        bytes < 0 ? 0 : static_cast<std::size_t>(bytes) / sizeof(inotify_event);
+    std::size_t opens = 0;
+    for (const inotify_event& event : std::span(events).first(told)) {
+      if ((event.mask & IN_OPEN) != 0) ++opens;
+    }
+    return opens;
+  }
+
+ private:
+  struct Closed {
+    explicit Closed(int opened) : descriptor(opened) {}
+    ~Closed() { ::close(descriptor); }
+    Closed(const Closed&) = delete;
+    Closed& operator=(const Closed&) = delete;
+    int get() const { return descriptor; }
+    const int descriptor;
+  };
+  const Closed events_{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+};
+
+/// It was opened to see whether it can be mapped, closed, and opened again.
+TEST(RecordsInBlocks, ACompressedFileIsOpenedOnceWhereFilesAreMapped) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("data.gz");
+  RecordWriter writer(file, {.compression = Compression::gzip});
+  for (int i = 0; i < 100; ++i) writer.write(std::to_string(i));
+  writer.close();
+  for (const Count& parallelism : {Count(1), Count(autotune)}) {
+    const auto dataset = records({file}, {.parallelism = parallelism, .map_files = true});
+    const Opens opens(file);
+    EXPECT_EQ(stream_of(dataset, {.executor = Executor::inline_()}).size(), 100U);
+    EXPECT_EQ(opens.count(), 1U);
+  }
 }
 
 /// A pipe was opened to see whether it has blocks, which took its first bytes, and then again.
