@@ -83,7 +83,8 @@ bool MappedFile::are_in_memory(std::uint64_t begin, std::uint64_t end) const {
   return true;
 }
 
-std::shared_ptr<const MappedFile> MappedFiles::of(const File& file) {
+std::shared_ptr<const MappedFile> MappedFiles::of(const File& file,
+                                                  std::uint64_t bytes_when_opened) {
   const auto status = status_of(file);
   if (!status) return nullptr;
   const std::lock_guard lock(mutex_);
@@ -94,7 +95,7 @@ std::shared_ptr<const MappedFile> MappedFiles::of(const File& file) {
                        kept->size_bytes() == static_cast<std::uint64_t>(status->st_size) &&
                        kept->modified_ns() == modified_ns_of(*status);
   if (!is_same) kept = MappedFile::map(file);
-  return kept;
+  return kept != nullptr && kept->size_bytes() == bytes_when_opened ? kept : nullptr;
 }
 
 }  // namespace infeed::detail

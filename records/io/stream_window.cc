@@ -55,12 +55,10 @@ void StreamWindow::make_room(std::size_t bytes) {
 void StreamWindow::begin_mapping() {
   const auto files = std::exchange(mapped_files_, nullptr);
   const File* const file = source_->plain_file();
-  if (file == nullptr) return;
-  auto mapped = files->of(*file);
-  // A file that has grown since it was opened has another end.
-  if (mapped == nullptr || mapped->size_bytes() != source_->size_bytes()) return;
-  if (offset_ > mapped->size_bytes()) return;
-  mapped_ = std::move(mapped);
+  const auto size = source_->size_bytes();
+  if (file == nullptr || !size || offset_ > *size) return;
+  mapped_ = files->of(*file, *size);
+  if (mapped_ == nullptr) return;
   block_ = BlockReference(make_view(pool_->file(), mapped_->data(), mapped_));
   begin_ = end_ = block_->data + offset_;
 }

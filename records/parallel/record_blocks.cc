@@ -161,9 +161,7 @@ std::uint64_t PlainBlocks::next_end() const {
 void PlainBlocks::begin_mapping() {
   if (record_bytes_.load(std::memory_order_relaxed) < kMappedRecordBytesMin) return;
   const auto files = std::exchange(mapped_files_, nullptr);
-  mapped_ = files->of(file_);
-  // A file that has grown since it was opened has another end.
-  if (mapped_ != nullptr && mapped_->size_bytes() != file_bytes_) mapped_ = nullptr;
+  mapped_ = files->of(file_, file_bytes_);
   if (mapped_ != nullptr) {
     mapped_block_ = BlockReference(make_view(file_name(), mapped_->data(), mapped_));
   }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <sys/mman.h>
@@ -22,23 +23,27 @@ std::string_view bytes_of(const MappedFile& mapped) {
   return {mapped.data(), static_cast<std::size_t>(mapped.size_bytes())};
 }
 
+std::shared_ptr<const MappedFile> mapping_of(MappedFiles& files, const File& file) {
+  return files.of(file, file.size_bytes().value_or(0));
+}
+
 TEST(MappedFiles, stay_mapped_until_they_change) {
   const TemporaryFolder folder;
   const std::string name = folder.write("data", "before");
   MappedFiles files;
-  const auto first = files.of(File::open_to_read(name));
+  const auto first = mapping_of(files, File::open_to_read(name));
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(bytes_of(*first), "before");
-  EXPECT_EQ(files.of(File::open_to_read(name)), first);
+  EXPECT_EQ(mapping_of(files, File::open_to_read(name)), first);
 
   folder.write("data", "longer than before");
-  const auto longer = files.of(File::open_to_read(name));
+  const auto longer = mapping_of(files, File::open_to_read(name));
   ASSERT_NE(longer, nullptr);
   EXPECT_EQ(bytes_of(*longer), "longer than before");
 
   // Replaced by a rename: readers of the old file aren't disturbed.
   std::filesystem::rename(folder.write("other", "replaced"), name);
-  const auto replaced = files.of(File::open_to_read(name));
+  const auto replaced = mapping_of(files, File::open_to_read(name));
   ASSERT_NE(replaced, nullptr);
   EXPECT_EQ(bytes_of(*replaced), "replaced");
   EXPECT_EQ(bytes_of(*longer), "longer than before");
@@ -55,7 +60,7 @@ TEST(MappedFiles, are_mapped_anew_where_either_size_or_time_is_another) {
     ASSERT_EQ(::futimens(file.descriptor(), times.data()), 0);
   };
   MappedFiles files;
-  const auto mapped = [&] { return files.of(File::open_to_read(name)); };
+  const auto mapped = [&] { return mapping_of(files, File::open_to_read(name)); };
   changed("before", {.tv_sec = 1000, .tv_nsec = 7});
   auto last = mapped();
   EXPECT_EQ(mapped(), last);
@@ -73,11 +78,21 @@ TEST(MappedFiles, are_mapped_anew_where_either_size_or_time_is_another) {
   }
 }
 
+TEST(MappedFiles, have_the_length_that_the_file_had_when_it_was_opened) {
+  const TemporaryFolder folder;
+  const File file = File::open_to_read(folder.write("data", "before"));
+  MappedFiles files;
+  EXPECT_NE(files.of(file, 6), nullptr);
+  folder.write("data", "longer than before");
+  EXPECT_EQ(files.of(file, 6), nullptr);
+  EXPECT_NE(files.of(file, 18), nullptr);
+}
+
 TEST(MappedFiles, say_what_is_not_there_any_more) {
   const TemporaryFolder folder;
   const std::string name = folder.write("data", std::string(20'000, 'x'));
   MappedFiles files;
-  const auto mapped = files.of(File::open_to_read(name));
+  const auto mapped = mapping_of(files, File::open_to_read(name));
   ASSERT_NE(mapped, nullptr);
   EXPECT_TRUE(mapped->bring(10'000, 20'000));
   std::filesystem::resize_file(name, 5'000);
@@ -142,18 +157,18 @@ TEST(MappedFiles, are_so_many_at_most) {
   };
   MappedFiles files;
   const File first = new_file();
-  const auto kept = files.of(first);
+  const auto kept = mapping_of(files, first);
   ASSERT_NE(kept, nullptr);
-  for (int count = 1; count < 16'384; ++count) ASSERT_NE(files.of(new_file()), nullptr);
-  EXPECT_EQ(files.of(new_file()), nullptr);
-  EXPECT_EQ(files.of(first), kept);
+  for (int count = 1; count < 16'384; ++count) ASSERT_NE(mapping_of(files, new_file()), nullptr);
+  EXPECT_EQ(mapping_of(files, new_file()), nullptr);
+  EXPECT_EQ(mapping_of(files, first), kept);
 }
 
 TEST(MappedFiles, are_files_with_bytes) {
   const TemporaryFolder folder;
   MappedFiles files;
-  EXPECT_EQ(files.of(File::open_to_read(folder.write("empty", ""))), nullptr);
-  EXPECT_EQ(files.of(File::open("/dev/zero", O_RDONLY)), nullptr);
+  EXPECT_EQ(mapping_of(files, File::open_to_read(folder.write("empty", ""))), nullptr);
+  EXPECT_EQ(mapping_of(files, File::open("/dev/zero", O_RDONLY)), nullptr);
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ class MappedReader : public ::testing::Test {
     return folder_.write("data", framed);
   }
   std::shared_ptr<const detail::MappedFile> mapping(const std::string& file) {
-    return files_->of(File::open_to_read(file));
+    const File opened = File::open_to_read(file);
+    return files_->of(opened, opened.size_bytes().value_or(0));
   }
 
   test::SeededRandom random_;

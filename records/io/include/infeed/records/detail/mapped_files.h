@@ -60,8 +60,9 @@ class MappedFile {
 class MappedFiles {
  public:
   /// Returns the mapping that is kept, or maps the file anew if it has changed. Null when it can't
-  /// be mapped, or when the system has no room for more mappings.
-  std::shared_ptr<const MappedFile> of(const File& file);
+  /// be mapped, when the system has no room for more mappings, or when the file has no longer the
+  /// length that it had when it was opened.
+  std::shared_ptr<const MappedFile> of(const File& file, std::uint64_t bytes_when_opened);
 
  private:
   std::mutex mutex_;
