@@ -119,6 +119,31 @@ Dataset<ColumnBatch> parsed_batches(const Elements& input, const BatchRows& rows
   return detail::parse_keeping(records, parser, rows.size.value(), options);
 }
 
+/// Parses records one by one, so that each bad one is an error of its own, in its place. By
+/// parse_columns() a batch of one row takes half as long again.
+template <class Parser>
+Dataset<ColumnBatch> parsed_one_by_one(const Dataset<Record>& records, const Parser& parser) {
+  // Rows may stay for long, and nobody counts what lies free in a pool of all runs.
+  const auto parse =
+      [own = parser.with_pool(TensorPool({.free_bytes_max = 0}))](const Record& record) {
+        ColumnRows row = own.begin(1);
+        own.parse_row(record.bytes(), &record, 0, row);
+        return own.finish(std::move(row), 1);
+      };
+  return detail::expect_features("parse", parser, records) |
+         map(parse, {.parallelism = autotune,
+                     .version = detail::schema_signature(parser.schema()).substr(2),
+                     .name = "parse"});
+}
+
+Dataset<ColumnBatch> parsed_rows(const Elements& input) {
+  const auto& records = std::get<Dataset<Record>>(input.dataset);
+  if (!input.kept) return parsed_one_by_one(records, ColumnParser(*input.to_parse));
+  const detail::KeepingParser parser(input.kept, ColumnParser(*input.to_parse));
+  return parsed_one_by_one(
+      Dataset<Record>(detail::make_judged_pass(parser.judge(), records.node())), parser);
+}
+
 ColumnBatch columns_of_samples(const std::vector<TarSample>& samples,
                                const std::vector<std::string>& fields) {
   std::vector<NamedColumn> columns;
@@ -251,7 +276,7 @@ AddedStage<Stage> with_batch_options(AddedStage<Stage> added) {
 
 }  // namespace
 
-Elements rows_of(const Elements& input, std::string_view stage, std::int64_t at_once) {
+Elements rows_of(const Elements& input, std::string_view stage) {
   if (input.kind() == ElementKind::row) return input;
   if (input.kind() == ElementKind::batch || input.kind() == ElementKind::sample) {
     throw Error(ErrorCode::invalid_argument,
@@ -261,11 +286,14 @@ Elements rows_of(const Elements& input, std::string_view stage, std::int64_t at_
                                 : "samples of tar files: put batch(n, fields=[...]) and unbatch() "
                                   "before it"));
   }
-  BatchStage together;
-  together.size = at_once;
-  together.parallelism = autotune;
-  Elements rows = batches_of_rows(input, together);
-  if (at_once > 1) rows.dataset = rows.batches(stage) | unbatch();
+  if (input.to_parse) {
+    Elements rows = batches_of(parsed_rows(input), input.to_parse);
+    rows.are_rows = true;
+    return rows;
+  }
+  BatchStage alone;
+  alone.parallelism = autotune;
+  Elements rows = batches_of_rows(input, alone);
   rows.are_rows = true;
   return rows;
 }

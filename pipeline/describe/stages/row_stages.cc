@@ -25,7 +25,7 @@ struct EnumerateStage : StageOptions {
 struct UniqueStage : StageOptions {};
 
 Elements windows(const WindowStage& stage, const Making& making) {
-  const Elements rows = rows_of(making.input(), "window", 1);
+  const Elements rows = rows_of(making.input(), "window");
   require_widths(rows.columns, "window");
   const auto join = [](const std::vector<ColumnBatch>& window) { return join_rows(window); };
   return batches_of(rows.batches("window") | window(stage) | map(join), rows.columns);
@@ -44,7 +44,7 @@ ColumnBatch numbered(std::int64_t number, const ColumnBatch& batch, const std::s
 
 Elements enumerated(const EnumerateStage& stage, const Making& making) {
   const bool are_batches = making.input().kind() == ElementKind::batch;
-  Elements after = are_batches ? making.input() : rows_of(making.input(), "enumerate", 1);
+  Elements after = are_batches ? making.input() : rows_of(making.input(), "enumerate");
   const auto number = [name = stage.column](std::int64_t at, const ColumnBatch& batch) {
     return numbered(at, batch, name);
   };

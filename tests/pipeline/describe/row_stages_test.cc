@@ -85,10 +85,47 @@ TEST_F(RowStages, ABadRecordKeepsItsPlaceAmongTheRows) {
               ElementsAre(-1, 1, -1, -1, -1, 5, -1, -1, -1, 9, -1, -1));
   EXPECT_THAT(firsts(bad + R"({"stage": "window", "size": 1})", "tokens"),
               ElementsAre(-1, 1, -1, -1, -1, 5, -1, -1, -1, 9, -1, -1));
+  const std::string with_text = R"({"stage": "records", "files": "@/*.tfrecord"}, {"stage": "parse",
+      "columns": [{"name": "tokens", "dtype": "int64", "shape": [1]}, {"name": "text", "kind": "bytes"}]})";
+  EXPECT_THAT(firsts(with_text + R"(, {"stage": "bucket_by_sequence_length", "column": "text",
+                                       "boundaries": [6], "batch_sizes": [1, 1]})",
+                     "tokens"),
+              ElementsAre(-1, 1, -1, -1, -1, 5, -1, -1, -1, 9, -1, -1));
+  EXPECT_THAT(firsts(R"({"stage": "sample_from_datasets", "weigh_by": "rows", "inputs": [[)" +
+                         with_text + "]]}",
+                     "tokens"),
+              ElementsAre(-1, 1, -1, -1, -1, 5, -1, -1, -1, 9, -1, -1));
   const std::string chosen = R"({"stage": "choose_from_datasets", "inputs": [
       [{"stage": "range", "stop": 5}], [{"stage": "range", "stop": 2}, {"stage": "repeat"}]]}, )";
   EXPECT_THAT(firsts(chosen + R"({"stage": "window", "size": 2, "shift": 1})", "value"),
               ElementsAre(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
+}
+
+/// A batch of rows that is read at once would be lost with it.
+TEST_F(RowStages, ABadRowOfATableIsLostAlone) {
+  for (
+      const char* const source :
+      {R"({"stage": "csv", "files": ["@/bad.csv"], "columns": [{"name": "id", "dtype": "int64"}]})",
+       R"({"stage": "json_lines", "files": ["@/bad.jsonl"],
+            "columns": [{"name": "id", "dtype": "int64"}]})"}) {
+    SCOPED_TRACE(source);
+    auto iterator =
+        described(files_.with_folder(source + std::string(R"(, {"stage": "enumerate"})")))
+            .elements()
+            .batches("test")
+            .iterate();
+    for (std::int64_t place = 0; place < 4; ++place) {
+      if (place == 1) {
+        EXPECT_THAT(error_of([&] { iterator.next(); }).message(), HasSubstr("id"));
+        continue;
+      }
+      const auto row = iterator.next();
+      ASSERT_TRUE(row);
+      EXPECT_EQ(row->column("id").values<std::int64_t>().front(), place + 1);
+      EXPECT_EQ(row->column("index").values<std::int64_t>().front(), place);
+    }
+    EXPECT_FALSE(iterator.next());
+  }
 }
 
 TEST_F(RowStages, UniqueComparesContent) {
