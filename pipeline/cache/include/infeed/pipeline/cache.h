@@ -16,10 +16,11 @@ namespace infeed {
 /// The first complete pass fills the cache. A pass is complete when it reaches the end of its
 /// input, or when it has taken as many elements as the input is known to have and no more come.
 /// (The last element waits for that.) A pass that stops earlier leaves nothing, nor does one with
-/// an error that may pass (unavailable, deadline_exceeded); other errors are kept like elements and
-/// come in every pass. The content belongs to the dataset's description: all its iterators, at once
-/// or one after the other, read the same content. Iterators that start before it is complete each
-/// fill their own, and the first complete one stays.
+/// an error that may pass (unavailable, deadline_exceeded), even if skip_errors left it out before
+/// the cache; other errors are kept like elements and come in every pass. The content belongs to
+/// the dataset's description: all its iterators, at once or one after the other, read the same
+/// content. Iterators that start before it is complete each fill their own, and the first complete
+/// one stays.
 ///
 /// The stages before the cache always run as in pass 0, so the content doesn't depend on which pass
 /// filled it: a shuffle before the cache gives one order for ever. Put shuffles and random

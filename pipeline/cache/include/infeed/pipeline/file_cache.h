@@ -26,7 +26,8 @@ struct StoreEvent {
     /// The stored elements come from inner datasets that drew by other seeds than those of the
     /// checkpoint that this run goes on from. The run doesn't use the cache.
     other_draws,
-    /// It can't be written (a full disk: a terminal error), or not beyond an error that may pass.
+    /// It can't be written (a full disk: a terminal error), or not beyond an error that may pass,
+    /// which comes next or was left out.
     gave_up,
   };
   Kind kind;
@@ -71,8 +72,8 @@ struct FileCacheOptions {
 /// or rewritten (Mismatch). Seeds that each program draws anew count as another pipeline, so give
 /// shuffles before a cache a seed. The seeds of inner datasets (of flat_map, say) are stored with
 /// the elements and used again. Damaged shards are made again. Errors are kept as elements, but for
-/// those that may pass (unavailable, deadline_exceeded): the next pass goes on there. on_event is
-/// told all of this.
+/// those that may pass (unavailable, deadline_exceeded): the next pass goes on there, also where
+/// skip_errors left one out before the cache. on_event is told all of this.
 ///
 /// element_codec.h says which types can be written. Records keep their bytes; their file() and
 /// offset() then name the cache.

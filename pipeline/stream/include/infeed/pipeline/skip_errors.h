@@ -42,6 +42,11 @@ struct SkipErrorsOptions {
 /// a misspelt feature. (Inside flat_map and interleave only from 100 errors on, since one file of
 /// many may be gone; for an endless input from 100,000 on.) A quarantine file that can't be written
 /// is terminal, too. Terminal errors of the stages before pass through and are never left out.
+///
+/// A server's trouble (unavailable, deadline_exceeded) is left out as all else. But a cache or a
+/// snapshot behind this stage keeps no elements from there on, since the next pass may give those that
+/// are missing: one in files goes on there, one in memory is filled then. It becomes complete in a pass
+/// without such an error.
 inline auto skip_errors(SkipErrorsOptions options = {});
 
 // Only the library reads what follows.
