@@ -4,8 +4,9 @@
     tests/examples/extract.py OUT [--root DIR] [--prelude FILE] [-- COMPILER ARGUMENTS...]
 
 An example is what a `///` comment indents by four spaces more than its text; it is always C++. What
-is no C++ (output, files, formulas) stands between ```text and ```. The blocks of one comment are
-one example: the second may use what the first declares. In an example
+is no C++ (output, files, formulas) stands between ```text and ```. Stages behind each other in a
+sentence would be compiled by nobody, so they are refused there unless they stand in backticks. The
+blocks of one comment are one example: the second may use what the first declares. In an example
 - functions, classes and templates go to namespace scope and everything else into a function,
 - an expression may lack its semicolon, and `...` at the end of a line stands for any statement,
 - names that nothing declares come from the prelude.
@@ -29,6 +30,10 @@ SOURCES = {
 }
 COMMENT = re.compile(r"\s*///(?!/)<?( ?)(.*)$")
 INDENT = 4
+
+# Stages behind each other, but in a table.
+STAGES = re.compile(r"(?!\|).*\)\s*\|\s*[\w:]+\(")
+BACKTICKS = re.compile(r"`[^`]*`")
 
 # What is no code: strings, characters (not the ' of 10'000) and comments.
 NO_CODE = re.compile(r'"(?:\\.|[^"\\])*"|(?<![0-9A-Za-z])\'(?:\\.|[^\'\\])\'|//.*')
@@ -88,6 +93,10 @@ def code_blocks_of(comment, header):
         elif not text and block:
             empty.append((number, ""))
         else:
+            if STAGES.match(BACKTICKS.sub("", text)):
+                raise BadExample(f"{header}:{number}: stages in a sentence are compiled by nobody: "
+                                 f"indent them by {INDENT} spaces, or put what is no C++ into "
+                                 "backticks")
             if block:
                 yield block
             block, empty = [], []

@@ -121,6 +121,12 @@ and
         self.assertEqual(status, 1)
         self.assertIn(f"{HEADER}:2: nothing ends this ```text", output)
 
+    def test_stages_in_a_sentence_are_refused(self):
+        status, output = self.extract("Why: this reads several:\nfiles(...) | interleave(tar).\n")
+        self.assertEqual(status, 1)
+        self.assertIn(f"{HEADER}:2: stages in a sentence are compiled by nobody", output)
+        self.expect_compiles("Text `parse(schema) | batch(n)` as\n| a (b) | c(d) |\n\n    infeed::thing(1)")
+
     def test_a_tree_without_examples_fails(self):
         self.assertEqual(self.extract("Why: text."), (1, "0 examples of 0 headers compile\n"))
 

@@ -46,7 +46,7 @@ class Description {
   /// Returns the JSON form. Throws failed_precondition if a stage has an object, unless they are
   /// kept elsewhere (`with_objects`).
   std::string to_json(bool with_objects = false) const;
-  /// Returns one line: records("x-*") | shuffle(buffer=10000, seed=42) | batch(size=128).
+  /// Returns one line: `records("x-*") | shuffle(buffer=10000, seed=42) | batch(size=128)`.
   std::string text() const;
   /// Returns the hash of all that decides on values and order: of the signatures that a checkpoint
   /// is bound to. It is the same for the dataset described in C++. Reads the sources' files

@@ -31,8 +31,11 @@ struct TarSourceOptions {
 /// StageStatistics::count("hidden_members"), ("unnamed_members"), ("special_members").
 ///
 /// Contents are shown as they were read, uncopied. Patterns are those of infeed::match_files; they
-/// are looked up when the source is described. Files may be plain, .gz, .zst, .lz4 or URLs. To read
-/// several at once: files(...) | interleave(tar).
+/// are looked up when the source is described. Files may be plain, .gz, .zst, .lz4 or URLs. This reads
+/// several at once:
+///
+///     infeed::files("imagenet-train-*.tar")
+///         | infeed::interleave([](const std::string& file) { return infeed::tar(file); })
 ///
 /// Skipping (a resume) reads only headers, and seeks over the contents if the file isn't
 /// compressed. The number of samples is unknown. An error is an element's, in the place of a
