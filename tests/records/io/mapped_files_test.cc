@@ -80,10 +80,11 @@ TEST(MappedFiles, are_mapped_anew_where_either_size_or_time_is_another) {
 
 TEST(MappedFiles, have_the_length_that_the_file_had_when_it_was_opened) {
   const TemporaryFolder folder;
-  const File file = File::open_to_read(folder.write("data", "before"));
+  const std::string name = folder.write("data", "before");
+  const File file = File::open_to_read(name);
   MappedFiles files;
   EXPECT_NE(files.of(file, 6), nullptr);
-  folder.write("data", "longer than before");
+  std::filesystem::resize_file(name, 18);
   EXPECT_EQ(files.of(file, 6), nullptr);
   EXPECT_NE(files.of(file, 18), nullptr);
 }
