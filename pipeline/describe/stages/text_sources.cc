@@ -54,10 +54,7 @@ Elements rows_of(const Files& files, const ColumnSchema& schema, const Options& 
       return read(names, replaced == nullptr ? schema : *replaced, rows.size, with);
     });
   };
-  // A bad row costs its batch, unless it is left out.
-  const bool leaves_out = options.format.bad_rows == BadRows::leave_out;
-  return Elements{.dataset = leaves_out ? batches({.size = kRowsAtOnce}, nullptr) | unbatch()
-                                        : batches({.size = 1}, nullptr),
+  return Elements{.dataset = batches({.size = kRowsAtOnce}, nullptr) | unbatch(),
                   .are_rows = true,
                   .batch_at_source = batches,
                   .parses_at_source = true,

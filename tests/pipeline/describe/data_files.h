@@ -31,8 +31,6 @@ class DataFiles {
     folder_.write("rows.jsonl",
                   "{\"id\": 1, \"tokens\": [1]}\n{\"id\": 2, \"tokens\": []}\n"
                   "{\"id\": 3, \"tokens\": [3, 4, 5]}\n");
-    folder_.write("bad.csv", "id\n1\nx\n3\n4\n");
-    folder_.write("bad.jsonl", "{\"id\": 1}\n{\"id\": \"x\"}\n{\"id\": 3}\n{\"id\": 4}\n");
     folder_.write("short.jsonl", "{\"tokens\": [1]}\n");
     folder_.write("long.jsonl", "{\"tokens\": [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n");
     const std::vector<std::int64_t> ids = {1, 2, 3, 4, 5};

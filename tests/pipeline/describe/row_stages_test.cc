@@ -101,33 +101,6 @@ TEST_F(RowStages, ABadRecordKeepsItsPlaceAmongTheRows) {
               ElementsAre(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
 }
 
-/// A batch of rows that is read at once would be lost with it.
-TEST_F(RowStages, ABadRowOfATableIsLostAlone) {
-  for (
-      const char* const source :
-      {R"({"stage": "csv", "files": ["@/bad.csv"], "columns": [{"name": "id", "dtype": "int64"}]})",
-       R"({"stage": "json_lines", "files": ["@/bad.jsonl"],
-            "columns": [{"name": "id", "dtype": "int64"}]})"}) {
-    SCOPED_TRACE(source);
-    auto iterator =
-        described(files_.with_folder(source + std::string(R"(, {"stage": "enumerate"})")))
-            .elements()
-            .batches("test")
-            .iterate();
-    for (std::int64_t place = 0; place < 4; ++place) {
-      if (place == 1) {
-        EXPECT_THAT(error_of([&] { iterator.next(); }).message(), HasSubstr("id"));
-        continue;
-      }
-      const auto row = iterator.next();
-      ASSERT_TRUE(row);
-      EXPECT_EQ(row->column("id").values<std::int64_t>().front(), place + 1);
-      EXPECT_EQ(row->column("index").values<std::int64_t>().front(), place);
-    }
-    EXPECT_FALSE(iterator.next());
-  }
-}
-
 TEST_F(RowStages, UniqueComparesContent) {
   EXPECT_THAT(elements<std::int64_t>(R"({"stage": "range", "stop": 3}, {"stage": "repeat",
                                          "count": 2}, {"stage": "unique"})"),
