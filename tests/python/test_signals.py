@@ -18,8 +18,10 @@ SECONDS_MAX = 60
 
 
 def slow(gate):
-    """Gives one batch, and the next one once the gate is open."""
+    """Gives one batch, and the next one once the gate is open. Says by a second pipe that it is there."""
     yield {"value": [1]}
+    with open(gate + ".reached", "r+b", buffering=0) as reached:
+        reached.write(b"x")
     with open(gate, "rb", buffering=0) as opened:
         select.select([opened], [], [], SECONDS_MAX)
     yield {"value": [2]}
@@ -27,15 +29,20 @@ def slow(gate):
 
 @contextlib.contextmanager
 def slow_dataset():
-    """Gives a dataset of slow(), and the function that opens its gate for good: a pipe, which processes share."""
+    """Gives a dataset of slow(), the function that opens its gate for good (a pipe, which processes share), and the one
+    that waits until a pass has reached it."""
     with tempfile.TemporaryDirectory() as folder:
         gate = os.path.join(folder, "gate")
         os.mkfifo(gate)
+        os.mkfifo(gate + ".reached")
         descriptor = os.open(gate, os.O_RDWR)
+        reached = os.open(gate + ".reached", os.O_RDWR)
         try:
-            yield infeed.from_generator(functools.partial(slow, gate)), lambda: os.write(descriptor, b"x")
+            dataset = infeed.from_generator(functools.partial(slow, gate))
+            yield dataset, lambda: os.write(descriptor, b"x"), lambda: os.read(reached, 1)
         finally:
             os.close(descriptor)
+            os.close(reached)
 
 
 def sleepy(batch):
@@ -46,7 +53,7 @@ def sleepy(batch):
 class Signals(unittest.TestCase):
     def test_a_handler_may_save_the_place(self):
         for put_behind in [infeed.Dataset.prefetch, infeed.Dataset.in_process]:
-            with slow_dataset() as (dataset, open_gate), put_behind(dataset).iterate() as iterator:
+            with slow_dataset() as (dataset, open_gate, _), put_behind(dataset).iterate() as iterator:
                 self.assertEqual(values([next(iterator)]), [1])
                 states = []
                 with Alarm(lambda it=iterator, seen=states: seen.append((it.position, it.state_dict())), open_gate):
@@ -57,7 +64,7 @@ class Signals(unittest.TestCase):
                 self.assertEqual(values(iterator), [2])
 
     def test_a_handler_may_close(self):
-        with slow_dataset() as (dataset, open_gate), dataset.prefetch().iterate() as iterator:
+        with slow_dataset() as (dataset, open_gate, _), dataset.prefetch().iterate() as iterator:
             next(iterator)
             with self.assertRaisesRegex(infeed.Error, "cancelled"), Alarm(iterator.close, open_gate):
                 next(iterator)
@@ -69,7 +76,7 @@ class Signals(unittest.TestCase):
 
         for make in [infeed.Dataset.prefetch, infeed.Dataset.in_process,
                      lambda _: infeed.range(300).batch(3).map_batches(sleepy, where="thread")]:
-            with slow_dataset() as (dataset, open_gate), make(dataset).iterate() as iterator:
+            with slow_dataset() as (dataset, open_gate, _), make(dataset).iterate() as iterator:
                 next(iterator)
                 with self.assertRaises(KeyboardInterrupt), Alarm(iterator.close, open_gate, interrupt):
                     for _ in iterator:
@@ -95,9 +102,10 @@ class Signals(unittest.TestCase):
         def interrupt():
             raise KeyboardInterrupt
 
-        with slow_dataset() as (dataset, open_gate):
+        with slow_dataset() as (dataset, open_gate, wait_at_gate):
             iterator = dataset.prefetch().iterate()
             next(iterator)
+            wait_at_gate()
             with self.assertRaises(KeyboardInterrupt), Alarm(interrupt, method="close"):
                 iterator.close()
             self.assertTrue(iterator.is_closed)
@@ -120,7 +128,7 @@ class Signals(unittest.TestCase):
                 self.assertLess(time.monotonic() - begun, SECONDS_MAX / 2)
 
     def test_the_last_reference_waits_no_longer_than_a_second(self):
-        with slow_dataset() as (dataset, open_gate):
+        with slow_dataset() as (dataset, open_gate, _):
             iterator = dataset.prefetch().iterate()
             next(iterator)
             begun = time.monotonic()
@@ -164,7 +172,7 @@ class Signals(unittest.TestCase):
             self.assertEqual(values(iterator), list(range(first, 60)))
 
     def test_a_handler_may_not_go_elsewhere(self):
-        with slow_dataset() as (dataset, open_gate), dataset.prefetch().iterate() as iterator:
+        with slow_dataset() as (dataset, open_gate, _), dataset.prefetch().iterate() as iterator:
             state = iterator.state_dict()
             next(iterator)
             with self.assertRaisesRegex(infeed.Error, "set a flag"), \
