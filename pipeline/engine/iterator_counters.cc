@@ -8,6 +8,18 @@
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {
+namespace {
+
+/// Returns a function that says of each stage whether it lies before `consumer`. Ask it in the order of
+/// the counters, where a stage follows its consumer.
+auto stages_before(const StageCounters& consumer) {
+  return [seen = std::unordered_set<const StageCounters*>{&consumer}](
+             const StageCounters& counters) mutable {
+    return seen.contains(counters.consumer) && seen.insert(&counters).second;
+  };
+}
+
+}  // namespace
 
 StageCounters& IteratorCounters::of_stage(const Node& node, StageCounters* consumer,
                                           std::size_t ordinal) {
@@ -107,21 +119,18 @@ std::uint64_t IteratorCounters::errors_seen() const {
 }
 
 std::uint64_t IteratorCounters::errors_before(const StageCounters& consumer) const {
-  std::unordered_set<const StageCounters*> seen{&consumer};
-  return errors_where([&seen](const StageCounters& counters) {
-    return seen.contains(counters.consumer) && seen.insert(&counters).second;
-  });
+  auto is_before = stages_before(consumer);
+  return errors_where([&](const StageCounters& counters) { return is_before(counters); });
 }
 
 std::uint64_t IteratorCounters::passing_left_out_before(const StageCounters& consumer) const {
   if (passing_left_out_.load(std::memory_order_relaxed) == 0) return 0;
-  std::unordered_set<const StageCounters*> seen{&consumer};
+  auto is_before = stages_before(consumer);
   const std::lock_guard lock(counters_mutex_);
   std::uint64_t left_out = 0;
   for (const Entry& entry : counters_) {
-    if (!seen.contains(entry.counters.consumer)) continue;
-    seen.insert(&entry.counters);
-    left_out += entry.counters.passing_left_out.load(std::memory_order_relaxed);
+    if (is_before(entry.counters))
+      left_out += entry.counters.passing_left_out.load(std::memory_order_relaxed);
   }
   return left_out;
 }
