@@ -151,6 +151,66 @@ void BM_columns_of_many(benchmark::State& state) {
 }
 BENCHMARK(BM_columns_of_many)->Args({300, 300})->Args({300, 10'000});
 
+constexpr std::int64_t kFloatColumns = 40;
+constexpr std::int64_t kRowsOfWhole = 256;
+
+/// Batches of float columns, and places in them as a shuffle would draw them.
+struct ShuffledRows {
+  ShuffledRows() {
+    std::vector<std::string> texts;
+    for (std::int64_t i = 0; i < kFloatColumns; ++i) texts.push_back(std::to_string(i));
+    const auto names = detail::column_names(std::move(texts));
+    for (int whole = 0; whole < 40; ++whole) {
+      std::vector<Column> columns;
+      for (std::int64_t i = 0; i < kFloatColumns; ++i) {
+        Tensor values(DType::float32, {kRowsOfWhole});
+        for (float& value : values.writable<float>()) value = static_cast<float>(i);
+        columns.push_back(Column::dense(std::move(values)));
+      }
+      wholes.emplace_back(names, std::move(columns));
+    }
+    Random random(1);
+    for (std::size_t i = 0; i < kRows; ++i)
+      places.emplace_back(random() % wholes.size(), random() % kRowsOfWhole);
+  }
+
+  std::vector<ColumnBatch> wholes;
+  std::vector<std::pair<std::size_t, std::int64_t>> places;
+};
+
+/// Joins rows of 40 columns in any order, as batch() does behind a shuffle.
+void BM_join_shuffled_rows(benchmark::State& state) {
+  const ShuffledRows shuffled;
+  const TensorPool pool;
+  std::vector<ColumnBatch> rows(kRows);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const auto& [whole, row] = shuffled.places[i];
+      rows[i] = shuffled.wholes[whole].slice(row, 1);
+    }
+    benchmark::DoNotOptimize(join_rows(rows, pool));
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows));
+}
+BENCHMARK(BM_join_shuffled_rows);
+
+/// Copies the same values by the loop that a program would write for itself.
+void BM_copy_shuffled_rows(benchmark::State& state) {
+  const ShuffledRows shuffled;
+  std::vector<std::vector<float>> to(kFloatColumns, std::vector<float>(kRows));
+  for (auto _ : state) {
+    for (std::size_t column = 0; column < to.size(); ++column) {
+      for (std::size_t i = 0; i < kRows; ++i) {
+        const auto& [whole, row] = shuffled.places[i];
+        to[column][i] = shuffled.wholes[whole].columns()[column].values<float>()[row];
+      }
+    }
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows));
+}
+BENCHMARK(BM_copy_shuffled_rows);
+
 /// Exports a batch of 40 columns to Arrow.
 void BM_export_arrow(benchmark::State& state) {
   const std::vector<std::string> records = drawn_records<ScalarRecord>();

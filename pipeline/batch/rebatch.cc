@@ -36,7 +36,7 @@ class RebatchStage : public Stage, public Bookmarked {
       }
       if (in_.empty()) {
         if (!out.empty()) return Pull::values;
-        const Pull pulled = input_->pull(in_, 1);
+        const Pull pulled = input_->pull(in_, elements_wanted());
         if (pulled == Pull::cancelled) return pulled;
         if (pulled == Pull::end) {
           ended_ = true;
@@ -44,8 +44,9 @@ class RebatchStage : public Stage, public Bookmarked {
           continue;
         }
       }
-      ErrorPointer error = in_.take_error();
-      if (error != nullptr) {
+      ErrorPointer error;
+      if (in_.size() == 0) {
+        error = in_.take_error();
         ++element_;
       } else {
         take_from_front(out, error);
@@ -94,6 +95,12 @@ class RebatchStage : public Stage, public Bookmarked {
 
  private:
   std::size_t size_at_hand() const { return static_cast<std::size_t>(sizes_[turn_]); }
+  /// Returns how many elements the batch in the making still needs, if they have as many rows as the
+  /// last one: a pull for each single row would cost more than to take it.
+  std::size_t elements_wanted() const {
+    const std::size_t rows = size_at_hand() - std::min(size_at_hand(), rows_taken());
+    return std::clamp<std::size_t>(rows / std::max<std::size_t>(1, front_rows_), 1, in_.capacity());
+  }
   /// Ends a batch, which was handed over. No bookmark is noted before a batch without rows: a resume
   /// has to see another one before it.
   void next_turn(const Chunk& out) {
@@ -108,19 +115,19 @@ class RebatchStage : public Stage, public Bookmarked {
       seen_ = element_ + 1;
       if (size_at_hand() == 0) return;
     }
-    const std::size_t size = rows_of(in_.front());
-    if (row_ == 0 && rows_taken() == 0 && size == size_at_hand()) {
+    front_rows_ = rows_of(in_.front());
+    if (row_ == 0 && rows_taken() == 0 && front_rows_ == size_at_hand()) {
       out.append_from(in_, 1);
       ++element_;
-      rows_given_ += size;
+      rows_given_ += front_rows_;
       next_turn(out);
       return;
     }
-    const std::size_t count = std::min(size_at_hand() - rows_taken(), size - row_);
+    const std::size_t count = std::min(size_at_hand() - rows_taken(), front_rows_ - row_);
     const std::size_t taken = take_rows(in_.front(), row_, count, error);
     row_ += taken;
     rows_given_ += taken;
-    if (row_ < size) return;
+    if (row_ < front_rows_) return;
     type().destroy(in_.front(), 1);
     in_.drop_front(1);
     ++element_;
@@ -134,6 +141,7 @@ class RebatchStage : public Stage, public Bookmarked {
   Chunk in_;
   std::size_t turn_ = 0;
   std::size_t row_ = 0;           ///< next row of the batch in front of in_
+  std::size_t front_rows_ = 1;    ///< rows of that batch, or of the last one
   std::uint64_t element_ = 0;     ///< number in the input of that batch
   std::uint64_t rows_given_ = 0;  ///< rows taken from the input, so far
   std::uint64_t seen_ = 0;        ///< number of the last batch that was seen, plus 1; 0: none was
@@ -346,16 +354,7 @@ class JoinRowsNode final : public RebatchNode {
 }  // namespace
 
 void ColumnRowsToJoin::append(const ColumnBatch& batch, std::size_t first, std::size_t row_count) {
-  ColumnBatch part =
-      batch.slice(static_cast<std::int64_t>(first), static_cast<std::int64_t>(row_count));
-  if (!parts.empty()) join_rows(std::array{parts.front().slice(0, 0), part.slice(0, 0)});
-  parts.push_back(std::move(part));
-}
-
-std::uint64_t ColumnRowsToJoin::bytes() const {
-  std::uint64_t total = 0;
-  for (const ColumnBatch& part : parts) total += part.held_bytes();
-  return total;
+  rows.append(batch.slice(static_cast<std::int64_t>(first), static_cast<std::int64_t>(row_count)));
 }
 
 void ColumnRowsToJoin::see(const ColumnBatch& batch) {
@@ -363,11 +362,7 @@ void ColumnRowsToJoin::see(const ColumnBatch& batch) {
   no_rows = join_rows(std::array{none, none});  // copies, since a slice holds the batch's memory
 }
 
-ColumnBatch ColumnRowsToJoin::finish() {
-  if (parts.empty()) return no_rows;
-  const std::vector<ColumnBatch> all = std::exchange(parts, {});
-  return join_rows(all, pool);
-}
+ColumnBatch ColumnRowsToJoin::finish() { return rows.empty() ? no_rows : rows.join(&pool); }
 
 NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& options,
                          const BatchLayout& layout, const TypeInfo& type, NodePointer input) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <infeed/pipeline/hand_over.h>
+#include <infeed/records/detail/rows_to_join.h>
 
 #include "engine/batch_count.h"
 #include "sources/batch_rows.h"
@@ -19,15 +20,15 @@ namespace {
 class Chunks {
  public:
   explicit Chunks(std::vector<ColumnBatch> chunks) {
-    std::vector<ColumnBatch> types;
+    const ColumnBatch first = chunks.at(0).slice(0, 0);
+    detail::RowsToJoin types;
     for (ColumnBatch& chunk : chunks) {
-      types.push_back(chunk.slice(0, 0));
+      types.append(chunk.slice(0, 0));  // refuses those that aren't alike
       if (chunk.rows() == 0) continue;
       ends_.push_back(rows() + chunk.rows());
       chunks_.push_back(std::move(chunk));
     }
-    if (types.size() > 1) join_rows(types);  // refuses those that aren't alike
-    hash_ = chunks_.empty() ? types.at(0).hash() : chunks_[0].hash();
+    hash_ = chunks_.empty() ? first.hash() : chunks_[0].hash();
     if (chunks_.size() < 2) return;
     std::vector<std::uint64_t> hashes = {hash_};
     for (std::size_t i = 1; i < chunks_.size(); ++i) hashes.push_back(chunks_[i].hash());

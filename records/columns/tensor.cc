@@ -47,7 +47,7 @@ std::size_t detail::held_bytes(const Tensor& tensor) {
   const std::size_t bytes = tensor.bytes();
   switch (tensor.memory_) {
     case Tensor::Memory::allocated:
-      return held_bytes_of_copy(tensor);
+      return held_bytes_of_copy(bytes);
     case Tensor::Memory::pooled:
       return TensorPool::block_bytes(bytes) + kBesideBytes;
     case Tensor::Memory::slice:
@@ -57,9 +57,9 @@ std::size_t detail::held_bytes(const Tensor& tensor) {
   return bytes;
 }
 
-std::size_t detail::held_bytes_of_copy(const Tensor& tensor) {
+std::size_t detail::held_bytes_of_copy(std::size_t value_bytes) {
   constexpr std::size_t kBesideBytes = 48;  // headers, and the reference count
-  return std::max<std::size_t>((tensor.bytes() + 63) / 64 * 64, 64) + kBesideBytes;
+  return std::max<std::size_t>((value_bytes + 63) / 64 * 64, 64) + kBesideBytes;
 }
 
 using detail::checked_tensor_bytes;

@@ -62,20 +62,10 @@ ColumnBatch remembered(const ColumnBatch& batch) {
   const std::array<ColumnBatch, 2> parts = {batch, batch.slice(0, 0)};
   return join_rows(parts);
 }
-/// Returns the bytes of what remembered() gives. A row counts only its values in the batch that it is
-/// of, and what is refused must not depend on how many rows come at once.
+/// Returns the bytes of what remembered() gives.
 std::size_t remembered_bytes(const Record& record) { return Payload<Record>::bytes(record); }
 std::size_t remembered_bytes(const ColumnBatch& batch) {
-  std::size_t bytes = Payload<ColumnBatch>::bytes(batch);
-  const auto copy = [&bytes](const Tensor& tensor) {
-    bytes += infeed::detail::held_bytes_of_copy(tensor);
-    bytes -= infeed::detail::held_bytes(tensor);
-  };
-  for (const Column& column : batch.columns()) {
-    copy(column.values());
-    for (const Tensor& partition : column.partitions()) copy(partition);
-  }
-  return bytes;
+  return infeed::detail::held_bytes_of_copy(batch);
 }
 bool are_same(const Record& a, const Record& b) { return a.bytes() == b.bytes(); }
 bool are_same(const ColumnBatch& a, const ColumnBatch& b) { return a == b; }

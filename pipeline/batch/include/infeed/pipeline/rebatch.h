@@ -11,6 +11,7 @@
 #include <infeed/pipeline/detail/batch_filler.h>
 #include <infeed/pipeline/detail/column_batch_element.h>
 #include <infeed/pipeline/sequence_batch.h>
+#include <infeed/records/detail/rows_to_join.h>
 
 namespace infeed {
 
@@ -95,11 +96,11 @@ struct ColumnRowsToJoin {
   static std::int64_t count(const ColumnBatch& batch) { return batch.rows(); }
   void see(const ColumnBatch& batch);
   void append(const ColumnBatch& batch, std::size_t first, std::size_t row_count);
-  std::uint64_t bytes() const;
+  std::uint64_t bytes() const { return rows.held_bytes(); }
   ColumnBatch finish();
 
   TensorPool pool;
-  std::vector<ColumnBatch> parts;
+  RowsToJoin rows;
   ColumnBatch no_rows;  ///< the columns of the last batch
 };
 

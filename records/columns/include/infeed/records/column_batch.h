@@ -36,8 +36,13 @@ struct NamedColumn {
   Column column;
 };
 
+class ColumnBatch;
 namespace detail {
 class ColumnNames;
+struct RowsOfBatch;
+RowsOfBatch rows_of_batch(const ColumnBatch& batch);
+/// Returns the held_bytes() of a copy in memory of its own, of no pool.
+std::size_t held_bytes_of_copy(const ColumnBatch& batch);
 }  // namespace detail
 
 class ColumnBatch {
@@ -57,7 +62,8 @@ class ColumnBatch {
   /// Returns the column of that name, or null.
   const Column* find(std::string_view name) const;
 
-  /// Returns `rows` rows from row `first` on of every column; see Column::slice. A slice keeps the
+  /// Returns `rows` rows from row `first` on of every column; see Column::slice. The columns are cut
+  /// when they are asked for, so slices that are only moved and joined cost little. A slice keeps the
   /// memory of the whole batch, of which its held_bytes() counts its own rows' part: to keep few rows
   /// for long, copy them by join_rows(std::array{slice, slice.slice(0, 0)}).
   ColumnBatch slice(std::int64_t first, std::int64_t rows) const;
@@ -77,7 +83,7 @@ class ColumnBatch {
   /// Bytes of all columns (Column::memory_bytes).
   std::size_t bytes() const;
   /// Bytes of memory that the batch keeps, with its list of columns and what the allocator adds. In
-  /// a batch of one row this is many times bytes().
+  /// a batch of one row this is many times bytes(). A slice counts as if its columns hadn't been cut.
   std::size_t held_bytes() const;
   /// True if a copy of this batch lives, say in a cache. (A Tensor knows whether others share it.)
   bool is_shared() const { return content_.use_count() > 1; }
@@ -88,6 +94,8 @@ class ColumnBatch {
   std::uint64_t hash() const;
 
  private:
+  friend detail::RowsOfBatch detail::rows_of_batch(const ColumnBatch& batch);
+  friend std::size_t detail::held_bytes_of_copy(const ColumnBatch& batch);
   struct Content;
   ColumnBatch(std::shared_ptr<const detail::ColumnNames> names, std::vector<Column> columns,
               std::size_t names_bytes);

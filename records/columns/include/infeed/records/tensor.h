@@ -36,8 +36,8 @@ std::byte* exported_data(const Tensor& tensor);
 /// Returns the bytes of memory that it keeps: the values, and what the allocator and the owner add,
 /// which is more than the values where they are few. Slices and adopted memory count as their values.
 std::size_t held_bytes(const Tensor& tensor);
-/// Returns the bytes that a copy in memory of its own, of no pool, keeps.
-std::size_t held_bytes_of_copy(const Tensor& tensor);
+/// Returns the bytes that a copy of so many bytes of values, in memory of its own, of no pool, keeps.
+std::size_t held_bytes_of_copy(std::size_t value_bytes);
 }  // namespace detail
 
 class Tensor {
