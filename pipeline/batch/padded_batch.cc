@@ -85,11 +85,11 @@ void refuse_damaged_padding(std::size_t encoded_bytes, double padding) {
 }
 
 void refuse_padding(std::string_view stage, double padding, std::size_t sequence,
-                    std::size_t value_bytes, bool is_signed) {
+                    std::string_view numbers, std::size_t value_bytes) {
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("{}: the padding {} is no value of sequence {} of the elements ({}signed "
-                          "whole numbers of {} bits); give each sequence its own with paddings",
-                          stage, padding, sequence, is_signed ? "" : "un", 8 * value_bytes));
+              fmt::format("{}: the padding {} is no value of sequence {} of the elements ({} of {} "
+                          "bits); give each sequence its own with paddings",
+                          stage, padding, sequence, numbers, 8 * value_bytes));
 }
 
 }  // namespace infeed::detail

@@ -1,4 +1,7 @@
+#include <cmath>
 #include <gmock/gmock.h>
+#include <string>
+#include <type_traits>
 
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/range.h>
@@ -159,8 +162,7 @@ TEST(PaddedBatch, APaddingIsAValueOfTheSequence) {
       "padded_batch: the padding -1 is no value of sequence 1 of the elements (unsigned whole "
       "numbers of 8 bits); give each sequence its own with paddings");
   for (const double none : {256.0, 0.5, 1e300, std::nan("")}) {
-    EXPECT_THAT(with({.paddings = {none, none}}),
-                ::testing::HasSubstr("is no value of sequence 1"));
+    EXPECT_THAT(with({.paddings = {0, none}}), ::testing::HasSubstr("is no value of sequence 1"));
   }
   const auto batch = *(slices(std::vector<Flags>(1)) |
                        padded_batch(1, {.widths = {1, 1}, .paddings = {-0.5, 255}}))
@@ -168,6 +170,33 @@ TEST(PaddedBatch, APaddingIsAValueOfTheSequence) {
                           .next();
   EXPECT_THAT(batch.column(&Flags::scores).values(), ::testing::ElementsAre(-0.5F));
   EXPECT_THAT(batch.column(&Flags::flags).values(), ::testing::ElementsAre(255));
+}
+
+/// Beyond their range floats were filled up with infinity.
+TEST(PaddedBatch, APaddingIsInTheRangeOfFloats) {
+  const auto padded = []<class U>(U, double padding) {
+    const auto batch = *(slices(std::vector<std::vector<U>>(1)) |
+                         padded_batch(1, {.widths = {1}, .padding = padding}))
+                            .iterate()
+                            .next();
+    using Wide = std::conditional_t<sizeof(U) == 2, float, U>;
+    return static_cast<double>(static_cast<Wide>(batch.sequences().values().front()));
+  };
+  const auto expect_range = [&]<class U>(U type, double most, const std::string& bits) {
+    EXPECT_EQ(padded(type, most), most);
+    EXPECT_EQ(padded(type, -most), -most);
+    EXPECT_TRUE(std::isinf(padded(type, INFINITY)));
+    EXPECT_TRUE(std::isnan(padded(type, NAN)));
+    for (const double beyond : {1.1 * most, -1.1 * most}) {
+      EXPECT_THAT(error_of([&] { padded(type, beyond); }).message(),
+                  ::testing::HasSubstr("is no value of sequence 0 of the elements (floats of " +
+                                       bits + " bits)"));
+    }
+  };
+  expect_range(float16(), 65504, "16");
+  expect_range(bfloat16(), 0x1.fep127, "16");
+  expect_range(float(), 0x1.fffffep127, "32");
+  EXPECT_EQ(padded(double(), 1e300), 1e300);
 }
 
 TEST(PaddedBatch, PadsNumbersOf16Bits) {

@@ -55,7 +55,7 @@ std::vector<PaddingOfField> paddings_of(std::string_view stage,
                                         const std::vector<double>& paddings,
                                         const std::vector<bool>& is_sequence);
 [[noreturn]] void refuse_padding(std::string_view stage, double padding, std::size_t sequence,
-                                 std::size_t value_bytes, bool is_signed);
+                                 std::string_view numbers, std::size_t value_bytes);
 
 /// `sequence` is the number of the row's sequences that were checked before.
 template <class Field>
@@ -63,7 +63,10 @@ void check_padding(std::string_view stage, const PaddingOfField& padding, std::s
   if constexpr (kIsSequenceField<Field>) {
     using U = typename Field::value_type;
     if (!holds_padding<U>(padding.value)) {
-      refuse_padding(stage, padding.value, sequence, sizeof(U), std::is_signed_v<U>);
+      constexpr std::string_view kNumbers = !std::is_integral_v<U> ? "floats"
+                                            : std::is_signed_v<U>  ? "signed whole numbers"
+                                                                   : "unsigned whole numbers";
+      refuse_padding(stage, padding.value, sequence, kNumbers, sizeof(U));
     }
     ++sequence;
   }

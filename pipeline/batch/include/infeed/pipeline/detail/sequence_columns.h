@@ -80,22 +80,6 @@ struct PaddingOfField {
   BatchMemory memory = nullptr;
 };
 
-/// Returns true if a sequence can be filled up with this number; false for sequences without
-/// numbers.
-template <class U>
-bool holds_padding(double value) {
-  if constexpr (std::is_same_v<U, bool>) {
-    return value == 0 || value == 1;
-  } else if constexpr (std::is_integral_v<U>) {
-    using Limits = std::numeric_limits<U>;
-    constexpr double kEnd = 2 * static_cast<double>(Limits::max() / 2 + 1);
-    return value >= static_cast<double>(Limits::min()) && value < kEnd &&
-           value == std::trunc(value);
-  } else {
-    return true;
-  }
-}
-
 /// Returns the value that fills up a sequence; U{} for sequences without numbers.
 template <class U>
 U filler_of(double padding) {
@@ -105,6 +89,24 @@ U filler_of(double padding) {
     return U(static_cast<float>(padding));
   } else {
     return U{};
+  }
+}
+
+/// Returns true if a sequence can be filled up with this number, which floats round, but no finite
+/// one becomes infinite; true for sequences without numbers.
+template <class U>
+bool holds_padding(double value) {
+  if constexpr (std::is_same_v<U, bool>) {
+    return value == 0 || value == 1;
+  } else if constexpr (std::is_integral_v<U>) {
+    using Limits = std::numeric_limits<U>;
+    constexpr double kEnd = 2 * static_cast<double>(Limits::max() / 2 + 1);
+    return value >= static_cast<double>(Limits::min()) && value < kEnd &&
+           value == std::trunc(value);
+  } else if constexpr (sizeof(U) < sizeof(double) && kIsColumnNumber<U>) {
+    return !std::isinf(static_cast<float>(filler_of<U>(value))) || std::isinf(value);
+  } else {
+    return true;
   }
 }
 
