@@ -24,8 +24,11 @@ struct OptionValue<std::array<float, 3>> {
     return OptionValue<std::vector<float>>::write({values.begin(), values.end()});
   }
   static std::array<float, 3> read(const JsonText& value, const std::string& place) {
-    const auto values = OptionValue<std::vector<float>>::read(value, place);
-    if (values.size() != 3) refuse_value(place, value, "three numbers: red, green, blue");
+    auto values = OptionValue<std::vector<float>>::read(value, place);
+    if (values.size() == 1) values.resize(3, values.front());
+    if (values.size() != 3) {
+      refuse_value(place, value, "a list of one number, or of three: red, green, blue");
+    }
     return {values[0], values[1], values[2]};
   }
 };
@@ -165,10 +168,12 @@ AddedStage<CropStage> with_target(AddedStage<CropStage> added) {
           "layout", "Order of the axes.",
           [](auto& stage) -> auto& { return stage.target.normalisation.layout; })
       .reached<std::array<float, 3>>(
-          "mean", "Subtracted from values between 0 and 1; the default is ImageNet's.",
+          "mean",
+          "One number, or one for red, green and blue; subtracted from values between 0 and 1. The "
+          "default is ImageNet's.",
           [](auto& stage) -> auto& { return stage.target.normalisation.mean; })
       .reached<std::array<float, 3>>(
-          "deviation", "Divides them; the default is ImageNet's.",
+          "deviation", "The same; divides them.",
           [](auto& stage) -> auto& { return stage.target.normalisation.deviation; });
   return added;
 }

@@ -77,6 +77,18 @@ TEST_F(ImageFunctions, ErrorsNameTheRowAndCountTheOthers) {
   }
 }
 
+/// Python gives one number as a list.
+TEST_F(ImageFunctions, OneNumberNormalisesAllChannels) {
+  const auto crops = [&](const std::string& mean, const std::string& deviation) {
+    return batches(R"({"stage": "central_crop", "column": "image", "mean": )" + mean +
+                   R"(, "deviation": )" + deviation + "}");
+  };
+  EXPECT_EQ(crops("[0.5]", "[2]").collect(), crops("[0.5, 0.5, 0.5]", "[2, 2, 2]").collect());
+  EXPECT_THAT(error_of([&] { crops("[0.5, 0.5]", "[2]"); }).message(),
+              ::testing::HasSubstr(".mean is [0.5,0.5]; it must be a list of one number, or of "
+                                   "three: red, green, blue"));
+}
+
 TEST_F(ImageFunctions, RefuseDeviationsThatGiveNoNumbers) {
   const auto refused = [&](const std::string& dtype) {
     return error_of([&] {
