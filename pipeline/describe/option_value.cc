@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -94,7 +95,10 @@ double OptionValue<double>::read(const JsonText& value, const std::string& place
 }
 
 float OptionValue<float>::read(const JsonText& value, const std::string& place) {
-  return static_cast<float>(OptionValue<double>::read(value, place));
+  const double number = OptionValue<double>::read(value, place);
+  const auto nearest = static_cast<float>(number);
+  if (std::isinf(nearest)) refuse_value(place, value, "a number that float32 holds, up to 3.4e38");
+  return nearest;
 }
 
 std::string OptionValue<std::string>::read(const JsonText& value, const std::string& place) {

@@ -89,6 +89,15 @@ TEST_F(ImageFunctions, OneNumberNormalisesAllChannels) {
                                    "three: red, green, blue"));
 }
 
+/// They became infinite.
+TEST_F(ImageFunctions, RefuseNumbersBeyondFloats) {
+  const std::string crop = R"({"stage": "central_crop", "column": "image", "deviation": )";
+  EXPECT_THAT(error_of([&] { batches(crop + "[1, 1e39, 1]}"); }).message(),
+              ::testing::HasSubstr("deviation[1] is 1e+39; it must be a number that float32 holds, "
+                                   "up to 3.4e38"));
+  EXPECT_NO_THROW(batches(crop + "[1, 3.4e38, 1]}"));
+}
+
 TEST_F(ImageFunctions, RefuseDeviationsThatGiveNoNumbers) {
   const auto refused = [&](const std::string& dtype) {
     return error_of([&] {
