@@ -259,6 +259,26 @@ class Options(unittest.TestCase):
             self.assertEqual(again.element_spec, batches.element_spec)
             self.assertEqual([batch["a"].numpy().shape for batch in again], [(2, 8)] * 2)
 
+    def test_the_spec_of_a_dataset_keeps_defaults_and_paddings(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            file.write('{"a": [1]}\n{}\n')
+            file.flush()
+            schema = {"a": infeed.padded("int32", width=3, padding=-1, default=[7, 8]), "b": infeed.bytes_(default="?"),
+                      "x": infeed.column("float32", (2,), default=[0.5, math.nan]), "n": infeed.column("int8", default=0),
+                      "r": infeed.ragged("int64", default=[])}
+            batches = infeed.json_lines(file.name, columns=schema).batch(2)
+            spec = batches.element_spec
+            self.assertEqual((spec["a"].padding, spec["a"].default, spec["n"].default), (-1, (7, 8), 0))
+            self.assertEqual((spec["b"].default, spec["x"].default, spec["r"].default), ("?", (0.5, "nan"), ()))
+            again = infeed.json_lines(file.name, columns=spec).batch(2)
+            self.assertEqual(again.element_spec, spec)
+            self.assertEqual(hash(spec["x"]), hash(again.element_spec["x"]))
+            for made in [batches, again]:
+                batch, = made
+                self.assertEqual(batch["a"].numpy().tolist(), [[1, -1, -1], [7, 8, -1]])
+                self.assertEqual(batch["b"].to_pylist(), [b"?"] * 2)
+                np.testing.assert_array_equal(batch["x"].numpy(), [[0.5, math.nan]] * 2)
+
 
 class Forks(unittest.TestCase):
     def test_a_child_leaves_the_writer_to_its_parent(self):

@@ -5,7 +5,7 @@ import json
 import math
 import operator
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Mapping, Optional, Tuple
 
 from ._errors import invalid
@@ -21,6 +21,9 @@ class ColumnSpec:
     kind: "dense", "ragged", "padded", "bytes" or "ragged_bytes".
     width: of a padded column; None: that of the batch's longest row.
     ragged_levels: levels of a ragged column.
+    padding: of a padded column, the value that fills rows up; "nan", "inf" and "-inf" are texts.
+    default: stands in for rows that lack the column: a number, a text or a tuple; None: they are errors.
+    row_lengths, row_splits, feature_list, guess: as in the JSON of a schema (ColumnSchema).
     """
 
     name: str
@@ -29,6 +32,12 @@ class ColumnSpec:
     kind: str = "dense"
     width: Optional[int] = None
     ragged_levels: int = 1
+    padding: Any = 0
+    default: Any = None
+    row_lengths: Optional[str] = None
+    row_splits: Optional[str] = None
+    feature_list: bool = False
+    guess: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,12 +121,12 @@ def _column_json(name, given):
     if isinstance(given, Field):
         return {"name": name, **dict(given.members)}
     if isinstance(given, ColumnSpec):
-        column = {"name": name, "dtype": given.dtype, "kind": given.kind, "shape": list(given.shape)}
-        if given.width is not None:
-            column["width"] = given.width
-        if given.ragged_levels != 1:
-            column["ragged_levels"] = given.ragged_levels
-        return column
+        members = {each.name: getattr(given, each.name) for each in fields(given)
+                   if getattr(given, each.name) != each.default}
+        for key in ("default", "padding"):
+            if key in members:
+                members[key] = _json_number(members[key])
+        return {**members, "name": name}
     if isinstance(given, (tuple, list)):
         if len(given) != 2:
             raise invalid(f"the column {name!r} is {given!r}; a tuple is (dtype, shape), as "
@@ -163,8 +172,7 @@ def element_spec(columns_text):
         return None
     spec = {}
     for each in json.loads(columns_text)["columns"]:
-        kind = each.get("kind", "dense")
+        each.setdefault("dtype", "bytes")
         spec[each["name"]] = ColumnSpec(
-            each["name"], each.get("dtype", "bytes"), tuple(each.get("shape", ())), kind,
-            each.get("width"), each.get("ragged_levels", 1))
+            **{key: tuple(value) if isinstance(value, list) else value for key, value in each.items()})
     return spec
