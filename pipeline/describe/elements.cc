@@ -31,6 +31,34 @@ const Dataset<ColumnBatch>& Elements::batches(std::string_view stage) const {
                           stage, to_string(kind())));
 }
 
+namespace {
+
+Column column_without_rows(const ColumnType& type) {
+  const bool is_padded = type.kind == Column::Kind::padded;
+  const bool is_bytes = type.dtype == DType::bytes;
+  const bool is_ragged =
+      type.kind == Column::Kind::ragged || type.kind == Column::Kind::ragged_bytes;
+  const Shape row = is_padded ? Shape(type.width.value_or(0), type.shape) : type.shape;
+  Tensor values(is_bytes ? DType::uint8 : type.dtype, Shape(0, row));
+  std::vector<Tensor> partitions;
+  if (is_padded) partitions.emplace_back(DType::int64, Shape{0});
+  const std::int64_t splits = (is_ragged ? type.ragged_levels : 0) + (is_bytes ? 1 : 0);
+  for (std::int64_t i = 0; i < splits; ++i) {
+    partitions.emplace_back(DType::int64, Shape{1}).writable<std::int64_t>().front() = 0;
+  }
+  return Column::of_parts(type.kind, std::move(values), std::move(partitions));
+}
+
+}  // namespace
+
+ColumnBatch batch_without_rows(const ColumnSchema& columns) {
+  std::vector<NamedColumn> named;
+  for (const ColumnType& type : columns.columns()) {
+    named.push_back({type.name, column_without_rows(type)});
+  }
+  return ColumnBatch(std::move(named));
+}
+
 ColumnSchema columns_of(const ColumnBatch& batch) {
   ColumnSchema schema;
   for (std::size_t i = 0; i < batch.names().size(); ++i) {

@@ -187,6 +187,20 @@ class Arrow(unittest.TestCase):
         table = reader.read_all()
         self.check(table["x"].to_pylist(), table["y"].to_pylist())
 
+    def test_a_dataset_without_batches_has_its_columns(self):
+        import pyarrow as pa  # pylint: disable=import-outside-toplevel
+        rows = {"x": np.zeros((4, 3), np.float32), "t": [b"a"] * 4, "r": infeed.Ragged(np.arange(4), (np.arange(5),)),
+                "w": infeed.Ragged(np.arange(4, dtype=np.int16), (np.arange(5), np.arange(5)))}
+        batches = infeed.from_numpy(rows).batch(2)
+        table = pa.table(batches.take(0).arrow())
+        self.assertEqual(table.num_rows, 0)
+        self.assertEqual(table.schema, pa.table(batches.arrow()).schema)
+        self.assertEqual(batches.cast("x", "float64").element_spec["w"].ragged_levels, 2, "it was refused")
+        padded = infeed.from_numpy({"r": rows["r"]}).padded_batch(2, width=5)
+        self.assertEqual(pa.table(padded.take(0).arrow()).schema, pa.table(padded.arrow()).schema)
+        self.assertEqual(pa.table(batches.take(0).map_batches(lambda batch: batch).arrow()).num_columns, 0,
+                         "nobody knows what a function makes")
+
     @needs("polars")
     def test_polars(self):
         import polars  # pylint: disable=import-outside-toplevel

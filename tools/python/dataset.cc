@@ -1,5 +1,6 @@
 #include "python/dataset.h"
 
+#include "python/column.h"
 #include "python/python_object.h"
 #include "python/signals.h"
 
@@ -68,6 +69,11 @@ void bind_datasets(nb::module_& module, std::shared_ptr<const describe::StageTab
            [](const Description& self) -> std::optional<std::string> {
              const auto& columns = self.elements().columns;
              return columns ? std::optional(columns->to_json()) : std::nullopt;
+           })
+      .def("batch_without_rows",
+           [](const Description& self) {
+             const auto& columns = self.elements().columns;
+             return columns ? make_batch(describe::batch_without_rows(*columns)) : nb::none();
            })
       .def("cardinality", &cardinality_of)
       .def("fingerprint",

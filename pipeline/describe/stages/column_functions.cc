@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include <infeed/pipeline/features.h>
-#include <infeed/records/column_parser.h>
 
 #include "describe/stages/column_stage.h"
 #include "describe/stages/stages.h"
@@ -34,8 +33,7 @@ struct NormaliseStage : StageOptions {
 /// Returns the columns that the operations make of these: those of a batch without rows. A column
 /// that they leave as it is keeps its whole type.
 ColumnSchema columns_after(const ColumnSchema& before, const Features& steps) {
-  const ColumnParser parser(before);
-  const ColumnBatch batch = parser.finish(parser.begin(1), 0);
+  const ColumnBatch batch = batch_without_rows(before);
   const ColumnSchema read = columns_of(batch);
   const ColumnSchema written = columns_of(steps(batch));
   ColumnSchema after;

@@ -15,7 +15,16 @@ class Reader:
 
     def __arrow_c_stream__(self, requested_schema=None):
         batches = map(as_batch, iter(self.dataset))
-        return _core._arrow_stream(lambda: next(batches, None))
+        # Without a batch the reader learns the columns from one of no rows.
+        at_end = None if self.dataset._consumers else self.dataset._core.batch_without_rows()
+
+        def following():
+            nonlocal at_end
+            batch = next(batches, at_end)
+            at_end = None
+            return batch
+
+        return _core._arrow_stream(following)
 
 
 def reader(dataset):

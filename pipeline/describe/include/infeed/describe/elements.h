@@ -91,6 +91,8 @@ struct Elements {
 
 /// Returns the types that a batch's columns have.
 ColumnSchema columns_of(const ColumnBatch& batch);
+/// Returns a batch without rows that has these columns.
+ColumnBatch batch_without_rows(const ColumnSchema& columns);
 
 /// Makes the elements of a dataset of batches.
 Elements batches_of(Dataset<ColumnBatch> batches, std::optional<ColumnSchema> columns = {});
