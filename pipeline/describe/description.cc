@@ -219,7 +219,7 @@ Description Description::from_json(std::string_view text, std::shared_ptr<const 
   } catch (const Json::exception& error) {
     refuse(fmt::format("the pipeline is no JSON: {}", error.what()));
   }
-  detail::refuse_repeated_json_names(text, "the pipeline");
+  detail::refuse_lossy_json(text, "the pipeline");
   if (!json.is_object()) refuse_value("$", text_of(json), "an object with \"stages\"");
   check_version(json);
   check_keys(json, {"version", "stages"}, "$", "the pipeline");
@@ -230,7 +230,9 @@ Description Description::from_json(std::string_view text, std::shared_ptr<const 
 Description Description::then(const std::string& stage, std::string_view options,
                               const std::vector<Description>& inputs,
                               const Objects& objects) const {
-  return Reader(table_, objects).added(*this, stage, Json::parse(options), inputs, stage);
+  const Json json = Json::parse(options);
+  detail::refuse_lossy_json(options, stage);
+  return Reader(table_, objects).added(*this, stage, json, inputs, stage);
 }
 
 const Elements& Description::elements() const {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
+#include <type_traits>
 
 #include "columns/column_values.h"
 #include "columns/nearest_half.h"
@@ -20,13 +22,25 @@ namespace {
 template <class T>
 constexpr bool kIsFloatItem = is_float(dtype_of<T>());
 
+/// Returns the range of a type of whole numbers, "int8 (-128 to 127)"; of another only its name.
+std::string range_text(DType dtype) {
+  return with_dtype(dtype, [&]<class T>(T) {
+    std::string text(to_string(dtype));
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      using Limits = std::numeric_limits<T>;
+      text += fmt::format(" ({} to {})", Limits::min(), Limits::max());
+    }
+    return text;
+  });
+}
+
 /// Stores `numbers` in the type. Throws for a number that the type can't hold.
 template <class Number>
 void store_default(const ColumnType& type, const std::vector<Number>& numbers, std::byte* out) {
   for (const Number number : numbers) {
     if (!store_number(number, type.dtype, out)) {
-      refuse_type(type,
-                  fmt::format("has the default {}, which is no {}", number, to_string(type.dtype)));
+      refuse_type(
+          type, fmt::format("has the default {}, which is no {}", number, range_text(type.dtype)));
     }
     out += item_bytes(type.dtype);
   }
@@ -177,7 +191,7 @@ void check_column_type(const ColumnType& type) {
     Tensor place(type.dtype, {1});
     if (!store_number(type.padding, type.dtype, place.writable_bytes().data())) {
       refuse_type(type, fmt::format("has the padding {}, which is no {}", type.padding,
-                                    to_string(type.dtype)));
+                                    range_text(type.dtype)));
     }
   }
   if (type.missing) check_default(type);

@@ -248,7 +248,7 @@ ColumnSchema ColumnSchema::from_json(std::string_view text) {
                   fmt::format("the schema is no list of columns: {}", detail::json_limits_text()));
     }
     json = Json::parse(text);
-    detail::refuse_repeated_json_names(text, "the schema");
+    detail::refuse_lossy_json(text, "the schema");
   } catch (const Json::parse_error& error) {
     const std::string_view before = text.substr(0, std::min(error.byte, text.size()));
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');

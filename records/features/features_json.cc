@@ -252,7 +252,7 @@ Features Features::from_json(std::string_view text) {
   try {
     if (!detail::exceeds_json_limits(text)) {
       json = Json::parse(text);
-      detail::refuse_repeated_json_names(text, "the list of steps");
+      detail::refuse_lossy_json(text, "the list of steps");
     }
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::invalid_argument,

@@ -1,10 +1,12 @@
 #include "infeed/records/detail/json_depth.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
 #include <set>
 #include <vector>
 
+#include "infeed/detail/parse_whole.h"
 #include "infeed/error.h"
 
 namespace infeed::detail {
@@ -30,9 +32,40 @@ bool exceeds_json_limits(std::string_view text, std::size_t values_max) {
   return false;
 }
 
-void refuse_repeated_json_names(std::string_view json, std::string_view what) {
+namespace {
+
+/// Returns true for a whole number that is neither one of 64 bits nor a double.
+bool is_rounded(std::string_view number) {
+  if (number.size() < 19 || number.find_first_of(".eE") != number.npos) return false;
+  std::int64_t small = 0;
+  std::uint64_t large = 0;
+  double nearest = 0;
+  return !parse_whole(number, small) && !parse_whole(number, large) &&
+         parse_whole(number, nearest) && fmt::format("{:.0f}", nearest) != number;
+}
+
+}  // namespace
+
+void refuse_lossy_json(std::string_view json, std::string_view what) {
+  const auto line_of = [json](std::size_t at) {
+    return 1 + std::ranges::count(json.substr(0, at), '\n');
+  };
   std::vector<std::set<std::string_view>> names;  // in the objects and lists around the place
   for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '-' || (json[i] >= '0' && json[i] <= '9')) {
+      const std::size_t begin = i;
+      i = std::min(json.find_first_not_of("0123456789+-.eE", begin), json.size());
+      const std::string_view number = json.substr(begin, i - begin);
+      if (is_rounded(number)) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} has the whole number {} (line {}), whose last digits would be "
+                                "lost: whole numbers go from -2^63 to 2^63 - 1 (uint64: to 2^64 - "
+                                "1); as a float it is written with an exponent, as 1e30",
+                                what, number.substr(0, 40), line_of(begin)));
+      }
+      --i;  // the character behind it is looked at, too
+      continue;
+    }
     if (json[i] == '{' || json[i] == '[') names.emplace_back();
     if (json[i] == '}' || json[i] == ']') names.pop_back();
     if (json[i] != '"') continue;
@@ -42,13 +75,10 @@ void refuse_repeated_json_names(std::string_view json, std::string_view what) {
     const std::size_t behind = json.find_first_not_of(" \t\r\n", i + 1);
     const bool is_name = behind != json.npos && json[behind] == ':';
     if (!is_name || names.back().insert(text).second) continue;
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format(
-            "{} gives \"{}\" twice in one object (the second one in line {}): only "
-            "one value can count, so take one away",
-            what, text,
-            1 + std::count(json.begin(), json.begin() + static_cast<std::ptrdiff_t>(begin), '\n')));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} gives \"{}\" twice in one object (the second one in line {}): only "
+                            "one value can count, so take one away",
+                            what, text, line_of(begin)));
   }
 }
 

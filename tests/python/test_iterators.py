@@ -236,6 +236,16 @@ class Options(unittest.TestCase):
         with self.assertRaisesRegex(infeed.Error, "NaN or infinite"):
             infeed.range(3).batch(2).normalise("value", mean=float("nan"))
 
+    def test_a_number_beyond_64_bits_is_refused(self):
+        for columns in [{"x": infeed.column("int64", default=-2**63 - 1)}, {"x": infeed.padded("int64", padding=-2**63 - 1)}]:
+            with self.assertRaisesRegex(infeed.Error, r"json_lines has the whole number -9223372036854775809 .*-2\^63 to 2\^63"):
+                infeed.json_lines("rows.jsonl", columns=columns)
+        with self.assertRaisesRegex(infeed.Error, r"no int64 \(-9223372036854775808 to 9223372036854775807\)"):
+            infeed.json_lines("rows.jsonl", columns={"x": infeed.column("int64", default=2**64)})
+        smallest = {"x": infeed.padded("int64", padding=-2**63, default=[-2**63])}
+        dataset = infeed.json_lines(["rows.jsonl"], columns=smallest)
+        self.assertEqual(infeed.from_json(dataset.to_json()).element_spec, dataset.element_spec)
+
     def test_a_default_may_be_nan_or_a_bool(self):
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
             file.write("{}\n")

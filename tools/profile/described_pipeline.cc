@@ -73,7 +73,7 @@ DescribedPipeline DescribedPipeline::parse(const std::string& json, const std::s
                   fmt::format("the pipeline {}", detail::json_limits_text()));
     }
     Json members = Json::parse(json);
-    detail::refuse_repeated_json_names(json, "the pipeline");
+    detail::refuse_lossy_json(json, "the pipeline");
     check_members(members);
     const std::int64_t step_us = take_step_us(members);
     DescribedPipeline pipeline{described(members), step_us};

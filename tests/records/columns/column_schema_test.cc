@@ -109,7 +109,7 @@ TEST(ColumnSchema, errors_of_json_name_the_place_and_what_is_allowed) {
   EXPECT_EQ(refused(R"({"name": "a", "dtype": "int32"})"),
             "columns[1]: column 'a' is asked for twice");
   EXPECT_EQ(refused(R"({"name": "x", "dtype": "int8", "default": 128})"),
-            "columns[1]: column 'x' has the default 128, which is no int8");
+            "columns[1]: column 'x' has the default 128, which is no int8 (-128 to 127)");
   EXPECT_EQ(refused(R"({"name": "x", "dtype": "int8", "default": "many"})"),
             "columns[1].default is \"many\"; it must be a number, \"nan\", \"inf\" or \"-inf\"");
   EXPECT_EQ(error_of([] { ColumnSchema::from_json("{\"columns\": [\n{]}"); }).message(),
@@ -239,7 +239,7 @@ TEST(ColumnSchema, refuses_what_does_not_fit_together) {
   EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = Column::Kind::padded, .width = -1}),
             "column 'x' has the width -1");
   EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = Column::Kind::padded, .padding = 0.5}),
-            "column 'x' has the padding 0.5, which is no int8");
+            "column 'x' has the padding 0.5, which is no int8 (-128 to 127)");
   const auto three = std::vector<std::int64_t>{1, 2, 3};
   EXPECT_EQ(refused({.name = "x", .dtype = int8, .shape = {2}, .missing = three}),
             "column 'x' has rows of shape [2], but its default has 3 values");
@@ -262,7 +262,8 @@ TEST(ColumnSchema, refuses_what_does_not_fit_together) {
   EXPECT_EQ(refused({.name = "x", .dtype = boolean, .missing = std::vector<double>{0.5}}),
             "column 'x' has the default 0.5, which is no bool");
   EXPECT_EQ(refused({.name = "x", .dtype = int64, .missing = std::vector<double>{1e19}}),
-            "column 'x' has the default 1e+19, which is no int64");
+            "column 'x' has the default 1e+19, which is no int64 (-9223372036854775808 to "
+            "9223372036854775807)");
   EXPECT_EQ(refused({.name = "x", .dtype = DType::float16, .missing = std::vector<double>{7e4}}),
             "column 'x' has the default 70000, which is no float16");
   EXPECT_EQ(

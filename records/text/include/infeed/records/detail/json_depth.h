@@ -18,9 +18,10 @@ bool exceeds_json_limits(std::string_view text, std::size_t values_max = limits:
 /// Returns the text for an error about JSON beyond the limits.
 std::string_view json_limits_text();
 
-/// Throws invalid_argument if an object of this valid JSON gives a name twice, as parsers keep the last
-/// value: a column's second "dtype" would win without a word. `what` names the text: "the schema".
-void refuse_repeated_json_names(std::string_view json, std::string_view what);
+/// Throws invalid_argument for what parsers of this valid JSON lose without a word: a name that an object
+/// gives twice, of which the last wins (a column's second "dtype"), and digits of a whole number beyond 64
+/// bits, which becomes the nearest double. `what` names the text: "the schema".
+void refuse_lossy_json(std::string_view json, std::string_view what);
 
 /// Returns the text of an error if there are too many columns or bytes in their names
 /// (limits::json_columns, limits::json_names_bytes); empty if there aren't. Called before the next
