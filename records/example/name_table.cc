@@ -111,8 +111,12 @@ void NameTable::make_room_for_one() {
 /// A record can hold a million names, and somebody may want them all. So no step here takes longer
 /// the more names there are, whatever they are.
 std::size_t NameTable::add(std::string name, std::string_view noun) {
-  if (!names_.empty() && find_by_hash(name) != names_.size()) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("{} '{}' is asked for twice", noun, name));
+  const std::size_t before = names_.empty() ? 0 : find_by_hash(name);
+  if (before != names_.size()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{0} '{1}' is given twice, as {0}s {2} and {3} (from 0 on); leave one "
+                            "out, or give it another name",
+                            noun, name, before, names_.size()));
   }
   make_room_for_one();
   names_.push_back(std::move(name));

@@ -59,7 +59,7 @@ TEST_F(RowStages, EnumerateNumbersRowsOrBatches) {
   EXPECT_EQ(values<std::int64_t>(rows_ + batch + enumerate, "index"), (Values{{5, 5}, {6}}));
   EXPECT_THAT(
       error_of([&] { batches(rows_ + R"(, {"stage": "enumerate", "column": "id"})"); }).message(),
-      HasSubstr("column 'id' is asked for twice"));
+      HasSubstr("[1]: column 'id' is given twice, as columns 0 and 2 "));
 }
 
 /// The number of a row is that of its record, and a window never joins rows beside one that is lost.

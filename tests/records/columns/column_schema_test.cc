@@ -107,7 +107,8 @@ TEST(ColumnSchema, errors_of_json_name_the_place_and_what_is_allowed) {
             "columns[1] is 7; a column is an object as {\"name\": \"label\", \"dtype\": "
             "\"int64\"}");
   EXPECT_EQ(refused(R"({"name": "a", "dtype": "int32"})"),
-            "columns[1]: column 'a' is asked for twice");
+            "columns[1]: column 'a' is given twice, as columns 0 and 1 (from 0 on); leave one out, "
+            "or give it another name");
   EXPECT_EQ(refused(R"({"name": "x", "dtype": "int8", "default": 128})"),
             "columns[1]: column 'x' has the default 128, which is no int8 (-128 to 127)");
   EXPECT_EQ(refused(R"({"name": "x", "dtype": "int8", "default": "many"})"),

@@ -286,7 +286,8 @@ TEST(ColumnBatch, columns_must_fit) {
   EXPECT_EQ(error_of([] {
               ColumnBatch({{"a", Column::of_bytes({"x"})}, {"a", Column::of_bytes({"y"})}});
             }).message(),
-            "column 'a' is asked for twice");
+            "column 'a' is given twice, as columns 0 and 1 (from 0 on); leave one out, or give it "
+            "another name");
   EXPECT_EQ(error_of([] {
               ColumnBatch({{"a", Column::of_bytes({"x"})}, {"b", Column::of_bytes({})}});
             }).message(),

@@ -198,7 +198,8 @@ TEST(ExampleSchema, messages_teach) {
   EXPECT_EQ(error_of([] {
               ExampleSchema<Sample>().feature("x", &Sample::label).feature("x", &Sample::label);
             }).message(),
-            "feature 'x' is asked for twice");
+            "feature 'x' is given twice, as features 0 and 1 (from 0 on); leave one out, or give "
+            "it another name");
 }
 
 struct Grid {

@@ -195,7 +195,8 @@ TEST(ExampleParser, messages_name_feature_kind_and_counts) {
   EXPECT_EQ(error_of([&] {
               ExampleParser({"a", "a"});
             }).message(),
-            "feature 'a' is asked for twice");
+            "feature 'a' is given twice, as features 0 and 1 (from 0 on); leave one out, or give "
+            "it another name");
 }
 
 TEST(ExampleParser, what_is_no_example_is_data_loss) {

@@ -67,7 +67,9 @@ TEST(NameTable, FindsNamesOfAnyLength) {
     EXPECT_EQ(table.find(std::string(i % 30, 'z') + "z", predicted), names.size());
     EXPECT_EQ(predicted, after) << "a name that isn't there predicts nothing";
     EXPECT_EQ(test::error_of([&] { table.add(names[i], "feature"); }).message(),
-              "feature '" + names[i] + "' is asked for twice");
+              fmt::format("feature '{}' is given twice, as features {} and {} (from 0 on); leave "
+                          "one out, or give it another name",
+                          names[i], i, names.size()));
   }
   EXPECT_EQ(table.size(), names.size());
 }

@@ -164,7 +164,8 @@ TEST(SequenceExampleSchema, messages_teach) {
   EXPECT_EQ(error_of([] {
               SequenceExampleSchema<Clip>().list("x", &Clip::frames).list("x", &Clip::tokens);
             }).message(),
-            "feature list 'x' is asked for twice");
+            "feature list 'x' is given twice, as feature lists 0 and 1 (from 0 on); leave one out, "
+            "or give it another name");
 }
 
 TEST(SequenceExampleSchema, errors_of_a_record_say_where_it_lies) {

@@ -17,7 +17,7 @@ namespace infeed::detail {
 class NameTable {
  public:
   /// Adds a name and returns its index. Throws invalid_argument for a name added before: "`noun`
-  /// 'x' is asked for twice". After any exception the table is as it was before.
+  /// 'x' is given twice". After any exception the table is as it was before.
   std::size_t add(std::string name, std::string_view noun);
   std::size_t size() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_; }
