@@ -46,11 +46,12 @@ class DatasetCommands : public ::testing::Test {
   }
   nlohmann::json json() const { return nlohmann::json::parse(std::ifstream(folder_.file("json"))); }
   /// Expects status 1, one line on stderr, and the problem on stdout.
-  void expect_problem(const std::string& name, const std::vector<std::string>& said) const {
+  void expect_problem(const std::string& name, const std::vector<std::string>& said,
+                      const std::string& end = "found; what is damaged can be copied") const {
     const ProgramResult result = verify(name);
     EXPECT_EQ(result.status, 1) << result.out;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("found"));
+    EXPECT_THAT(result.err, HasSubstr(end));
     for (const std::string& text : said) EXPECT_THAT(result.out, HasSubstr(text));
     EXPECT_GT(json().at("problems").get<int>(), 0);
   }
@@ -104,7 +105,8 @@ TEST_F(DatasetCommands, VerifyOfWhatIsNoDataset) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("there is no manifest"), HasSubstr("*.tfrecord")));
   folder_.write("empty/.train.plan.json", "{}");
   expect_problem(folder_.file("empty"),
-                 {"the conversion of 'train' isn't finished: run the same infeed convert again"});
+                 {"the conversion of 'train' isn't finished: run the same infeed convert again"},
+                 "1 conversion isn't finished: run the same infeed convert again");
   folder_.write("x.manifest.json", "{\"format\": \"other\"}");
   result = verify(folder_.file("x.manifest.json"));
   EXPECT_THAT(result.err, HasSubstr("no manifest of infeed: its \"format\" is \"other\""));
@@ -263,10 +265,12 @@ TEST_F(DatasetCommands, SetsInOneFolderArentMixedByAccident) {
 
 TEST_F(DatasetCommands, VerifySaysThatAConversionIsntFinished) {
   fs::rename(data() + "/data.manifest.json", data() + "/.data.plan.json");
-  const std::vector<std::string> said{"the conversion of 'data' isn't finished", "again"};
+  fs::remove(shard(3));
   for (const std::string& name : {data(), data() + "/data.manifest.json", data() + "/*.tfrecord"}) {
-    expect_problem(name, said);
+    expect_problem(name, {"of 'data' isn't finished"}, "1 conversion isn't finished: run the same");
   }
+  write_at(shard(1), 1000, "X");
+  expect_problem(data() + "/*.tfrecord", {"of 'data' isn't finished"});
 }
 
 TEST_F(DatasetCommands, InspectShowsFeatureLists) {
