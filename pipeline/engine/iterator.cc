@@ -253,7 +253,10 @@ void IteratorCore::expect_steps(bool after_the_end) {
 }
 
 void IteratorCore::finish_recording(const std::string& why) {
-  if (run_->recorder() != nullptr) run_->recorder()->finish(why);
+  if (Recorder* const recorder = run_->recorder()) {
+    recorder->steps().take_back(chunk_.slots());
+    recorder->finish(why);
+  }
 }
 
 void IteratorCore::record_step(const StepTimes& step) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -30,6 +31,8 @@ class RecordedSteps {
     pulls_.wait_ticks += wait.ticks;
     pulls_.elements += elements;
   }
+  /// Takes back elements of the last pull that the consumer hasn't taken and won't take.
+  void take_back(std::uint64_t elements) { pulls_.elements -= std::min(elements, pulls_.elements); }
   /// Expects told steps from now on: pulls make no rows any more, and those that wait to be written
   /// are dropped. They would count as told steps, the last of them as one that lasts to the end.
   void expect();

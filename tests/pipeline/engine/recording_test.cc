@@ -203,6 +203,18 @@ TEST_F(Recording, WithoutATimerPullsAreRowsAndWindowsFollowEachOther) {
   EXPECT_NEAR(lines.front().at("slow_after_ns").get<int>(), 1'000'000, 1);
 }
 
+/// A pull brings several elements: three of sixteen were sixteen steps.
+TEST_F(Recording, ElementsThatNobodyTakesAreNoSteps) {
+  {
+    auto iterator = (range(1000) | batch(10)).iterate({.recording = {.file = file_}});
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(iterator.next());
+  }
+  const std::vector<Json> rows = all_of(lines_of(file_), "steps");
+  ASSERT_EQ(rows.size(), 1U);
+  ASSERT_EQ(rows[0].size(), 1U);
+  EXPECT_EQ(rows[0][0][7], 3);
+}
+
 TEST_F(Recording, ItsEndSaysWhyTheRunEnded) {
   const auto options = [&](const char* name) {
     return IterateOptions{.recording = {.file = folder_.file(name)}};
