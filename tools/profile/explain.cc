@@ -23,7 +23,9 @@ void add_up_steps(const RecordedRun& run, ProfileReport& report) {
   for (const RecordedStep& step : run.steps) {
     report.slowest_step_ns = std::max(report.slowest_step_ns, step.length_ns());
   }
+  std::uint64_t elements = 0;
   for (const RecordedStep& step : run.detailed_steps()) {
+    elements += step.elements;
     report.infeed_wait_ns += step.infeed_wait_ns;
     report.transfer_ns += step.transfer_ns;
     report.compute_ns += step.compute_ns;
@@ -37,6 +39,7 @@ void add_up_steps(const RecordedRun& run, ProfileReport& report) {
   report.input_bound_percent =
       100 * static_cast<double>(report.infeed_wait_ns) / static_cast<double>(all_ns);
   report.steps_per_s = static_cast<double>(run.steps_taken()) / seconds;
+  report.elements_per_s = static_cast<double>(elements) / seconds;
   report.typical_step_ns = typical_step(run).length_ns;
 }
 
@@ -62,7 +65,8 @@ void add_up_stages(const RecordedRun& run, ProfileReport& report) {
   }
   if (length_ns == 0) return;
   const auto seconds = static_cast<double>(length_ns) / 1e9;
-  report.elements_per_s = static_cast<double>(elements) / seconds;
+  // Windows also have elements that were made ahead, many of a short run's.
+  if (report.elements_per_s == 0) report.elements_per_s = static_cast<double>(elements) / seconds;
   for (StageShare& share : report.stages) {
     share.elements_per_s = static_cast<double>(share.elements) / seconds;
     const auto busy_s = static_cast<double>(share.cpu_ns + share.blocked_ns) / 1e9;

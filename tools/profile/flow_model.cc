@@ -59,7 +59,7 @@ void FlowModel::measure() {
   if (elements == 0) return;
   const auto count = static_cast<double>(elements);
   seconds_ = static_cast<double>(length_ns) / 1e9 / count;
-  costs_.step_s = static_cast<double>(length_ns - wait_ns) / 1e9 / count;
+  measure_steps(length_ns - wait_ns, count);
   for (std::size_t i = 0; i < costs_.stages.size(); ++i) {
     Service& service = costs_.stages[i];
     service.cpu_s /= count;
@@ -71,14 +71,26 @@ void FlowModel::measure() {
   }
   find_rare_waits(count);
   find_missing_cpu(static_cast<double>(process_cpu_ns) / 1e9 / count);
+}
+
+/// Measures how long the step works on an element, and how many it takes. `step_ns`: the time of the
+/// windows in which it didn't wait.
+void FlowModel::measure_steps(std::uint64_t step_ns, double count) {
   std::uint64_t in_steps = 0;
+  std::uint64_t waited_ns = 0;
   for (const RecordedStep& step : run_.detailed_steps()) {
     in_steps += step.elements;
     steps_ns_ += step.length_ns();
+    waited_ns += step.infeed_wait_ns;
   }
-  if (in_steps != 0) {  // a call of next() takes one
-    elements_per_step_ = static_cast<double>(in_steps) / static_cast<double>(run_.steps_taken());
-  }
+  costs_.step_s = static_cast<double>(step_ns) / 1e9 / count;
+  if (in_steps == 0) return;
+  const auto taken = static_cast<double>(in_steps);
+  elements_per_step_ =
+      taken / static_cast<double>(run_.steps_taken());  // a call of next() takes one
+  // In a short run most elements may have been made ahead, and no step has had them.
+  if (run_.detail_from_ns == 0 && count > 2 * taken)
+    costs_.step_s = static_cast<double>(steps_ns_ - waited_ns) / 1e9 / taken;
 }
 
 /// Samples of CPU time miss waits that come once in a thousand calls. Slow calls are known one by

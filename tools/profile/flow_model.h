@@ -68,6 +68,7 @@ class FlowModel {
 
  private:
   void measure();
+  void measure_steps(std::uint64_t step_ns, double count);
   void find_rare_waits(double count);
   void find_missing_cpu(double process_cpu_s);
   /// By stage: the stage whose thread pulls it; -1: the consumer's own does.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "profile/profile_report.h"
 #include "profile/what_ifs.h"
 
 /// Gains of changes, from recordings whose figures are easy to check.
@@ -120,12 +121,26 @@ TEST(FlowModel, ThreadsThatRestDoNoWork) {
 TEST(FlowModel, HeadroomIsInCallsOfNextWhereNobodyTimesSteps) {
   RecordedRun run = recorded_flow({{.name = "map", .cpu_ns = 100'000}, {.name = "range"}},
                                   {.element_ns = 200'000, .step_ns = 100'000});
-  run.steps = {{.compute_ns = 2'000'000, .elements = 10},
-               {.compute_ns = 2'000'000, .elements = 10}};
+  run.steps = {{.infeed_wait_ns = 1'000'000, .compute_ns = 1'000'000, .elements = 10},
+               {.infeed_wait_ns = 1'000'000, .compute_ns = 1'000'000, .elements = 10}};
   EXPECT_NEAR(FlowModel(run).device_steps_per_s(), 10'000, 1e-6);
   EXPECT_NEAR(FlowModel(run).pipeline_steps_per_s(), 10'000, 1e-6);
   run.has_steps = true;
   EXPECT_NEAR(FlowModel(run).device_steps_per_s(), 1'000, 1e-6);
+}
+
+/// The device could do five times as many steps, it was said, as it did without waiting.
+TEST(FlowModel, ElementsThatNoStepHadAreNoneOfTheDevices) {
+  RecordedRun run = recorded_flow({{.name = "prefetch"}, {.name = "range"}},
+                                  {.element_ns = 100'000, .step_ns = 100'000, .windows = 1});
+  run.has_steps = true;
+  run.steps = {{.compute_ns = kFlowWindowNs / 2, .elements = 1},
+               {.compute_ns = kFlowWindowNs / 2, .elements = 1}};
+  const double steps_per_s = 2e9 / static_cast<double>(kFlowWindowNs);
+  EXPECT_NEAR(FlowModel(run).device_steps_per_s(), steps_per_s, 1e-9);
+  const tools::ProfileReport report = tools::explain(run);
+  EXPECT_NEAR(report.steps_per_s, steps_per_s, 1e-9);
+  EXPECT_NEAR(report.elements_per_s, steps_per_s, 1e-9);
 }
 
 TEST(FlowModel, TwiceTheThreadsNeedCores) {
@@ -199,7 +214,7 @@ TEST(FlowModel, StallsThatAreInTheAverageCountOnce) {
   RecordedRun run =
       recorded_flow(stages, {.element_ns = 200'000, .step_ns = 100'000, .process_cpu_ns = 50'000});
   run.has_steps = true;
-  run.steps = {{.infeed_wait_ns = 500'000'000, .compute_ns = 500'000'000}};
+  run.steps = {{.infeed_wait_ns = 500'000'000, .compute_ns = 500'000'000, .elements = 5'000}};
   run.slow_calls = {{.begin_ns = 1, .took_ns = 1, .stage = 0}};
   const std::vector<LateStep> late = {
       {.late_ns = 200'000'000, .cause = Cause::waiting_function, .stage = 0, .slow_call = 0}};
