@@ -95,7 +95,10 @@ void TunerThread::look() {
   if (!only_advises_) {
     for (const KnobSetting& setting : decision.settings)
       run_.knobs().set(setting.id, setting.value);
-    if (decision.ready_bytes_max) run_.memory().bound_best_effort(*decision.ready_bytes_max);
+    if (decision.ready_bytes_max) {
+      run_.memory().bound_best_effort(*decision.ready_bytes_max);
+      run_.room_wakers().wake();  // there may be more room
+    }
     give_memory_back(decision);
   }
   take_down(std::move(decision));

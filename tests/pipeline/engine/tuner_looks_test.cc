@@ -184,5 +184,19 @@ TEST(TunerThread, SetsWhatWasDecidedUnlessItOnlyAdvises) {
   }
 }
 
+/// Threads that had found no room went on only when the consumer took the next element.
+TEST(TunerThread, WakesThoseThatFoundNoRoomWhenTheBoundChanges) {
+  IteratorContext run(IterateOptions{});
+  std::vector<std::uint64_t> limits;
+  const detail::RoomWaker waker(run.room_wakers(),
+                                [&] { limits.push_back(run.memory().best_effort_limit_bytes()); });
+  const auto policy =
+      std::make_shared<ScriptedPolicy>(std::vector<TuningDecision>{{.ready_bytes_max = 1234}});
+  // The first look is made at once.
+  const detail::TunerThread tuner(run, {.look_every = std::chrono::hours(1), .policy = policy},
+                                  policy->taken);
+  EXPECT_THAT(limits, ElementsAre(1234));
+}
+
 }  // namespace
 }  // namespace infeed::test

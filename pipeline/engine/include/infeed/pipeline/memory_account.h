@@ -59,6 +59,7 @@ class MemoryAccount {
   /// Error(resource_exhausted) if the required memory that is held doesn't fit.
   void set_limit(std::uint64_t limit_bytes);
   /// Sets the most that best-effort memory may hold, whatever the limit; UINT64_MAX: no such bound.
+  /// Whoever raises it wakes those that found no room, as after set_limit().
   void bound_best_effort(std::uint64_t bytes) {
     best_effort_bound_bytes_.store(bytes, std::memory_order_relaxed);
   }
