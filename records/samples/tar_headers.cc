@@ -78,12 +78,15 @@ bool is_tar_end(std::string_view block) {
 bool has_tar_sum(std::string_view block) {
   constexpr std::size_t kSumBegin = 148;
   constexpr std::size_t kSumBytes = 8;
-  std::uint64_t sum = kSumBytes * ' ';  // the checksum's own field counts as spaces
+  std::int64_t sum = kSumBytes * ' ';  // the checksum's own field counts as spaces
+  std::int64_t signed_sum = sum;       // old Sun tars added the bytes up as signed ones
   for (std::size_t i = 0; i < block.size(); ++i) {
-    const bool is_sum = i >= kSumBegin && i < kSumBegin + kSumBytes;
-    if (!is_sum) sum += static_cast<unsigned char>(block.at(i));
+    if (i >= kSumBegin && i < kSumBegin + kSumBytes) continue;
+    sum += static_cast<unsigned char>(block.at(i));
+    signed_sum += static_cast<signed char>(block.at(i));
   }
-  return parse_tar_number(block, kSumBegin, kSumBytes) == sum;
+  const auto written = parse_tar_number(block, kSumBegin, kSumBytes);
+  return written && (std::cmp_equal(*written, sum) || std::cmp_equal(*written, signed_sum));
 }
 
 TarHeaders::Next TarHeaders::take(std::string_view block) {

@@ -1,6 +1,8 @@
 #include "samples/tar_headers.h"
 
 #include <cstdint>
+#include <cstdio>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <string>
@@ -77,6 +79,17 @@ TEST(TarBlocks, HaveASumOverAllTheirBytes) {
     std::string changed = zeros;
     changed[i] = '\1';
     EXPECT_FALSE(detail::is_tar_end(changed)) << i;
+  }
+}
+
+/// Old Suns added the bytes up as signed ones: each byte over 127 counts 256 less.
+TEST(TarBlocks, MayHaveASumOfSignedBytes) {
+  std::string block = TarBlock("caf\xe9 \xff.txt", "content").bytes();
+  unsigned sum = 0;
+  ASSERT_EQ(std::sscanf(block.c_str() + 148, "%o", &sum), 1);
+  for (const unsigned less : {0U, 256U, 512U, 768U}) {
+    block.replace(148, 6, fmt::format("{:06o}", sum - less));
+    EXPECT_EQ(detail::has_tar_sum(block), less == 0 || less == 512) << less;
   }
 }
 
