@@ -126,10 +126,12 @@ StepPlace TrainingFeed::reached(std::vector<std::int64_t> service_ns) const {
   StepPlace place{.service_ns = std::move(service_ns)};
   OrderHash all;
   for (const ShareFeed& feed : feeds_) {
-    place.checkpoints.push_back(with_all_rows(feed.iterator.checkpoint()));
-    all.add(feed.iterator.order_hash());
+    Checkpoint checkpoint = feed.iterator.checkpoint();
+    place.order_hash = checkpoint.order_hash;  // 0 if none is kept
+    all.add(checkpoint.order_hash);
+    place.checkpoints.push_back(with_all_rows(std::move(checkpoint)));
   }
-  place.order_hash = feeds_.size() == 1 ? feeds_.front().iterator.order_hash() : all.value();
+  if (feeds_.size() > 1) place.order_hash = all.value();
   return place;
 }
 

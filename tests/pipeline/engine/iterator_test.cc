@@ -88,6 +88,10 @@ TEST(IteratorsOrderHash, IsMadeOnlyIfItIsAskedFor) {
   auto iterator = failing_range(3, 0).iterate();
   take_all(iterator);
   EXPECT_EQ(iterator.checkpoint().order_hash, 0U);
+  const Error error = error_of([&] { (void)iterator.order_hash(); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.message(),
+            "this iterator keeps no order_hash: begin it with iterate({.order_hash = true})");
 }
 
 TEST(IteratorsWatchdog, MayHaveALimitOfAMillisecond) {

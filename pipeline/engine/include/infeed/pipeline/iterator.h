@@ -118,9 +118,12 @@ class Iterator {
 
   /// Elements taken so far, errors and those before a resumed checkpoint included.
   std::uint64_t position() const { return core().position(); }
-  /// Returns one number for all elements so far and their order. Needs IterateOptions::order_hash.
+  /// Returns one number for all elements so far and their order. Throws failed_precondition without
+  /// IterateOptions::order_hash.
   std::uint64_t order_hash() const {
-    return core().order_hash() == nullptr ? 0 : core().order_hash()->value();
+    if (core().order_hash() != nullptr) return core().order_hash()->value();
+    throw Error(ErrorCode::failed_precondition,
+                "this iterator keeps no order_hash: begin it with iterate({.order_hash = true})");
   }
   /// Returns this place, for IterateOptions::resume later, in this or another process.
   Checkpoint checkpoint() const { return core().checkpoint(); }
