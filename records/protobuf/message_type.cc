@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/text_format.h>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -152,7 +153,9 @@ std::string MessageType::text(std::string_view bytes, std::size_t value_bytes_ma
   pb::TextFormat::Printer printer;
   printer.SetUseShortRepeatedPrimitives(true);
   printer.SetUseUtf8StringEscaping(true);
-  printer.SetTruncateStringFieldLongerThan(static_cast<std::int64_t>(value_bytes_max));
+  constexpr std::size_t kMost = std::numeric_limits<std::int64_t>::max();
+  printer.SetTruncateStringFieldLongerThan(
+      static_cast<std::int64_t>(std::min(value_bytes_max, kMost)));  // 0: never
   std::string text;
   printer.PrintToString(message.get(), &text);
   return text;

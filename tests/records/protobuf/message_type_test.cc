@@ -59,6 +59,9 @@ TEST_F(MessageTypeTest, PrintsWhatAMessageHolds) {
   click.Clear();
   click.set_query(std::string(5'000, 'x'));
   EXPECT_LE(type.text(click.SerializeAsString(), 100).size(), 200);
+  for (const std::size_t no_limit : {std::size_t{0}, SIZE_MAX}) {
+    EXPECT_EQ(type.text(click.SerializeAsString(), no_limit).size(), 5'000 + 10);
+  }
   EXPECT_EQ(type.text(""), "");
 }
 

@@ -44,7 +44,8 @@ class MessageType {
   /// required fields are missing.
   void check(std::string_view bytes) const;
   /// Returns the message in protobuf's text format, a field a line, and fields of inner messages
-  /// indented. Texts and bytes longer than `value_bytes_max` are cut. Throws as check() does.
+  /// indented. Texts and bytes longer than `value_bytes_max` are cut; 0: none is. Throws as check()
+  /// does.
   std::string text(std::string_view bytes, std::size_t value_bytes_max = 1024) const;
 
  private:
