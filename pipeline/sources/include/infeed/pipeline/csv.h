@@ -53,7 +53,9 @@ struct CsvSourceOptions {
 /// | a file that is gone, damaged, not readable; | the rest of it, after a batch of the rows      |
 /// | a quote that is not closed                  | before; the next file follows                  |
 ///
-/// StageStatistics::count("dropped_records") gives the rows that were left out.
+/// StageStatistics::count("dropped_records") gives the rows that were left out, and those that went
+/// with a bad one, for which the error stands. Those of a short last batch that drop_remainder leaves
+/// out count in the stage before, text_rows.
 ///
 /// Throws when the source is described if nothing matches the pattern, or if cells can't fill the
 /// schema.
