@@ -17,15 +17,11 @@ namespace {
 
 constexpr std::string_view kFunction = "iterate";
 
-void check_is_option(const std::string& name) {
-  static const std::vector<std::string> kNames = {"resume", "memory_bytes_max", "threads_max",
-                                                  "epoch",  "watchdog",         "recording",
-                                                  "tune",   "tuning_profile",   "order_hash"};
-  if (std::ranges::find(kNames, name) != kNames.end()) return;
+[[noreturn]] void refuse_name(const std::string& name, const std::vector<std::string>& names) {
   throw Error(ErrorCode::invalid_argument,
               fmt::format("iterate has no option '{}'{}; there are {}", name,
-                          detail::did_you_mean(detail::names_by_distance(kNames, name), name),
-                          fmt::join(kNames, ", ")));
+                          detail::did_you_mean(detail::names_by_distance(names, name), name),
+                          fmt::join(names, ", ")));
 }
 
 std::chrono::milliseconds watchdog_from(const std::string& name, nb::handle value) {
@@ -45,27 +41,43 @@ IterateOptions iterate_options(const nb::dict& given) {
   IterateOptions options;
   for (const auto [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
-    check_is_option(name);
-    if (value.is_none()) continue;
-    if (name == "resume") {
-      options.resume = Checkpoint::from_text(option_as<std::string>(kFunction, name, value, kText));
-    } else if (name == "memory_bytes_max") {
-      options.memory_bytes_max = option_as<std::uint64_t>(kFunction, name, value, kCount);
-    } else if (name == "threads_max") {
-      options.threads_max = option_as<int>(kFunction, name, value, kCount);
-    } else if (name == "epoch") {
-      options.epoch = option_as<std::uint64_t>(kFunction, name, value, kCount);
-    } else if (name == "watchdog") {
-      options.watchdog = watchdog_from(name, value);
-    } else if (name == "recording") {
-      options.recording.file = file_name(value);
-    } else if (name == "tune") {
-      options.tuner.mode =
-          option_as<bool>(kFunction, name, value, kTrueOrFalse) ? TunerMode::on : TunerMode::off;
-    } else if (name == "tuning_profile") {
-      options.tuner.profile = option_as<std::string>(kFunction, name, value, kText);
-    } else if (name == "order_hash") {
-      options.order_hash = option_as<bool>(kFunction, name, value, kTrueOrFalse);
+    std::vector<std::string> names;  // the options that it isn't
+    const auto is = [&](const char* option) {
+      names.emplace_back(option);
+      return name == option;
+    };
+    const auto read = [&, value = value](const auto& take) {
+      if (!value.is_none()) take(value);
+    };
+    const auto set = [&](auto& option, std::string_view expected) {
+      using Value = std::remove_reference_t<decltype(option)>;
+      read([&](nb::handle it) { option = option_as<Value>(kFunction, name, it, expected); });
+    };
+    if (is("resume")) {
+      read([&](nb::handle it) {
+        options.resume = Checkpoint::from_text(option_as<std::string>(kFunction, name, it, kText));
+      });
+    } else if (is("memory_bytes_max")) {
+      set(options.memory_bytes_max, kCount);
+    } else if (is("threads_max")) {
+      set(options.threads_max, kCount);
+    } else if (is("epoch")) {
+      set(options.epoch, kCount);
+    } else if (is("watchdog")) {
+      read([&](nb::handle it) { options.watchdog = watchdog_from(name, it); });
+    } else if (is("recording")) {
+      read([&](nb::handle it) { options.recording.file = file_name(it); });
+    } else if (is("tune")) {
+      read([&](nb::handle it) {
+        const bool tunes = option_as<bool>(kFunction, name, it, kTrueOrFalse);
+        options.tuner.mode = tunes ? TunerMode::on : TunerMode::off;
+      });
+    } else if (is("tuning_profile")) {
+      set(options.tuner.profile, kText);
+    } else if (is("order_hash")) {
+      set(options.order_hash, kTrueOrFalse);
+    } else {
+      refuse_name(name, names);
     }
   }
   return options;
