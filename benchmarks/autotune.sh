@@ -21,6 +21,7 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
+check_options "$@"
 with_peers=1
 arguments=()
 for argument in "$@"; do

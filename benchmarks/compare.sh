@@ -18,6 +18,7 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
+check_options "$@"
 for argument in "$@"; do
   case $argument in
     device | image | python)

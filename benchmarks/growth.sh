@@ -17,6 +17,7 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
+check_options "$@"
 build_benchmarks infeed_growth
 
 exec "$infeed_root/build/release/benchmarks/infeed_growth" "$@"

@@ -15,6 +15,7 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
+check_options "$@"
 build_benchmarks infeed_resume
 
 exec "$infeed_root/build/release/benchmarks/infeed_resume" "$@"

@@ -16,6 +16,7 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
+check_options "$@"
 build_benchmarks infeed_what_if infeed_compare
 data="$infeed_root/build/compare-data"
 "$infeed_root/build/release/benchmarks/infeed_compare" --make-data --data "$data"

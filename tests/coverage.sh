@@ -29,6 +29,7 @@ while (($#)); do
   esac
   shift
 done
+check_ctest_options "${ctest_options[@]}"
 
 "$infeed_root/tools/install_packages.sh" all
 build="$infeed_root/build/coverage"

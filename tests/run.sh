@@ -55,6 +55,7 @@ while (($#)); do
   esac
   shift
 done
+check_ctest_options "${ctest_options[@]}"
 
 trap 'echo; complain "stopped"; exit 130' INT TERM
 

@@ -10,13 +10,16 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/shell_common.sh"
 (($#)) || die "which commit? see --help" 2
+all=(records protobuf pipeline image describe world feed device)
+libraries=("${@:2}")
+((${#libraries[@]})) || libraries=("${all[@]}")
+for library in "${libraries[@]}"; do
+  [[ " ${all[*]} " == *" $library "* ]] || die "there is no library '$library': there are ${all[*]}" 2
+done
 command -v abidiff >/dev/null || die "abidiff is not installed; Debian's package is called abigail-tools"
 
 cd "$infeed_root"
 before="$(git rev-parse --verify -q "$1^{commit}")" || die "there is no commit '$1'" 2
-shift
-libraries=("$@")
-((${#libraries[@]})) || libraries=(records protobuf pipeline image describe world feed device)
 work="$infeed_root/build/abi"
 mkdir -p "$work"
 

@@ -15,6 +15,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/shell_common.sh"
 
 if [[ ${1:-} == --help-train ]]; then set -- --help; fi
+require_known "--help $(grep -o '"--[a-z-]*"' "$infeed_root/tools/train/train_command.cc")" "$@"
 
 "$infeed_root/tools/install_packages.sh" run
 

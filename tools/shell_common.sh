@@ -25,6 +25,26 @@ for argument in "$@"; do
   fi
 done
 
+# require_known KNOWN ARGUMENT...: ends the script at an option that doesn't stand in the text, before
+# anything is built.
+require_known() {
+  local known argument
+  known="$(grep -oE -e '--[a-z][a-z-]*' <<<"$1")"
+  shift
+  for argument in "$@"; do
+    [[ $argument != --?* ]] || grep -qxF -e "${argument%%=*}" <<<"$known" ||
+      die "unknown option '${argument%%=*}': see --help" 2
+  done
+}
+
+# check_options ARGUMENT...: does so at one that the script's comment doesn't list.
+check_options() { require_known "$(sed -n '2,/^set/s/^#   \(--[a-z-]*\).*/\1/p' "$0")" "$@"; }
+
+# check_ctest_options ARGUMENT...: does so at one that ctest doesn't have, if it is installed.
+check_ctest_options() {
+  if command -v ctest >/dev/null; then require_known "$(ctest --help)" "$@"; fi
+}
+
 as_minutes() { printf '%d:%02d min' $(($1 / 60)) $(($1 % 60)); }
 
 # Reads what ninja prints. On a terminal its [done/total] lines become one line that counts up; in a

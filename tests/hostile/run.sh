@@ -12,6 +12,7 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/shell_common.sh"
 
+check_options "$@"
 "$infeed_root/tools/install_packages.sh" test
 is_configured release || configure_preset release
 build_targets release infeed infeed_hostile || die "the build failed: what the compiler said is above"
