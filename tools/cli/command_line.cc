@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +16,8 @@
 #include <string>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
@@ -63,14 +66,38 @@ void complain_of_memory(const char* who) noexcept {
   std::abort();
 }
 
-/// Returns the error's text in one line, without the type of a value that is missing: "INT:INT in [0 - 9]".
+/// Returns the names of a list "none,gzip".
+std::vector<std::string> names_of_list(const std::string& list) {
+  static const std::regex name("[^,]+");
+  return {std::sregex_token_iterator(list.begin(), list.end(), name), {}};
+}
+
+/// Returns the error's text in one line: what is given, and what is expected in its place.
 std::string text_of(const CLI::ParseError& error) {
-  static const std::regex missing_value(R"((\S+): 1 required .* missing)");
+  static const std::regex choices(R"((\S+): (.*) not in \{(.*)\})");
+  static const std::array<std::pair<std::regex, const char*>, 4> wordings = {
+      {{std::regex(R"((\S+): 1 required .* missing)"),
+        "$1: a value is expected behind it, but none is given"},
+       {std::regex(R"((\S+): Value (.*) not in range (.*))"),
+        "$1: $2 is given, but $3 is expected"},
+       {std::regex(R"((\S+): At Most (\d+) required but received (\d+))"),
+        "$1: it is given $3 times, but at most $2 is expected"},
+       {std::regex(R"(The following arguments? (?:was|were) not expected: (.*))"),
+        "'$1' is given, but no such argument is expected"}}};
   std::string text = error.what();
   while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
+  constexpr std::size_t kMatchedMax = 2000;  // std::regex takes stack for each character
+  if (text.size() > kMatchedMax) return text;
   std::smatch found;
-  if (!std::regex_match(text, found, missing_value)) return text;
-  return found.str(1) + ": a value is expected behind it, but none is given";
+  if (std::regex_match(text, found, choices)) {
+    const std::vector<std::string> names = names_of_list(found.str(3));
+    return fmt::format("{}: '{}' is given, but one of {} is expected{}", found.str(1), found.str(2),
+                       fmt::join(names, ", "), suggestion(found.str(2), names));
+  }
+  for (const auto& [clumsy, clear] : wordings) {
+    if (std::regex_match(text, clumsy)) return std::regex_replace(text, clumsy, clear);
+  }
+  return text;
 }
 
 /// Prints what is wrong with the arguments, and where the options are explained.
