@@ -29,7 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXPLAINED = pathlib.Path(__file__).resolve().parent / "explained.txt"
 # Where a mistake changes what a user gets.
 PLACES = ("records", "pipeline", "device/time")
-PARAGRAPH = re.compile(r"(file )?(line (becomes )+)+reason ")
+PARAGRAPH = re.compile(r"((file )?(line (becomes )*)+)+reason ")
 # Where no test finds any of so many, the programs that were run don't hold them.
 NONE_FOUND_MAX = 30
 
@@ -48,13 +48,16 @@ class Explanations:
             if not PARAGRAPH.fullmatch(names) or not (file or names.startswith("file ")):
                 self.faults.append(f"{path.name}: needs the lines file, line, becomes, reason, but has:\n{paragraph}")
                 continue
-            for name, text in fields:
+            for (name, text), (behind, _) in zip(fields, fields[1:]):
                 if name == "file":
                     file = text
                 elif name == "line":
                     before = text
-                elif name == "becomes":
-                    self.reasons[file, before, text] = fields[-1][1]
+                if name == "becomes" or name == "line" and behind != "becomes":
+                    self.reasons[file, before, text if name == "becomes" else ""] = fields[-1][1]
+
+    def explains(self, mutant):
+        return mutant.name in self.reasons or (mutant.file, mutant.before, "") in self.reasons
 
     def stale(self, root):
         """What explains a mistake that can't be made any more."""
@@ -62,7 +65,8 @@ class Explanations:
             place = root / file
             known = set()
             if place.exists():
-                known = {mutant.name for mutant in rewriting.mutants_of(file, place.read_text())}
+                mutants = rewriting.mutants_of(file, place.read_text())
+                known = {(file, mutant.before, after) for mutant in mutants for after in (mutant.after, "")}
             for name in self.reasons:
                 if name[0] == file and name not in known:
                     yield (f"{file}: explained.txt explains what can't be changed there any more; take it "
@@ -133,7 +137,7 @@ def judge_file(judge, explanations, file, mutants, options, keep):
         if time.monotonic() > options.until:
             return
         began = time.monotonic()
-        if mutant.name in explanations.reasons:
+        if explanations.explains(mutant):
             state, by, how = "explained", "", ""
         else:
             state, by, how = judge.judge(mutant, text)

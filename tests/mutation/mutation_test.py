@@ -173,7 +173,7 @@ class MutationTest(unittest.TestCase):
         (self.root / "explained.txt").write_text(
             "# Of a value at the bound both give the bound.\n"
             "file: records/tiny/tiny.cc\nline: if (value < low) return low;\n"
-            "becomes: if (value <= low) return low;\nreason: value is low then\n")
+            "becomes: if (value <= low) return low;\nline: record(value);\nreason: value is low then\n")
         status, out, err = self.mutate("--per-file", "0", "--only", "records/tiny")
         self.assertEqual((status, err), (0, ""), out)
         results = mutate.read_results(self.root / "results.jsonl")
@@ -181,11 +181,11 @@ class MutationTest(unittest.TestCase):
         self.assertEqual(survivors, {
             "if (value >= high) return high;", "sums()[2] = value;", "{}"}, out)
         self.assertEqual([r["after"] for r in results if r["state"] == "explained"],
-                         ["if (value <= low) return low;"])
+                         ["if (value <= low) return low;", "{}"])
         how = {(result["before"], result["after"]): result["how"] for result in results}
         self.assertEqual(how["while (value != 0) {", "while (value == 0) {"], "failed")
         self.assertEqual(how["value /= 2;", "{}"], "slow")
-        self.assertRegex(out, r"survive, +1 explained, +\d+ don't compile  records/tiny\n")
+        self.assertRegex(out, r"survive, +2 explained, +\d+ don't compile  records/tiny\n")
         self.assertIn("\n- sums()[1] = value;\n+ {}\n", out)
 
     def test_private_header(self):
@@ -224,8 +224,7 @@ class MutationTest(unittest.TestCase):
                              "file: records/tiny/tiny.cc\nline: if (value < low) return low;\n"
                              "becomes: if (value <= low) return low;\n"
                              "becomes: if (value == low) return low;\nreason: none\n\n"
-                             "line: if (value < lower) return low;\n"
-                             "becomes: if (value <= lower) return low;\nreason: none\n\n"
+                             "line: if (value < lower) return low;\nline: return value;\nreason: none\n\n"
                              "file: records/tiny/gone.cc\nline: a\nbecomes: b\nreason: none\n\n"
                              "file: records/tiny/tiny.cc\nline: a\n")
         status, _, err = self.mutate("--check")
@@ -234,6 +233,7 @@ class MutationTest(unittest.TestCase):
         self.assertIn("becomes: if (value == low) return low;", err)
         self.assertNotIn("becomes: if (value <= low) return low;", err)
         self.assertIn("line: if (value < lower) return low;", err)
+        self.assertNotIn("line: return value;", err)
         self.assertIn("records/tiny/gone.cc", err)
         for fault in ("line: no file", "file: records/tiny/tiny.cc\nline: a\n"):
             self.assertIn(f"needs the lines file, line, becomes, reason, but has:\n{fault}", err)
