@@ -1,10 +1,10 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <infeed/error.h>
 
-namespace infeed::test {
+#include "matchers.h"
+
+namespace infeed {
 
 /// Returns the Error that `function` throws; fails the test if it throws none.
 template <class F>
@@ -18,4 +18,4 @@ Error error_of(F&& function) {
   return Error(ErrorCode::internal, "nothing was thrown");
 }
 
-}  // namespace infeed::test
+}  // namespace infeed

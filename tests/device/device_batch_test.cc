@@ -1,7 +1,6 @@
 #include "infeed/device/device_batch.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <numeric>
 
 #include "device/error_message.h"

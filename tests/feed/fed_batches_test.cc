@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <infeed/feed.h>
 #include <infeed/infeed.h>
 

@@ -1,6 +1,5 @@
 #include <chrono>
 #include <cstdint>
-#include <gmock/gmock.h>
 #include <span>
 #include <string_view>
 #include <utility>

@@ -1,5 +1,4 @@
 #include <atomic>
-#include <gmock/gmock.h>
 
 #include <infeed/feed.h>
 #include <infeed/infeed.h>

@@ -1,6 +1,5 @@
 #include <functional>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <mutex>
 
 #include "train/ranks/training_ranks.h"

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <future>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <thread>
 
 #include <infeed/error.h>

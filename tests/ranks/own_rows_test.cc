@@ -1,7 +1,6 @@
 #include <atomic>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <stop_token>
 #include <string>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <random>
 
 #include <infeed/device/all_reduce.h>

@@ -1,12 +1,11 @@
 #include <filesystem>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include <infeed/records/shard_manifest.h>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
@@ -16,9 +15,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class HostileNames : public ::testing::Test {
  protected:

@@ -1,7 +1,6 @@
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/run_program.h"
 
@@ -10,7 +9,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 class PlantedLinks : public ::testing::Test {
  protected:

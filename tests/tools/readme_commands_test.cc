@@ -2,21 +2,18 @@
 #include <clicks.pb.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <regex>
 #include <sstream>
 #include <string>
 
 #include <infeed/records/record_writer.h>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/run_program.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// Returns the block of commands behind <!-- commands: name --> in a page of tools/.
 std::string shown_commands(const std::string& page, const std::string& name) {

@@ -1,13 +1,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>
 #include <infeed/records/shard_manifest.h>
 
+#include "matchers.h"
 #include "records/remote/http/http_server.h"
 #include "records/tfrecord/framed.h"
 #include "temporary_folder.h"
@@ -18,10 +17,6 @@
 /// inspect, verify and convert by URL, by the real program.
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class UrlCommands : public ::testing::Test {
  protected:

@@ -1,7 +1,5 @@
 #include <atomic>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <set>
 

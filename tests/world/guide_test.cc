@@ -1,7 +1,6 @@
 // The program of pipeline/world/README.md takes the same global batches with any number of ranks.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <set>
 #include <string>

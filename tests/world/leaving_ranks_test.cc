@@ -1,6 +1,5 @@
 #include <cstdint>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <stdexcept>
 

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <map>
 #include <sstream>
 

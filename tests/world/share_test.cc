@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/equal_steps.h>
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/filter.h>

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <sys/resource.h>
 
@@ -253,7 +251,7 @@ TEST(EventFile, TwoWritersNeverShareAFile) {
 TEST(EventFile, AFolderThatCannotBeMadeSaysSo) {
   const TemporaryFolder folder;
   write_whole(folder.file("taken"), "a file");
-  const Error error = test::error_of([&] { EventFileWriter(folder.file("taken/logs")); });
+  const Error error = error_of([&] { EventFileWriter(folder.file("taken/logs")); });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
   EXPECT_EQ(error.file(), folder.file("taken/logs"));
   EXPECT_THAT(error.message(),

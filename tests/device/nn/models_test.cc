@@ -3,7 +3,6 @@
 #include <atomic>
 #include <barrier>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <thread>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "infeed/device/operations.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/device/losses.h>
 

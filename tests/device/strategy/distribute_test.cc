@@ -1,7 +1,6 @@
 #include "infeed/device/distribute.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <map>
 #include <set>
 #include <string>

@@ -1,8 +1,6 @@
 #include "infeed/device/cost_model.h"
 
 #include <cmath>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 
 #include <infeed/device/step_validation.h>
@@ -82,7 +80,7 @@ TEST(Workload, InputIsWhatTheHostSends) {
 
 TEST(Workload, NamesAreListedWhenOneIsUnknown) {
   for (const std::string_view name : workload_names()) EXPECT_EQ(workload(name).name, name);
-  const Error error = test::error_of([] { workload("resnet51"); });
+  const Error error = error_of([] { workload("resnet51"); });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
   EXPECT_THAT(error.message(), testing::StartsWith("unknown workload 'resnet51'; known: "));
   EXPECT_THAT(error.message(), testing::HasSubstr("classifier, lenet5, "));

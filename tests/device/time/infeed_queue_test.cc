@@ -1,8 +1,6 @@
 #include "infeed/device/infeed_queue.h"
 
 #include <atomic>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <string>
 #include <thread>
@@ -135,7 +133,7 @@ TEST(InfeedQueues, AbortWakesABlockedFeederAndDropsItems) {
 TEST(InfeedQueues, AbortWithoutAnErrorMeansCancelled) {
   SharedQueues queues({.replicas = 1, .depth = 1});
   queues.abort(nullptr);
-  EXPECT_EQ(test::error_of([&] { queues.pop(0); }).code(), ErrorCode::cancelled);
+  EXPECT_EQ(error_of([&] { queues.pop(0); }).code(), ErrorCode::cancelled);
 }
 
 TEST(InfeedQueues, WrongUseIsRefused) {

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <future>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -235,7 +233,7 @@ TEST(Paced, ErrorsOfTheSourceComeOut) {
       out = {.examples = 8};
       return true;
     }};
-    const Error error = test::error_of([&] {
+    const Error error = error_of([&] {
       run_paced(Slice::parse("v3-8"), source, {.step = {.compute_ps = kPsPerMs}, .feed = feed});
     });
     EXPECT_EQ(error.message(), "broken");

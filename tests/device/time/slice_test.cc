@@ -1,7 +1,5 @@
 #include "infeed/device/slice.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <set>
 #include <string>
 
@@ -112,7 +110,7 @@ TEST(Slice, EveryKnownNameParsesAndCountsWhatItSays) {
 
 TEST(Slice, AnUnknownNameIsAnsweredWithTheNearestThree) {
   const auto message = [](const std::string& name) {
-    const Error error = test::error_of([&] { Slice::parse(name); });
+    const Error error = error_of([&] { Slice::parse(name); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << name;
     return error.message();
   };

@@ -1,6 +1,5 @@
 #include "infeed/device/step_accounting.h"
 
-#include <gtest/gtest.h>
 #include <vector>
 
 #include <infeed/error.h>
@@ -109,7 +108,7 @@ TEST(StepAccounting, WrongEventsAreRefusedAndNotCounted) {
   EXPECT_THROW(accounting.add(std::vector<StepEvent>{a, b}), Error);
   EXPECT_EQ(accounting.summary().steps, 0);
   EXPECT_THROW(StepAccounting(0), Error);
-  EXPECT_EQ(test::error_of([&] { accounting.add(std::vector<StepEvent>{a}); }).message(),
+  EXPECT_EQ(error_of([&] { accounting.add(std::vector<StepEvent>{a}); }).message(),
             "step accounting got 1 events for a step of 2 replicas; give one event a replica");
 }
 

@@ -1,7 +1,5 @@
 #include "infeed/device/step_options.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 
 #include <infeed/device/cost_model.h>
@@ -13,12 +11,9 @@
 namespace infeed {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-
 template <typename Work>
 std::string message_of_step(ErrorCode code, Work&& work) {
-  const Error error = test::error_of(work);
+  const Error error = error_of(work);
   EXPECT_EQ(error.code(), code);
   return error.message();
 }

@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 
 #include <infeed/pipeline/philox.h>
 
 #include "cpu_time.h"
 #include "device/error_message.h"
+#include "matchers.h"
 #include "test_seed.h"
 
 namespace infeed {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 /// start of each step, from its events.
 struct Starts {

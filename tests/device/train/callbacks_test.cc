@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/device/worker_logs.h>
 #include <infeed/error.h>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 
 #include <infeed/error.h>

@@ -1,7 +1,6 @@
 #include "infeed/device/input_signature.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/device/fit.h>
 #include <infeed/device/strategy.h>

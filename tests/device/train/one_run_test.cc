@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <thread>
 
 #include <infeed/device/fit.h>

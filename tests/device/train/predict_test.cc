@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <numeric>
 #include <stop_token>

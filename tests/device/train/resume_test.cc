@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <map>
 #include <sstream>
 #include <sys/socket.h>

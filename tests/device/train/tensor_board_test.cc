@@ -1,7 +1,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <map>
 
 #include <infeed/error.h>

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/device/fit.h>
 #include <infeed/error.h>

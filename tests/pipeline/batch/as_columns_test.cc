@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <optional>
 
 #include <infeed/infeed.h>
@@ -8,9 +7,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 enum class ShownColour : std::uint8_t { red, blue };
 struct ShownMeta {

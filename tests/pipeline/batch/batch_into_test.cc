@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -14,9 +12,6 @@
 
 namespace infeed {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct Sample {
   std::array<float, 3> image;
@@ -32,7 +27,7 @@ void write_sample(const std::int64_t& x, const Row<Sample>& row) {
 }
 
 std::string error_text(Iterator<Batch<Sample>>& iterator) {
-  return test::error_of([&] { iterator.next(); }).what();
+  return error_of([&] { iterator.next(); }).what();
 }
 
 TEST(BatchInto, rows_land_in_their_columns) {
@@ -228,7 +223,7 @@ TEST(ParseBatch, a_member_without_a_feature_is_refused) {
   };
   const auto schema = ExampleSchema<Pair>().feature("name", &Pair::name);
   const Error error =
-      test::error_of([&] { (void)(slices(std::vector<Record>{}) | parse_batch(schema, 4)); });
+      error_of([&] { (void)(slices(std::vector<Record>{}) | parse_batch(schema, 4)); });
   EXPECT_THAT(error.what(), HasSubstr("member 0 of"));
   EXPECT_THAT(error.what(), HasSubstr("has 0 features in the schema; it needs exactly one"));
 }
@@ -277,8 +272,8 @@ TEST(BatchInto, numbers_are_those_of_map_at_any_thread_count_and_after_resume) {
       (range(40) | map([](std::int64_t, Rng& rng) { return rng(); }, {.seed = 5})).iterate();
   std::vector<std::uint32_t> numbers;
   while (const auto number = mapped.next()) numbers.push_back(*number);
-  EXPECT_THAT(expected, ::testing::Contains(HasSubstr("4:" + std::to_string(numbers[4]) + " ")));
-  EXPECT_THAT(expected, ::testing::Contains(HasSubstr("39:" + std::to_string(numbers[39]) + " ")));
+  EXPECT_THAT(expected, Contains(HasSubstr("4:" + std::to_string(numbers[4]) + " ")));
+  EXPECT_THAT(expected, Contains(HasSubstr("39:" + std::to_string(numbers[39]) + " ")));
   auto parallel = drawn(3).iterate();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(next_drawn(parallel), expected[i]) << i;

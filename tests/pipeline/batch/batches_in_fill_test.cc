@@ -1,8 +1,6 @@
 #include "batch/fill/batches_in_fill.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "matchers.h"
 #include "pipeline/batch/batches_alone.h"
 
 // The places that rows get in batches, the pieces that are to be written, and what damage leaves.
@@ -11,8 +9,6 @@ namespace {
 
 using detail::BatchInFill;
 using detail::OwnStretches;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(BatchesInFill, RowsGetTheNextPlaces) {
   BatchesAlone alone;

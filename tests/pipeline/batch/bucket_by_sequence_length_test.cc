@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <infeed/infeed.h>
 
 #include "pipeline/suite/sequences.h"
@@ -66,12 +64,10 @@ TEST(BucketBySequenceLength, EachFieldMayHaveItsOwnWidthAndPadding) {
                                                                       .paddings = {0, -100}}))
                       .iterate();
   const auto batch = *iterator.next();
-  EXPECT_THAT(batch.column(&BucketedPair::source).values(),
-              ::testing::ElementsAre(1, 2, 0, 4, 0, 0));
-  EXPECT_THAT(batch.column(&BucketedPair::target).values(),
-              ::testing::ElementsAre(3, -100, -100, 5, 6, -100));
+  EXPECT_THAT(batch.column(&BucketedPair::source).values(), ElementsAre(1, 2, 0, 4, 0, 0));
+  EXPECT_THAT(batch.column(&BucketedPair::target).values(), ElementsAre(3, -100, -100, 5, 6, -100));
   EXPECT_THAT(error_of([&] { iterator.next(); }).message(),
-              ::testing::HasSubstr("a sequence has 4 values, but is to be padded to 3"));
+              HasSubstr("a sequence has 4 values, but is to be padded to 3"));
 }
 
 TEST(BucketBySequenceLength, GivesRaggedBatchesToo) {
@@ -79,13 +75,13 @@ TEST(BucketBySequenceLength, GivesRaggedBatchesToo) {
                       bucket_by_sequence_length<Ragged>(kLength, {.batch_sizes = {2}});
   const RaggedBatch<Sequence> first = *ragged.iterate().next();
   EXPECT_THAT(first.sequences().row_splits(),
-              ::testing::ElementsAre(0, std::ssize(sequence_of(1)),
-                                     std::ssize(sequence_of(1)) + std::ssize(sequence_of(2))));
+              ElementsAre(0, std::ssize(sequence_of(1)),
+                          std::ssize(sequence_of(1)) + std::ssize(sequence_of(2))));
   EXPECT_THAT(error_of([] {
                 slices(std::vector<Sequence>()) |
                     bucket_by_sequence_length<Ragged>(kLength, {.batch_sizes = {2}, .padding = 1});
               }).message(),
-              ::testing::HasSubstr("ragged batches have no padding"));
+              HasSubstr("ragged batches have no padding"));
 }
 
 TEST(BucketBySequenceLength, PassesTheSuite) {

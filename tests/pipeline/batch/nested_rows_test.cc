@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <infeed/infeed.h>
 
 #include "thrown_error.h"
@@ -7,8 +5,6 @@
 // Rows that have structs in structs: a column for each number at the bottom.
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
 
 struct NestedLens {
   float focal_length = 0;
@@ -101,7 +97,7 @@ TEST(NestedRows, AreParsedByDottedNames) {
   }
   const Error missing =
       error_of([] { nested_schema().parse(ExampleBuilder().integers("id", 1).encode()); });
-  EXPECT_THAT(missing.message(), ::testing::HasSubstr("camera.lens.maker"));
+  EXPECT_THAT(missing.message(), HasSubstr("camera.lens.maker"));
 }
 
 TEST(NestedRows, AreFilledInPlace) {

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <numeric>
 
 #include <infeed/infeed.h>
@@ -11,8 +10,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Ids = std::vector<std::int32_t>;
 
 std::vector<PackedColumn> called(const char* name) { return {{.name = name}}; }

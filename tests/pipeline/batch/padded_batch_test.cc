@@ -1,5 +1,4 @@
 #include <cmath>
-#include <gmock/gmock.h>
 #include <string>
 #include <type_traits>
 
@@ -138,9 +137,8 @@ TEST(PaddedBatch, EachFieldMayHaveItsOwnPadding) {
   const auto batch = *(slices(pairs) | padded_batch(2, {.widths = {3, -1}, .paddings = {-1, -100}}))
                           .iterate()
                           .next();
-  EXPECT_THAT(batch.column(&Translation::source).values(),
-              ::testing::ElementsAre(1, 2, -1, 4, -1, -1));
-  EXPECT_THAT(batch.column(&Translation::target).values(), ::testing::ElementsAre(3, -100, 5, 6));
+  EXPECT_THAT(batch.column(&Translation::source).values(), ElementsAre(1, 2, -1, 4, -1, -1));
+  EXPECT_THAT(batch.column(&Translation::target).values(), ElementsAre(3, -100, 5, 6));
   EXPECT_EQ(error_of([&] {
               slices(pairs) | padded_batch(2, {.paddings = {1, 2, 3}});
             }).message(),
@@ -162,14 +160,14 @@ TEST(PaddedBatch, APaddingIsAValueOfTheSequence) {
       "padded_batch: the padding -1 is no value of sequence 1 of the elements (unsigned whole "
       "numbers of 8 bits); give each sequence its own with paddings");
   for (const double none : {256.0, 0.5, 1e300, std::nan("")}) {
-    EXPECT_THAT(with({.paddings = {0, none}}), ::testing::HasSubstr("is no value of sequence 1"));
+    EXPECT_THAT(with({.paddings = {0, none}}), HasSubstr("is no value of sequence 1"));
   }
   const auto batch = *(slices(std::vector<Flags>(1)) |
                        padded_batch(1, {.widths = {1, 1}, .paddings = {-0.5, 255}}))
                           .iterate()
                           .next();
-  EXPECT_THAT(batch.column(&Flags::scores).values(), ::testing::ElementsAre(-0.5F));
-  EXPECT_THAT(batch.column(&Flags::flags).values(), ::testing::ElementsAre(255));
+  EXPECT_THAT(batch.column(&Flags::scores).values(), ElementsAre(-0.5F));
+  EXPECT_THAT(batch.column(&Flags::flags).values(), ElementsAre(255));
 }
 
 /// Beyond their range floats were filled up with infinity.
@@ -188,9 +186,9 @@ TEST(PaddedBatch, APaddingIsInTheRangeOfFloats) {
     EXPECT_TRUE(std::isinf(padded(type, INFINITY)));
     EXPECT_TRUE(std::isnan(padded(type, NAN)));
     for (const double beyond : {1.1 * most, -1.1 * most}) {
-      EXPECT_THAT(error_of([&] { padded(type, beyond); }).message(),
-                  ::testing::HasSubstr("is no value of sequence 0 of the elements (floats of " +
-                                       bits + " bits)"));
+      EXPECT_THAT(
+          error_of([&] { padded(type, beyond); }).message(),
+          HasSubstr("is no value of sequence 0 of the elements (floats of " + bits + " bits)"));
     }
   };
   expect_range(float16(), 65504, "16");
@@ -206,10 +204,8 @@ TEST(PaddedBatch, PadsNumbersOf16Bits) {
   };
   const std::vector<Row> rows = {{{bfloat16(1)}, {}}, {{}, {float16(2)}}};
   const auto batch = *(slices(rows) | padded_batch(2, {.paddings = {-100, 0.5}})).iterate().next();
-  EXPECT_THAT(batch.column(&Row::ids).values(),
-              ::testing::ElementsAre(bfloat16(1), bfloat16(-100)));
-  EXPECT_THAT(batch.column(&Row::scores).values(),
-              ::testing::ElementsAre(float16(0.5F), float16(2)));
+  EXPECT_THAT(batch.column(&Row::ids).values(), ElementsAre(bfloat16(1), bfloat16(-100)));
+  EXPECT_THAT(batch.column(&Row::scores).values(), ElementsAre(float16(0.5F), float16(2)));
 }
 
 TEST(PaddedBatch, RefusesWhatCannotBe) {

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <limits>
 
 #include <infeed/infeed.h>
@@ -143,9 +142,9 @@ TEST(Rebatch, APaddedBatchIsAsWideAsTheWidest) {
   const std::vector<std::vector<int>> rows = {{1}, {2, 2}, {3, 3, 3}, {4}};
   const auto batches = slices(rows) | padded_batch(2, {.padding = -7}) | rebatch({1, 3});
   auto iterator = batches.iterate();
-  EXPECT_THAT(iterator.next()->sequences().values(), ::testing::ElementsAre(1, -7));
+  EXPECT_THAT(iterator.next()->sequences().values(), ElementsAre(1, -7));
   const auto wide = iterator.next();
-  EXPECT_THAT(wide->sequences().values(), ::testing::ElementsAre(2, 2, -7, 3, 3, 3, 4, -7, -7));
+  EXPECT_THAT(wide->sequences().values(), ElementsAre(2, 2, -7, 3, 3, 3, 4, -7, -7));
   EXPECT_EQ(wide->sequences().padding(), -7);
 }
 
@@ -158,8 +157,8 @@ TEST(Rebatch, ColumnsMustBeAlike) {
   const Stream stream =
       stream_of(batches | map([](const ColumnBatch& rows) { return rows.rows(); }));
   ASSERT_EQ(stream.size(), 2U);
-  EXPECT_THAT(stream[0], ::testing::HasSubstr("join_rows: column 'x' is dense of int64 [] in one "
-                                              "batch and dense of int32 [] in another"));
+  EXPECT_THAT(stream[0], HasSubstr("join_rows: column 'x' is dense of int64 [] in one "
+                                   "batch and dense of int32 [] in another"));
   EXPECT_EQ(stream[1], "3");
 }
 

@@ -1,5 +1,4 @@
 #include <chrono>
-#include <gtest/gtest.h>
 #include <latch>
 #include <memory>
 #include <span>

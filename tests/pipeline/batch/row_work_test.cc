@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -15,6 +13,7 @@
 #include <infeed/pipeline/stage.h>
 
 #include "engine/threads/clock.h"
+#include "matchers.h"
 #include "pipeline/batch/batches_alone.h"
 #include "records/temporary_files.h"
 
@@ -23,7 +22,6 @@ namespace infeed::test {
 namespace {
 
 using detail::RowWork;
-using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
 
 /// Gives `left` numbers, at most `at_once` in a pull, and then ends or fails.

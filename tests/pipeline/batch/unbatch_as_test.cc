@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
@@ -7,9 +5,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct Place {
   float latitude = 0;

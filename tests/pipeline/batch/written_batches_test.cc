@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/error.h>
 
 #include "batch/fill/batches_in_fill.h"
@@ -10,8 +7,6 @@
 // Batches whose rows are written: made, dropped, refused and handed over.
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST(WrittenBatches, AFullBatchIsMadeAndHandedOver) {
   BatchesAlone alone;

@@ -1,5 +1,4 @@
 #include <atomic>
-#include <gmock/gmock.h>
 #include <memory>
 
 #include <infeed/pipeline/batch.h>
@@ -15,6 +14,7 @@
 #include <infeed/pipeline/unbatch.h>
 #include <infeed/pipeline/zip.h>
 
+#include "matchers.h"
 #include "pipeline/suite/terminal.h"
 #include "records/temporary_files.h"
 
@@ -23,8 +23,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr auto kChunk =
     static_cast<std::int64_t>(chunk_capacity(detail::kTypeInfo<Batch<std::int64_t>>));

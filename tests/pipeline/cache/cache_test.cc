@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <thread>
 
 #include <infeed/pipeline/batch.h>
@@ -21,9 +20,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 template <class Check>
 void for_each_copyable(const Check& check) {

@@ -1,5 +1,3 @@
-#include <gtest/gtest.h>
-
 #include <infeed/pipeline/file_cache.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/padded_batch.h>

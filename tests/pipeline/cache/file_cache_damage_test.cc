@@ -1,7 +1,6 @@
 #include <array>
 #include <filesystem>
 #include <functional>
-#include <gmock/gmock.h>
 #include <linux/capability.h>
 #include <stdexcept>
 #include <sys/syscall.h>
@@ -18,8 +17,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Kind = StoreEvent::Kind;
 
 TEST_F(FileCache, DamageIsRepaired) {

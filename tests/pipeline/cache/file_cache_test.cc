@@ -1,6 +1,5 @@
 #include <csignal>
 #include <filesystem>
-#include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,9 +19,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using Kind = StoreEvent::Kind;
 using Mismatch = FileCacheOptions::Mismatch;
 

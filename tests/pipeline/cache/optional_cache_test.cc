@@ -1,6 +1,5 @@
 #include <atomic>
 #include <chrono>
-#include <gmock/gmock.h>
 #include <memory>
 #include <string>
 
@@ -17,8 +16,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 template <class Check>
 void for_each_cached(const Check& check) {

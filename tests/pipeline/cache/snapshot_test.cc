@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <gmock/gmock.h>
 
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
@@ -14,9 +13,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 /// 0 .. count-1, of which every seventh fails.
 auto some_fail(std::int64_t count) {
@@ -129,8 +125,7 @@ TEST(Snapshot, AShardIsOneFileInTheFolder) {
                                          "end\t1"};
     const std::string file =
         folder.write("elements.journal", LineJournal::text_of(lines, LineChecksum::behind_text));
-    const Error error =
-        test::error_of([&] { read_snapshot<std::int64_t>(folder.path().string()); });
+    const Error error = error_of([&] { read_snapshot<std::int64_t>(folder.path().string()); });
     EXPECT_EQ(error.code(), ErrorCode::data_loss);
     EXPECT_EQ(error.message(), "the journal names '" + name +
                                    "' as a shard, which is no name of a file in its own folder; "

@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <gmock/gmock.h>
 #include <regex>
 
 #include <infeed/pipeline/cache.h>
@@ -12,6 +11,7 @@
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/snapshot.h>
 
+#include "matchers.h"
 #include "pipeline/cache/file_cache_fixture.h"
 #include "pipeline/drawn/described_anew.h"
 #include "pipeline/suite/stage_suite.h"
@@ -21,9 +21,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::StartsWith;
 using ::testing::UnorderedElementsAreArray;
 using Kind = StoreEvent::Kind;
 

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <gtest/gtest.h>
 #include <string>
 #include <utility>
 #include <vector>

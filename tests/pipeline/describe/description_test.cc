@@ -1,7 +1,5 @@
 #include "infeed/describe/description.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <set>
 
 #include <infeed/keep_rows.h>
@@ -22,7 +20,6 @@ namespace infeed::test {
 namespace {
 
 using describe::Description;
-using ::testing::HasSubstr;
 
 /// One pipeline, or more, for each kind of stage. @ is the folder of the files.
 std::vector<std::string> pipelines() {
@@ -184,7 +181,7 @@ TEST_F(Descriptions, AreTestedForEachKindOfStage) {
       return json.find("\"stage\":\"" + name + "\"") != json.npos;
     });
   }
-  EXPECT_THAT(missing, ::testing::IsEmpty());
+  EXPECT_THAT(missing, IsEmpty());
 }
 
 TEST_F(Descriptions, AreListedInTheReadme) {

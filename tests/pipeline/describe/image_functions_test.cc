@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/image/resized_crop.h>
 #include <infeed/pipeline/testing.h>
 
@@ -72,7 +69,7 @@ TEST_F(ImageFunctions, ErrorsNameTheRowAndCountTheOthers) {
     });
     EXPECT_EQ(error.code(), ErrorCode::data_loss);
     EXPECT_THAT(error.message(),
-                ::testing::StartsWith("column 'image', row 2: the JPEG image can't be decoded: "));
+                StartsWith("column 'image', row 2: the JPEG image can't be decoded: "));
     EXPECT_EQ(error.lost()->records, 2u);
   }
 }
@@ -85,16 +82,16 @@ TEST_F(ImageFunctions, OneNumberNormalisesAllChannels) {
   };
   EXPECT_EQ(crops("[0.5]", "[2]").collect(), crops("[0.5, 0.5, 0.5]", "[2, 2, 2]").collect());
   EXPECT_THAT(error_of([&] { crops("[0.5, 0.5]", "[2]"); }).message(),
-              ::testing::HasSubstr(".mean is [0.5,0.5]; it must be a list of one number, or of "
-                                   "three: red, green, blue"));
+              HasSubstr(".mean is [0.5,0.5]; it must be a list of one number, or of "
+                        "three: red, green, blue"));
 }
 
 /// They became infinite.
 TEST_F(ImageFunctions, RefuseNumbersBeyondFloats) {
   const std::string crop = R"({"stage": "central_crop", "column": "image", "deviation": )";
   EXPECT_THAT(error_of([&] { batches(crop + "[1, 1e39, 1]}"); }).message(),
-              ::testing::HasSubstr("deviation[1] is 1e+39; it must be a number that float32 holds, "
-                                   "up to 3.4e38"));
+              HasSubstr("deviation[1] is 1e+39; it must be a number that float32 holds, "
+                        "up to 3.4e38"));
   EXPECT_NO_THROW(batches(crop + "[1, 3.4e38, 1]}"));
 }
 
@@ -107,9 +104,9 @@ TEST_F(ImageFunctions, RefuseDeviationsThatGiveNoNumbers) {
            })
         .message();
   };
-  EXPECT_THAT(refused("bfloat16"), ::testing::HasSubstr("central_crop: channel 1 can't be "
-                                                        "normalised with the mean 0.456 and the "
-                                                        "deviation 0"));
+  EXPECT_THAT(refused("bfloat16"), HasSubstr("central_crop: channel 1 can't be "
+                                             "normalised with the mean 0.456 and the "
+                                             "deviation 0"));
   EXPECT_NO_THROW(batches(R"({"stage": "central_crop", "column": "image", "deviation": [0, 0, 0],
                               "dtype": "uint8"})"));
 }
@@ -117,11 +114,11 @@ TEST_F(ImageFunctions, RefuseDeviationsThatGiveNoNumbers) {
 TEST_F(ImageFunctions, RefuseOtherColumnsAndTypes) {
   EXPECT_THAT(
       error_of([&] { batches(R"({"stage": "central_crop", "column": "images"})"); }).message(),
-      ::testing::HasSubstr("there is no column 'images'; did you mean 'image'?"));
+      HasSubstr("there is no column 'images'; did you mean 'image'?"));
   EXPECT_THAT(error_of([&] {
                 batches(R"({"stage": "central_crop", "column": "image", "dtype": "int64"})");
               }).message(),
-              ::testing::HasSubstr("dtype is int64; there are uint8, bfloat16, float32"));
+              HasSubstr("dtype is int64; there are uint8, bfloat16, float32"));
 }
 
 }  // namespace

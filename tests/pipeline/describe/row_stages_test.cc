@@ -1,15 +1,10 @@
 #include <array>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "pipeline/describe/data_files.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 /// The stages of the table that work on single rows of columns.
 class RowStages : public ::testing::Test {

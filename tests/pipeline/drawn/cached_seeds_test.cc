@@ -1,17 +1,14 @@
 #include <algorithm>
-#include <gmock/gmock.h>
 
 #include <infeed/infeed.h>
 
+#include "matchers.h"
 #include "pipeline/drawn/described_anew.h"
 
 // Reading a full cache opens no stage before it. Its checkpoint must still hold the seeds that the
 // inner datasets there drew: the next process has an empty cache.
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 auto shuffled(std::int64_t x) { return range(10 * x, 10 * x + 6) | shuffle({.buffer = 6}); }
 

@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
 
 #include <infeed/infeed.h>
 
@@ -15,8 +14,6 @@
 // describes them anew.
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 const auto kDraw = [](std::int64_t x, Rng& rng) { return 1000 * x + rng.below(1000); };
 

@@ -1,6 +1,4 @@
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <vector>
 
 #include <infeed/error.h>
@@ -59,7 +57,7 @@ TEST_F(BookmarkedStage, PassesEachMultipleOnce) {
   for (const std::uint64_t place : {0U, 1U, 3U, 5U, 7U, 8U, 8U, 9U, 11U, 23U, 23U, 24U, 27U}) {
     if (stage.passes_multiple(place)) first_behind.push_back(place);
   }
-  EXPECT_THAT(first_behind, ::testing::ElementsAre(5U, 8U, 23U, 24U));
+  EXPECT_THAT(first_behind, ElementsAre(5U, 8U, 23U, 24U));
 }
 
 /// A damaged bookmark may hold any number.

@@ -1,5 +1,4 @@
 #include <atomic>
-#include <gmock/gmock.h>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,9 +11,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 using Calls = std::shared_ptr<std::atomic<std::uint64_t>>;
 

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <utility>
 
 #include <infeed/infeed.h>
@@ -187,9 +186,8 @@ TEST(Checkpoint, EveryChangedByteIsNoticed) {
   }
   std::string bad = good;
   bad.replace(bad.find("61440"), 5, "61441");
-  EXPECT_THAT(
-      error_of([&] { Checkpoint::from_text(bad); }).message(),
-      ::testing::HasSubstr("by the lines before: one of them is damaged, so take an older"));
+  EXPECT_THAT(error_of([&] { Checkpoint::from_text(bad); }).message(),
+              HasSubstr("by the lines before: one of them is damaged, so take an older"));
   EXPECT_EQ(error_of([&] { Checkpoint::from_text(good + "errors 1\n"); }).message(),
             "checkpoint, line 7: found 'errors 1', expected nothing behind the checksum");
 }

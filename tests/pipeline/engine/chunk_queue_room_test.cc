@@ -1,13 +1,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <vector>
 
 #include <infeed/pipeline/chunk.h>
 
 #include "engine/work/chunk_queue.h"
+#include "matchers.h"
 #include "pipeline/suite/queue_alone.h"
 
 // How much the queue behind prefetch pulls, joins and holds. The input waits for the test, so nothing
@@ -17,7 +16,6 @@ namespace {
 
 using detail::QueueLimits;
 using ::testing::Each;
-using ::testing::ElementsAre;
 
 TEST(ChunkQueue, PullsWhatThereIsRoomForAndThenOneElement) {
   NumberQueue alone;

@@ -2,8 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stop_token>
 #include <sys/resource.h>
 #include <vector>
@@ -17,9 +15,6 @@
 // thread is quicker.
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(ChunkQueue, TellsItsKnobHowEmptyItGets) {
   NumberQueue alone;

@@ -2,8 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -13,6 +11,7 @@
 #include <infeed/pipeline/memory_account.h>
 
 #include "engine/work/elements_in_hand.h"
+#include "matchers.h"
 
 // The values, the error and the memory that a chunk owns.
 namespace infeed::test {
@@ -20,7 +19,6 @@ namespace {
 
 using detail::ElementsInHand;
 using detail::HeldBytes;
-using ::testing::ElementsAre;
 
 using Shared = std::shared_ptr<int>;
 

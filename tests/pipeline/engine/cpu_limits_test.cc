@@ -4,14 +4,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <string>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
+#include "matchers.h"
 #include "records/temporary_files.h"
 
 namespace infeed::test {
@@ -75,7 +74,6 @@ TEST_F(CpuLimits, AQuotaOfTheFirstVersionNeedsItsPeriod) {
 }
 
 TEST_F(CpuLimits, AGroupHasTheFoldersUpToTheRoot) {
-  using ::testing::ElementsAre;
   EXPECT_THAT(folders(""), ElementsAre("/")) << "without a file";
   folder_.write("groups", "5:cpuset:/other\n4:cpu,cpuacct:/job/step\n3:memory:relative\n0::/own\n");
   EXPECT_THAT(folders(""), ElementsAre("/own/", "/"));

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
 #include <string>
 #include <vector>
 
@@ -14,8 +13,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 using Texts = Dataset<std::vector<std::string>>;
 
@@ -137,7 +134,7 @@ class DatasetAt : public ::testing::Test {
       const TracedPlace& traced = found.rows[row];
       ASSERT_TRUE(traced.place) << traced.why();
       EXPECT_EQ(traced.place->count, 1U);
-      EXPECT_THAT(expected[row], ::testing::StartsWith(fmt::format("{} of", traced.place->record)));
+      EXPECT_THAT(expected[row], StartsWith(fmt::format("{} of", traced.place->record)));
       ASSERT_TRUE(traced.place->offset);
       EXPECT_EQ(read_at(*traced.place), expected[row]);
     }

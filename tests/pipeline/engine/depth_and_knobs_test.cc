@@ -1,11 +1,10 @@
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <vector>
 
 #include "engine/threads/clock.h"
 #include "engine/tuning/knobs.h"
 #include "engine/work/queue_depth.h"
+#include "matchers.h"
 
 // Decisions on how much a queue holds, and the settings that a tuner changes. No thread runs here.
 namespace infeed::test {
@@ -17,8 +16,6 @@ using detail::KnobSpec;
 using detail::QueueDepth;
 using detail::QueueLimits;
 using detail::StageCounters;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr double kUsPerSecond = 1e6;
 /// A wait that is worth a deeper queue, however long the test takes.

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <limits>
 #include <memory>
 
@@ -12,8 +11,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 template <class T>
 std::string encoded(const T& element) {

@@ -3,7 +3,6 @@
 #include <array>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <string>
 #include <vector>

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <future>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,6 +24,7 @@
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"
 #include "engine/threads/clock.h"
+#include "matchers.h"
 #include "pipeline/suite/busy.h"
 #include "pipeline/suite/stage_alone.h"
 
@@ -36,8 +35,6 @@ namespace {
 using detail::InputDriver;
 using detail::ticks_now;
 using detail::ticks_of_us;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 /// An input of the numbers from 0 on, and its driver.
 class DrivenInput : public ::testing::Test {

@@ -2,8 +2,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 
 #include <infeed/pipeline/detail/iterator_core.h>
@@ -19,7 +17,6 @@ namespace infeed::test {
 namespace {
 
 using std::chrono::milliseconds;
-using ::testing::StartsWith;
 
 TEST(NextEpoch, FollowsTheLatestThatBegan) {
   std::atomic<std::uint64_t> iterations{0};

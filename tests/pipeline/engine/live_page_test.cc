@@ -2,21 +2,17 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 
 namespace infeed::test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 /// Returns the names in the folder of live pages that begin like this.

@@ -1,6 +1,5 @@
 #include <chrono>
 #include <cstdint>
-#include <gtest/gtest.h>
 #include <optional>
 #include <stdexcept>
 #include <string>

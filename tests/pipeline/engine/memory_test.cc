@@ -2,7 +2,6 @@
 #include <atomic>
 #include <chrono>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -16,8 +15,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(MemoryAccount, WithoutALimitOnlyCounts) {
   MemoryAccount account(0);

@@ -2,8 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -13,12 +11,11 @@
 #include <infeed/pipeline/type_info.h>
 
 #include "engine/copy_values.h"
+#include "matchers.h"
 
 // Moves and copies of elements whose type nobody knows.
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
 
 template <class T>
 std::size_t size_known_for() {

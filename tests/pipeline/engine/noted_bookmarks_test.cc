@@ -1,8 +1,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +10,7 @@
 
 #include "engine/iterator_counters.h"
 #include "engine/resume/bookmarks.h"
+#include "matchers.h"
 
 // The bookmarks of one filter behind a range: which of them a checkpoint gets, and which are kept.
 namespace infeed::test {
@@ -19,8 +18,6 @@ namespace {
 
 using detail::Bookmarks;
 using detail::StageCounters;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 class NotedBookmarks : public ::testing::Test {
  protected:

@@ -1,6 +1,4 @@
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "engine/recording/recorder.h"
 #include "engine/stage_counters.h"
 #include "engine/threads/clock.h"
+#include "matchers.h"
 #include "records/temporary_files.h"
 
 // Calls of a function within a pull: which of them are counted, and which are kept as slow. The times
@@ -23,8 +22,6 @@ namespace {
 
 using detail::CallWatch;
 using detail::OwnTime;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 /// A stage that gives nothing, and notes what it is asked to trace.
 class AskedForPlaces final : public Stage {

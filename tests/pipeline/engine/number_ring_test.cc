@@ -1,15 +1,14 @@
 #include "engine/recording/number_ring.h"
 
 #include <algorithm>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <thread>
+
+#include "matchers.h"
 
 namespace infeed::detail {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Optional;
 
 TEST(NumberRing, KeepsTheLastEntries) {

@@ -1,7 +1,6 @@
 #include "infeed/pipeline/options.h"
 
 #include <cstdint>
-#include <gtest/gtest.h>
 #include <limits>
 #include <string>
 #include <utility>

@@ -1,7 +1,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <optional>
 #include <poll.h>

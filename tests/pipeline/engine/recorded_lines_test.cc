@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
@@ -19,6 +17,7 @@
 #include "engine/iterator_context.h"
 #include "engine/recording/recorded_steps.h"
 #include "engine/threads/clock.h"
+#include "matchers.h"
 #include "pipeline/suite/test_sources.h"
 #include "records/temporary_files.h"
 
@@ -27,8 +26,6 @@ namespace infeed::test {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(RecordedLines, AnyBytesAreTextInJson) {
   EXPECT_EQ(detail::json_text(""), R"("")");

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <latch>
 #include <sched.h>
 #include <set>

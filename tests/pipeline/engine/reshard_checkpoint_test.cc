@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -13,9 +11,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct Hosts {
   std::uint64_t count;

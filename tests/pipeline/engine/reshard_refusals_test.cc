@@ -1,6 +1,4 @@
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +11,6 @@
 // Pipelines and checkpoints with which other hosts can't go on, and those at the edge that can.
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 std::string refusal(const auto& before, const auto& now, std::uint64_t position = 0) {
   Checkpoint checkpoint = before.iterate().checkpoint();

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
 #include <infeed/infeed.h>
+
+#include "matchers.h"
 
 // A checkpoint's lines beside those of a pipeline: which seeds are taken over, and what is refused.
 namespace infeed::test {
@@ -16,8 +16,6 @@ namespace {
 
 using detail::match_signature;
 using detail::SignatureMatch;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 using Lines = std::vector<std::string>;
 

@@ -2,8 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <string>
 
@@ -11,6 +9,7 @@
 
 #include "engine/iterator_counters.h"
 #include "engine/threads/clock.h"
+#include "matchers.h"
 #include "pipeline/suite/busy.h"
 
 // Counters of stages, and the figures that are made of them. The tests count; no stage runs here.
@@ -20,7 +19,6 @@ namespace {
 using detail::IteratorCounters;
 using detail::ns_of_ticks;
 using detail::StageCounters;
-using ::testing::ElementsAre;
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 

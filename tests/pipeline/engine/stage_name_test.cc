@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <thread>
 
 #include <infeed/infeed.h>
@@ -10,9 +9,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::int64_t add(std::int64_t x) { return x + 1; }
 std::int64_t fails(std::int64_t) { throw std::runtime_error("no"); }

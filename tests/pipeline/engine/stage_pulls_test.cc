@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,9 +16,6 @@
 // The work of Stage itself around a stage's functions, pull by pull.
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 using Ints = std::vector<int>;
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <regex>
 #include <span>
 #include <sstream>
@@ -10,14 +9,13 @@
 
 #include "engine/stage_counters.h"
 #include "engine/threads/clock.h"
+#include "matchers.h"
 #include "pipeline/suite/busy.h"
 #include "quiet_run.h"
 #include "temporary_folder.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// Does some thousand dependent steps: tens of microseconds on any machine.
 std::int64_t compute(std::int64_t x) {

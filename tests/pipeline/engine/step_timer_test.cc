@@ -2,13 +2,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/pipeline/executor.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 
+#include "matchers.h"
 #include "pipeline/suite/busy.h"
 
 namespace infeed::test {
@@ -16,7 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
-using ::testing::StartsWith;
 
 /// More than a wait's own clock may differ from this one, however long a busy machine makes the wait.
 constexpr std::chrono::microseconds kClocksDiffer{100};

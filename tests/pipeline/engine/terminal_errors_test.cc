@@ -1,5 +1,4 @@
 #include <chrono>
-#include <gmock/gmock.h>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -86,7 +85,7 @@ TEST(TerminalErrors, AUsersOwnCancelledIsAnElementsError) {
       }
       const Error error = error_of([&] { iterator.next(); });
       EXPECT_EQ(error.code(), ErrorCode::user_function);
-      EXPECT_THAT(error.what(), ::testing::HasSubstr("the server hung up"));
+      EXPECT_THAT(error.what(), HasSubstr("the server hung up"));
     }
     EXPECT_FALSE(iterator.next());
     EXPECT_EQ(stream_of(range(6) | map(fails, {.parallelism = parallelism}) | skip_errors()),
@@ -173,7 +172,7 @@ TEST(TerminalErrors, AShuffleThatOutgrowsItsMemoryIsNotTheEnd) {
       auto iterator = make(skips, parallelism).iterate({.memory_bytes_max = 16 << 20});
       const Failed failed = take_until_terminal(iterator);
       EXPECT_EQ(failed.error.code(), ErrorCode::resource_exhausted);
-      EXPECT_THAT(failed.error.message(), ::testing::StartsWith("shuffle needs "));
+      EXPECT_THAT(failed.error.message(), StartsWith("shuffle needs "));
       EXPECT_EQ(failed.stream, Stream());
     }
   }
@@ -191,7 +190,7 @@ void expect_that_unique_fails(const Behind& behind) {
     const Error error = expect_terminal_and_the_rest(
         make, {.memory_bytes_max = 4096, .executor = executor.executor}, expected);
     EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
-    EXPECT_THAT(error.message(), ::testing::StartsWith("unique needs "));
+    EXPECT_THAT(error.message(), StartsWith("unique needs "));
   }
 }
 

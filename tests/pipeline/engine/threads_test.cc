@@ -1,5 +1,4 @@
 #include <chrono>
-#include <gmock/gmock.h>
 #include <mutex>
 #include <set>
 #include <string>
@@ -14,9 +13,6 @@
 // The number of threads that an iterator starts, and its report on them.
 namespace infeed::test {
 namespace {
-
-using ::testing::Contains;
-using ::testing::IsEmpty;
 
 /// The names of the threads that an iterator has started.
 class StartedThreads {

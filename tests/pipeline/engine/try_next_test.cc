@@ -1,6 +1,5 @@
 #include <chrono>
 #include <functional>
-#include <gtest/gtest.h>
 #include <numeric>
 #include <poll.h>
 #include <semaphore>

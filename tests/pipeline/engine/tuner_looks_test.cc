@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <future>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +13,7 @@
 #include "engine/iterator_context.h"
 #include "engine/tuning/knobs.h"
 #include "engine/tuning/tuner_thread.h"
+#include "matchers.h"
 #include "pipeline/suite/busy.h"
 
 // The log of a tuner's decisions. The policy is the test's.
@@ -23,7 +22,6 @@ namespace {
 
 using detail::Knob;
 using detail::StageCounters;
-using ::testing::ElementsAre;
 
 /// Gives decisions one after the other, to a consumer that takes an element between two of them.
 class ScriptedPolicy final : public TuningPolicy {

@@ -1,13 +1,10 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/pipeline/statistics.h>
+
+#include "matchers.h"
 
 // The sentence depends only on the figures; nothing runs here.
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
@@ -54,7 +51,7 @@ TEST(Verdict, IsPutOffWhileThereIsTooLittleToSee) {
   statistics.elapsed_ns = 9'999'999;
   EXPECT_EQ(statistics.verdict(), "it is too early to tell: 10.0 ms have gone by");
   statistics.elapsed_ns = 10'000'000;
-  EXPECT_THAT(statistics.verdict(), ::testing::Not(HasSubstr("too early")));
+  EXPECT_THAT(statistics.verdict(), Not(HasSubstr("too early")));
   EXPECT_EQ(PipelineStatistics{.elapsed_ns = kSecond}.verdict(),
             "it is too early to tell: 1000.0 ms have gone by");
 }

@@ -1,6 +1,4 @@
 #include <chrono>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/pipeline/iterate_options.h>
 #include <infeed/pipeline/range.h>
@@ -10,6 +8,7 @@
 #include "engine/stage_counters.h"
 #include "engine/statistics/window.h"
 #include "engine/threads/clock.h"
+#include "matchers.h"
 #include "pipeline/suite/busy.h"
 
 // Figures that the counters of stages give of a span of time. The tests count; no stage runs here.
@@ -18,7 +17,6 @@ namespace {
 
 using detail::ns_of_ticks;
 using detail::StageCounters;
-using ::testing::ElementsAre;
 
 TEST(WindowMaker, GivesWhatHasHappenedSinceTheLastLook) {
   const auto dataset = range(3);

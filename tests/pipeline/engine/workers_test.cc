@@ -1,6 +1,5 @@
 #include <chrono>
 #include <deque>
-#include <gtest/gtest.h>
 #include <set>
 #include <stdexcept>
 #include <thread>

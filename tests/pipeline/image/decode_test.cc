@@ -1,8 +1,6 @@
 #include "infeed/image/decode.h"
 
 #include <array>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <random>
 
 #include <infeed/error.h>
@@ -17,7 +15,6 @@ namespace {
 using image::Channels;
 using image::decode;
 using image::Image;
-using ::testing::HasSubstr;
 
 std::string error_text(std::string_view bytes) {
   return error_of([&] { decode(bytes); }).message();

@@ -1,6 +1,4 @@
 #include <chrono>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <infeed/error.h>
@@ -15,9 +13,6 @@
 /// Claims of a few bytes are refused before they take memory or time.
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 /// Returns the image, of any kind, with another size in its frame header.
 std::string claiming(std::string jpeg, unsigned width, unsigned height) {

@@ -1,7 +1,5 @@
 #include "infeed/image/normalise.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 
 #include <infeed/error.h>
@@ -17,8 +15,6 @@ namespace {
 using image::Image;
 using image::Layout;
 using image::normalise;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(Normalise, gives_numbers_around_0) {
   const Image image{2, 1, 3, {0, 255, 124, 51, 0, 255}};

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <random>
 #include <span>
 
@@ -24,8 +22,6 @@ using image::Image;
 using image::resize;
 using image::ResizedLine;
 using image::ResizePlan;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 Image grey_row(std::vector<std::uint8_t> pixels) {
   const std::size_t width = pixels.size();

@@ -1,8 +1,6 @@
 #include "infeed/image/resized_crop.h"
 
 #include <cmath>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/error.h>
 #include <infeed/image/header.h>
@@ -19,7 +17,6 @@ using image::Augmentation;
 using image::Image;
 using image::RandomCrop;
 using image::Target;
-using ::testing::HasSubstr;
 
 /// Takes one step after the other, as in the header's description.
 template <class T>

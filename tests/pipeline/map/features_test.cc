@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
@@ -9,7 +7,6 @@ namespace infeed::test {
 namespace {
 
 namespace f = infeed::feature;
-using ::testing::HasSubstr;
 
 /// A batch of two rows, n and n + 1.
 ColumnBatch batch_of_number(std::int64_t n) {

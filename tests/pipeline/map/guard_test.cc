@@ -1,7 +1,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <gmock/gmock.h>
 #include <thread>
 
 #include <infeed/pipeline/map.h>
@@ -15,7 +14,6 @@ namespace infeed::test {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::HasSubstr;
 
 constexpr std::int64_t kElements = 40;
 using Tries = std::array<std::atomic<int>, kElements>;

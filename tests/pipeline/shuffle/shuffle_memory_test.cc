@@ -1,6 +1,5 @@
 #include <cstddef>
 #include <cstdint>
-#include <gtest/gtest.h>
 
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/range.h>

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <infeed/pipeline/csv.h>
 #include <infeed/pipeline/map.h>
@@ -11,8 +10,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 class Csv : public ::testing::Test {
  protected:
@@ -71,9 +68,9 @@ TEST_F(Csv, PassesTheSuiteWithErrors) {
   int errors = 0;
   for (const std::string& text : all) errors += text.starts_with("!");
   EXPECT_EQ(errors, 3);
-  EXPECT_THAT(all, ::testing::Contains(HasSubstr("is not closed before the file ends")));
-  EXPECT_THAT(all, ::testing::Contains(HasSubstr("the header has no column 'id'")));
-  EXPECT_THAT(all, ::testing::Contains(HasSubstr("line 2, column 'id': 'x' is no number")));
+  EXPECT_THAT(all, Contains(HasSubstr("is not closed before the file ends")));
+  EXPECT_THAT(all, Contains(HasSubstr("the header has no column 'id'")));
+  EXPECT_THAT(all, Contains(HasSubstr("line 2, column 'id': 'x' is no number")));
 }
 
 TEST_F(Csv, BatchesCrossFilesAndTheRemainderCanBeDropped) {

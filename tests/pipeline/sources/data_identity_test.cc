@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <gmock/gmock.h>
 #include <map>
 
 #include <infeed/infeed.h>
@@ -19,7 +18,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 /// A source over files in a folder. Elements don't matter, so they are texts.
 using Make = std::function<Dataset<std::string>(const std::string& folder)>;

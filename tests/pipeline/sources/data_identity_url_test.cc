@@ -1,7 +1,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <gtest/gtest.h>
 #include <string>
 
 #include <infeed/pipeline/lines.h>

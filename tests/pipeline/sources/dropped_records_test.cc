@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <infeed/infeed.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
@@ -11,8 +9,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr std::string_view kAdvice =
     ") is dropped: {.damage = DamagePolicy::skip_and_resynchronise} loses only what is damaged";
@@ -106,7 +102,7 @@ TEST_F(DroppedRecords, BehindTheLastOneThereAreNone) {
   damage(0, 999);
   const Error error = first_error(records(list_));
   EXPECT_EQ(error.lost(), (Lost{.records = 0, .bytes = kRecordBytes}));
-  EXPECT_THAT(error.message(), ::testing::Not(HasSubstr("dropped")));
+  EXPECT_THAT(error.message(), Not(HasSubstr("dropped")));
 }
 
 TEST_F(DroppedRecords, OfAFileThatIsGoneAreUnknown) {
@@ -114,7 +110,7 @@ TEST_F(DroppedRecords, OfAFileThatIsGoneAreUnknown) {
   const Error error = first_error(records(list_));
   EXPECT_EQ(error.code(), ErrorCode::not_found);
   EXPECT_EQ(error.lost(), Lost{});
-  EXPECT_THAT(error.message(), ::testing::Not(HasSubstr("dropped")));
+  EXPECT_THAT(error.message(), Not(HasSubstr("dropped")));
 }
 
 TEST_F(DroppedRecords, OfDamagedRangesAreCounted) {
@@ -139,7 +135,7 @@ TEST_F(DroppedRecords, StandBelowTheTableWhereThereAreAny) {
     take_stream(iterator);
     return iterator.statistics().table();
   };
-  EXPECT_THAT(table(), ::testing::Not(HasSubstr("dropped")));
+  EXPECT_THAT(table(), Not(HasSubstr("dropped")));
   write_index_of(0);
   damage(0, 750);
   EXPECT_THAT(table(), HasSubstr("\ndropped by records: 249 records, 6000 bytes\n"));

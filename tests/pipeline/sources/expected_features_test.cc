@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
@@ -19,10 +17,6 @@ static std::int64_t value_of(const Tagged& tagged) {
 
 namespace test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 ExampleSchema<Tagged> schema(const std::string& tags = "tags") {
   return ExampleSchema<Tagged>().feature(tags, &Tagged::tags).feature("label", &Tagged::label);

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/repeat.h>
@@ -10,8 +8,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 Stream names_of(const Dataset<std::string>& dataset) {
   Stream names;

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,8 +14,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 class FixedLengthRecords : public ::testing::Test {
  protected:

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <infeed/pipeline/element_codec.h>
 #include <infeed/pipeline/global_shuffle.h>
@@ -17,8 +16,6 @@ namespace {
 
 static_assert(detail::kHasPayload<LabeledFile>, "a memory limit counts what it holds");
 static_assert(kHasElementCodec<LabeledFile>, "a file cache can write it");
-
-using ::testing::HasSubstr;
 
 class FolderSource : public ::testing::Test {
  protected:

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <numeric>
 
 #include <infeed/infeed.h>
@@ -9,8 +8,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 ColumnBatch numbered_columns(std::int64_t rows) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows));

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <numeric>
 #include <set>
 
@@ -15,8 +14,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// Makes indexed shards of `per_file` records of `bytes` bytes; each record holds its row.
 class IndexedRows : public ::testing::Test {

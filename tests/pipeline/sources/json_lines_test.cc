@@ -1,16 +1,14 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <infeed/pipeline/json_lines.h>
 #include <infeed/pipeline/map.h>
 
+#include "matchers.h"
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 class JsonLines : public ::testing::Test {
  protected:

@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -16,8 +15,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
 
 std::vector<std::string> texts_of(const Dataset<Record>& dataset) {
   std::vector<std::string> texts;

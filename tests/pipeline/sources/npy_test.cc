@@ -1,7 +1,6 @@
 #include "infeed/pipeline/npy.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <numeric>
 
 #include <infeed/pipeline/map.h>
@@ -19,8 +18,6 @@ namespace {
 using test::bytes_of;
 using test::npy_of;
 using test::zip_of;
-using ::testing::Contains;
-using ::testing::HasSubstr;
 
 class NpySource : public ::testing::Test {
  protected:

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <gmock/gmock.h>
 #include <string>
 #include <vector>
 
@@ -13,9 +12,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class ParseColumns : public ::testing::Test {
  protected:

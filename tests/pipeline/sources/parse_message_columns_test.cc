@@ -1,5 +1,4 @@
 #include <clicks.pb.h>
-#include <gmock/gmock.h>
 #include <string>
 #include <vector>
 
@@ -16,9 +15,6 @@
 /// parse_columns of protobuf messages by a descriptor set.
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class ParseMessageColumns : public ::testing::Test {
  protected:

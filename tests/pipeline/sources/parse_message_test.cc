@@ -1,5 +1,4 @@
 #include <clicks.pb.h>
-#include <gmock/gmock.h>
 #include <lite_click.pb.h>
 #include <orders.pb.h>
 #include <string>
@@ -22,8 +21,6 @@ inline std::int64_t value_of(const Click& click) {
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 shop::Click click_of(std::int64_t id) {
   shop::Click click;

@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
@@ -11,9 +8,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct Sentence {
   std::int64_t number = 0;

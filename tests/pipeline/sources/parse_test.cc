@@ -1,5 +1,4 @@
 #include <array>
-#include <gmock/gmock.h>
 
 #include <infeed/pipeline/parse.h>
 #include <infeed/pipeline/records.h>
@@ -12,8 +11,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 struct Sample {
   std::array<std::uint8_t, 16> image{};

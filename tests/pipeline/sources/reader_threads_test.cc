@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <gmock/gmock.h>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -107,7 +106,7 @@ TEST_F(ReaderThreads, ThatTheSystemDoesNotGiveEndTheIterationAndLoseNothing) {
     const NoThreads none;
     const Error error = error_of([&] { iterator.next(); });
     EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
-    EXPECT_THAT(error.message(), ::testing::HasSubstr("the system gives no further thread"));
+    EXPECT_THAT(error.message(), HasSubstr("the system gives no further thread"));
     EXPECT_TRUE(error.is_terminal());
   }
   EXPECT_EQ(dataset.count({.resume = iterator.checkpoint()}), 10'000);

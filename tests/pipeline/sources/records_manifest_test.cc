@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <limits>
 
 #include <infeed/infeed.h>
@@ -13,8 +12,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// Makes three shards of 20 records, and their manifest.
 class ListedRecords : public ::testing::Test {

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <infeed/infeed.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
@@ -11,8 +9,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// Writes records first .. first+count-1, each `bytes` long.
 void write_numbers(const std::string& file, std::int64_t first, std::int64_t count,

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <thread>
 
 #include <infeed/infeed.h>

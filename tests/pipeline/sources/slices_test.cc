@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <stdexcept>
 
 #include <infeed/pipeline/slices.h>
@@ -76,7 +75,7 @@ TEST(Slices, ACheckpointIsBoundToTheValues) {
   const Checkpoint checkpoint = iterator.checkpoint();
   const Error error = error_of([&] { slices({1, 2, 4}).iterate({.resume = checkpoint}); });
   EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
-  EXPECT_THAT(error.message(), ::testing::HasSubstr("slices(count=3, crc32c="));
+  EXPECT_THAT(error.message(), HasSubstr("slices(count=3, crc32c="));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "infeed/pipeline/tar.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <infeed/infeed.h>
 
@@ -18,8 +17,6 @@ static_assert(detail::kHasPayload<TarSample>, "a memory limit counts what it hol
 static_assert(kHasElementCodec<TarSample>, "a file cache can write it");
 
 using test::tar_of;
-using ::testing::Contains;
-using ::testing::HasSubstr;
 
 class TarSource : public ::testing::Test {
  protected:

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 class LeaveOut : public ::testing::Test {
  protected:

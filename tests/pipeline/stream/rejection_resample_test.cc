@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <gmock/gmock.h>
 #include <limits>
 #include <stdexcept>
 
@@ -12,9 +11,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr std::uint64_t kSeed = 7;
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <gmock/gmock.h>
 #include <stdexcept>
 
 #include <infeed/infeed.h>

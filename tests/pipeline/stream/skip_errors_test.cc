@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
@@ -8,9 +6,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 Stream values_of(const Slots& in) {
   Stream stream;

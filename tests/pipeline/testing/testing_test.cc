@@ -1,6 +1,5 @@
 #include <atomic>
 #include <cmath>
-#include <gmock/gmock.h>
 #include <limits>
 
 #include <infeed/infeed.h>
@@ -14,9 +13,6 @@ namespace {
 
 using infeed::testing::expect_equal_after_resume;
 using infeed::testing::ResumeReport;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 TEST(ExpectEqualAfterResume, ReportsWhatItCompared) {
   const ResumeReport report = expect_equal_after_resume(

@@ -1,7 +1,5 @@
 #include <cstdlib>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 
 #include <infeed/pipeline/map.h>
@@ -77,7 +75,7 @@ TEST(RecordedTuning, ThatIsNoneSaysWhichLine) {
               file.string() + ": line 2 is '" + line + "', which is no window, stage or knob");
   }
   EXPECT_THAT(error_of([&] { record_tuning(make_tuner(), folder.path() / "no" / "file"); }).what(),
-              ::testing::HasSubstr("can't be written; name a file in a folder that is there"));
+              HasSubstr("can't be written; name a file in a folder that is there"));
 }
 
 }  // namespace

@@ -1,17 +1,13 @@
 #include "tune/tried_settings.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
+#include "matchers.h"
 #include "pipeline/tune/simulated_run.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
 
 /// Looks as long as the tuner does, and changes nothing.
 class Settled final : public TuningPolicy {

@@ -1,17 +1,13 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <infeed/pipeline/tuning_policy.h>
 
+#include "matchers.h"
+
 namespace infeed::test {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// range | map | optional_cache | repeat as a tuner sees it, in passes of a second: 100 ms a
 /// window, with no thread and no clock.

@@ -1,20 +1,14 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "matchers.h"
 #include "pipeline/tune/simulated_run.h"
 
 namespace infeed::test {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::Ge;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::Property;
-using ::testing::SizeIs;
 
 /// Returns a consumer that trains on the processor: it computes for a millisecond, the map for 0.3.
 SimulatedRun training() {
@@ -202,7 +196,7 @@ TEST(TunerReport, SaysWhatTheTunerTurnedOff) {
   EXPECT_THAT(run.verdict, HasSubstr("; the tuner turned off the threads of map, prefetch"));
   SimulatedRun untouched;
   untouched.run(3);
-  EXPECT_THAT(untouched.verdict, ::testing::Not(HasSubstr("turned off")));
+  EXPECT_THAT(untouched.verdict, Not(HasSubstr("turned off")));
 }
 
 }  // namespace

@@ -1,13 +1,8 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "matchers.h"
 #include "pipeline/tune/simulated_run.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr std::uint64_t kMb = 1'000'000;
 

@@ -1,15 +1,8 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "matchers.h"
 #include "pipeline/tune/simulated_run.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 TEST(Tuner, GivesAFunctionThatWaitsAsManyThreadsAsTheConsumerNeeds) {
   SimulatedRun run;
@@ -234,9 +227,9 @@ TEST(Tuner, ProposesACacheWhereItWouldHelp) {
       verdict_with_passes_of(12'000'000, 0),
       ::testing::MatchesRegex("not tunable: all 2 cores are busy.*; a cache\\(\\) behind map "
                               "would give up to \\+[0-9]+ % for about 12 MB"));
-  EXPECT_THAT(verdict_with_passes_of(12'000'000, 8'000'000), ::testing::Not(HasSubstr("cache")))
+  EXPECT_THAT(verdict_with_passes_of(12'000'000, 8'000'000), Not(HasSubstr("cache")))
       << "it has no room; that behind range saves nothing";
-  EXPECT_THAT(verdict_with_passes_of(0, 0), ::testing::Not(HasSubstr("cache")));
+  EXPECT_THAT(verdict_with_passes_of(0, 0), Not(HasSubstr("cache")));
 }
 
 TEST(Tuner, NeverTouchesWhatTheUserHasFixed) {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <limits>
 #include <utility>
 
@@ -12,9 +11,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class Npy : public ::testing::Test {
  protected:

@@ -3,8 +3,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <sys/stat.h>
 #include <thread>
@@ -16,9 +14,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 std::string whole_of(const SeekableFile& file) {
   std::string bytes(static_cast<std::size_t>(file.size_bytes()), '\0');

@@ -1,8 +1,6 @@
 #include "infeed/records/detail/zip_file.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <random>
 #include <string>
@@ -18,7 +16,6 @@ namespace {
 
 using detail::FilePart;
 using detail::ZipFile;
-using ::testing::HasSubstr;
 
 /// Places in the entry of the directory, and in the record at the end.
 constexpr std::size_t kFlagsAt = 8;

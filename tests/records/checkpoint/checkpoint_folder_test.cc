@@ -1,8 +1,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
@@ -16,7 +14,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 class CheckpointRenames : public ::testing::Test {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <limits>
 #include <string>
 #include <vector>
@@ -135,9 +134,9 @@ TEST(CheckpointFolder, OnlyLeftoversOfASaveAreRemoved) {
                                                     "step-4.partial", "step-0000000005"));
   const TrainingCheckpoint saved =
       TrainingCheckpoint::open(*latest_training_checkpoint(folder.path()));
-  EXPECT_EQ(test::error_of([&] { saved.tensor("x"); }).message(),
+  EXPECT_EQ(error_of([&] { saved.tensor("x"); }).message(),
             "the checkpoint has no tensor 'x'; it has none");
-  EXPECT_EQ(test::error_of([&] { saved.bytes("x"); }).message(),
+  EXPECT_EQ(error_of([&] { saved.bytes("x"); }).message(),
             "the checkpoint has no bytes 'x'; it has none");
 }
 

@@ -1,7 +1,6 @@
 #include "codec/deflater.h"
 
 #include <algorithm>
-#include <gtest/gtest.h>
 #include <list>
 #include <memory>
 #include <random>
@@ -88,7 +87,7 @@ TEST(Deflater, writes_both_formats_at_all_levels) {
 
 TEST(Deflater, has_levels_from_0_to_9) {
   for (const int level : {-1, 10}) {
-    const Error error = test::error_of([&] { make_deflater(Compression::gzip, level, {}); });
+    const Error error = error_of([&] { make_deflater(Compression::gzip, level, {}); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_EQ(error.message(), "compression_level is " + std::to_string(level) +
                                    ", it goes from 0 (fastest) to 9 (smallest)");

@@ -1,6 +1,5 @@
 #include "codec/flush_points.h"
 
-#include <gmock/gmock.h>
 #include <string>
 
 #include <infeed/records/crc32c.h>
@@ -12,9 +11,7 @@
 namespace infeed::detail {
 namespace {
 
-using test::error_of;
 using test::little;
-using ::testing::HasSubstr;
 
 /// A gzip file of 1,000 records with flush points.
 class FlushPoints : public ::testing::Test {
@@ -68,7 +65,7 @@ TEST_F(FlushPoints, ComeAsSoonAsThereAreSoManyBytes) {
   writer.close();
   std::vector<std::uint64_t> offsets;
   for (const SegmentPlace& place : read_flush_points(file_)) offsets.push_back(place.stream_offset);
-  EXPECT_THAT(offsets, ::testing::ElementsAre(0, 200, 400, 600, 800, 900));
+  EXPECT_THAT(offsets, ElementsAre(0, 200, 400, 600, 800, 900));
 }
 
 TEST_F(FlushPoints, NoByteIsChangedOrMissingUnseen) {

@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <span>
 #include <string>
 #include <sys/ioctl.h>
@@ -21,7 +20,6 @@ namespace {
 
 using test::deflate_with;
 using test::little;
-using ::testing::HasSubstr;
 
 constexpr int kChecksum = 0x02;
 constexpr int kExtra = 0x04;
@@ -245,7 +243,7 @@ TEST(GzipStream, zeros_after_the_last_member_are_ignored) {
     const std::string padded = member + member + std::string(zeros, '\0');
     EXPECT_EQ(count_records(folder.write("padded.gz", padded)), 2U) << zeros;
     const std::string file = folder.write("more.gz", padded + member);
-    EXPECT_EQ(test::error_of([&] { count_records(file); }).code(), ErrorCode::data_loss);
+    EXPECT_EQ(error_of([&] { count_records(file); }).code(), ErrorCode::data_loss);
   }
 }
 

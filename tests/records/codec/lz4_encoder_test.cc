@@ -1,6 +1,5 @@
 #include <array>
 #include <cstddef>
-#include <gtest/gtest.h>
 #include <string>
 #include <string_view>
 
@@ -48,7 +47,7 @@ TEST(Lz4Encoder, HasFourOfTheLibrarysLevels) {
 
 TEST(Lz4Encoder, RefusesOtherLevels) {
   for (const int level : {-1, 4}) {
-    const Error error = test::error_of([&] { Lz4Encoder(level, [](std::string_view) {}); });
+    const Error error = error_of([&] { Lz4Encoder(level, [](std::string_view) {}); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_EQ(error.message(), "compression_level is " + std::to_string(level) +
                                    ", for lz4 it goes from 0 (fastest) to 3 (smallest)");

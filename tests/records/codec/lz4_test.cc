@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/error.h>
 #include <infeed/records/record_reader.h>
 #include <infeed/records/record_writer.h>
@@ -17,11 +14,9 @@ namespace infeed {
 namespace {
 
 using test::DamagedRead;
-using test::error_of;
 using test::frame;
 using test::lz4_file;
 using test::read_with_damage;
-using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
 
 RecordReaderOptions skipping(std::size_t block_bytes = 1 << 18) {
@@ -161,7 +156,7 @@ TEST(Lz4, every_bit_flip_is_reported_and_costs_a_block_at_most) {
     if (bit < 4 * 8) continue;  // without the magic number it isn't recognised as LZ4
     EXPECT_GE(skipped.payloads.size(), 4U);
     for (const std::string& payload : skipped.payloads) {
-      EXPECT_THAT(kSix, ::testing::Contains(payload));
+      EXPECT_THAT(kSix, Contains(payload));
     }
   }
   EXPECT_LT(harmless, 200U);
@@ -202,7 +197,7 @@ TEST(Lz4, a_lost_block_is_one_range_and_offsets_stay_right) {
   std::vector<std::uint64_t> offsets;
   Record record;
   while (reader.next(record)) offsets.push_back(record.offset().value());
-  EXPECT_THAT(offsets, ::testing::ElementsAre(12, 78, 187, 273));
+  EXPECT_THAT(offsets, ElementsAre(12, 78, 187, 273));
   ASSERT_EQ(reader.damaged().size(), 1U);
   EXPECT_EQ(reader.damaged()[0].begin, good.ends[0]);
   EXPECT_EQ(reader.damaged()[0].end, good.ends[1]);

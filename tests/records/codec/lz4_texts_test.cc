@@ -1,4 +1,3 @@
-#include <gtest/gtest.h>
 #include <string>
 
 #include <infeed/records/byte_stream.h>

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <random>
 #include <sys/stat.h>
 #include <thread>
@@ -17,11 +15,9 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::frame;
 using test::skippable_frame;
 using test::zstd;
-using ::testing::HasSubstr;
 
 std::string read_stream(const std::string& file, std::size_t step_bytes = 100'000) {
   ByteStream stream(file);

@@ -1,7 +1,6 @@
 #include "infeed/records/arrow.h"
 
 #include <cerrno>
-#include <gtest/gtest.h>
 #include <memory>
 #include <new>
 #include <optional>
@@ -22,8 +21,6 @@
 /// Ownership of exported memory; tests/interop/test_columns.py reads it in Python.
 namespace infeed {
 namespace {
-
-using test::error_of;
 
 /// A batch as Arrow sees it.
 struct ArrowBatch {

@@ -1,5 +1,4 @@
 #include <array>
-#include <gmock/gmock.h>
 
 #include <infeed/records/column_batch.h>
 
@@ -7,8 +6,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
 
 Column numbers(std::initializer_list<std::int64_t> values) {
   return Column::dense(

@@ -1,14 +1,9 @@
-#include <gmock/gmock.h>
-
 #include <infeed/records/column_builder.h>
 
 #include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(ColumnBuilder, MakesColumnsOfVectors) {
   std::vector<std::int64_t> ids = {7, 8};

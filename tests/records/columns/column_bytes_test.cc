@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <gmock/gmock.h>
 #include <random>
 #include <span>
 #include <string>
@@ -13,8 +12,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 ColumnBatch draw_batch(std::mt19937_64& random) {
   const auto rows = static_cast<std::int64_t>(random() % 6);

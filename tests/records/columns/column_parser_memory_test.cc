@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,9 +15,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
-using ::testing::ElementsAre;
 
 // They lie in one block, which must not be noticed.
 TEST(ColumnParser, small_columns_are_each_on_their_own) {
@@ -54,7 +49,7 @@ TEST(ColumnParser, small_columns_are_each_on_their_own) {
     EXPECT_THAT(batch.column("a").values<float>(), ElementsAre(round, round + 1, round + 2));
     EXPECT_THAT(batch.column("b").values<std::int64_t>(),
                 ElementsAre(10 * round, 10 * round + 10, 10 * round + 20));
-    EXPECT_THAT(batch.column("c").values<std::uint8_t>(), ::testing::Contains(round).Times(3));
+    EXPECT_THAT(batch.column("c").values<std::uint8_t>(), Contains(round).Times(3));
     if (round == 0) kept = batch.column("b").values();
     if (round == 1) seen = batch.column("a").values().owner();
   }

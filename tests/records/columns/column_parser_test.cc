@@ -1,7 +1,5 @@
 #include "infeed/records/column_parser.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <set>
 #include <span>
@@ -20,9 +18,7 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::parse_all;
-using ::testing::ElementsAre;
 
 std::string example(const std::vector<std::int64_t>& tokens, const std::vector<std::string>& words,
                     std::int64_t label) {

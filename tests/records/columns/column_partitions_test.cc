@@ -1,6 +1,4 @@
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,9 +14,7 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::parse_all;
-using ::testing::ElementsAre;
 
 TEST(ColumnPartitions, two_levels_cut_by_another_feature) {
   const ColumnType words{.name = "words",
@@ -95,7 +91,7 @@ TEST(ColumnPartitions, columns_share_a_partition) {
     EXPECT_THAT(batch.column("label").values<std::int64_t>(), ElementsAre(5, 5));
     const std::string longer = record({1, 2}, {4, 5, 6}, {0, 1, 3});
     EXPECT_THAT(error_of([&] { parse_all(ColumnParser(schema), {longer}); }).message(),
-                ::testing::StartsWith("feature 'splits' can't cut the 2 values of feature 'ids'"));
+                StartsWith("feature 'splits' can't cut the 2 values of feature 'ids'"));
   }
 }
 

@@ -1,7 +1,5 @@
 #include "infeed/records/column_schema.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <optional>
 #include <string>
@@ -14,9 +12,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
-using ::testing::HasSubstr;
 
 TEST(ColumnSchema, built_in_code_and_read_from_json) {
   const auto schema = ColumnSchema()

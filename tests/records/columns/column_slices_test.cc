@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <gtest/gtest.h>
 #include <latch>
 #include <string>
 #include <thread>

@@ -1,7 +1,5 @@
 #include "infeed/records/column.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <string>
 
@@ -14,9 +12,7 @@ namespace infeed {
 namespace {
 
 using test::draw_column;
-using test::error_of;
 using test::int64s;
-using ::testing::ElementsAre;
 
 Column tokens() { return Column::ragged(Tensor::copy_of({3}, {7, 8, 9}), {int64s({0, 2, 2, 3})}); }
 
@@ -319,8 +315,8 @@ TEST(ColumnBatch, hundreds_of_columns) {
     ASSERT_EQ(batch.column("feature_" + std::to_string(i)).values<int>()[0], i);
   }
   EXPECT_THAT(error_of([&] { batch.column("feature_1000"); }).message(),
-              ::testing::StartsWith("there is no column 'feature_1000'; did you mean "
-                                    "'feature_100'?; the batch has 'feature_100', "));
+              StartsWith("there is no column 'feature_1000'; did you mean "
+                         "'feature_100'?; the batch has 'feature_100', "));
 }
 
 }  // namespace

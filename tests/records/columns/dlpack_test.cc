@@ -1,7 +1,5 @@
 #include "infeed/records/dlpack.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <span>
 #include <thread>
@@ -11,12 +9,11 @@
 
 #include "infeed/records/dtype.h"
 #include "infeed/records/tensor.h"
+#include "matchers.h"
 
 /// Ownership of exported memory; tests/interop/test_columns.py reads it in Python.
 namespace infeed {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST(DLPack, shows_the_memory_of_a_tensor_and_keeps_it) {
   auto owner = std::make_shared<std::vector<float>>(6, 1.5F);

@@ -1,5 +1,4 @@
 #include <array>
-#include <gmock/gmock.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,8 +11,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST(JoinRows, PutsRowsBelowEachOther) {
   using Lists = std::vector<std::vector<int>>;

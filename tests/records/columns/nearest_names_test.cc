@@ -1,13 +1,12 @@
-#include <gmock/gmock.h>
 #include <string>
 #include <vector>
 
 #include <infeed/records/detail/nearest_names.h>
 
+#include "matchers.h"
+
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST(NearestNames, DistanceCountsLettersAndSwappedNeighbours) {
   EXPECT_EQ(detail::edit_distance("", ""), 0U);

@@ -1,6 +1,4 @@
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,11 +15,8 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::parse_all;
 using test::unusual;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 /// Returns step i: two bytes, i words, the floats i and i + 0.5, the integer i.
 std::string clip(std::int64_t label, int steps) {

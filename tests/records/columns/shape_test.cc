@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <gmock/gmock.h>
 #include <limits>
 #include <span>
 #include <vector>
@@ -10,9 +9,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
-using ::testing::ElementsAre;
 
 TEST(Shape, any_rank) {
   EXPECT_EQ(Shape().items(), 1);

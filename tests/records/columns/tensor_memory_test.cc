@@ -1,7 +1,5 @@
 #include <cstddef>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -18,8 +16,6 @@
 /// Memory behind tensors: who may write it, and when a pool lets go of it.
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST(TensorMemory, ThatWasAdoptedIsNeverWritten) {
   auto pixels = std::make_shared<std::vector<float>>(4, 0.5F);

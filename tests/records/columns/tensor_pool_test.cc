@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <gtest/gtest.h>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -16,8 +15,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
 
 TEST(TensorPool, memory_comes_back_with_the_last_copy) {
   const TensorPool pool;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -15,10 +13,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(DType, names_go_both_ways) {
   for (std::size_t i = 0; i < kDTypes; ++i) {

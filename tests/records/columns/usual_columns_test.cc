@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <gmock/gmock.h>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 
 #include "columns/column_plan.h"
 #include "counting_memory.h"
+#include "matchers.h"
 #include "records/example/wire_writer.h"
 
 /// Lists in the usual form that become rows, and those that are left to the slower way.
@@ -18,7 +18,6 @@ namespace {
 
 using test::bytes_field;
 using test::packed_integers;
-using ::testing::ElementsAre;
 
 /// A column that takes lists in the usual form, for up to four rows.
 class UsualColumn {

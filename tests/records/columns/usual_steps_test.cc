@@ -1,7 +1,5 @@
 #include <cstddef>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -13,6 +11,7 @@
 
 #include "columns/column_plan.h"
 #include "columns/step_columns.h"
+#include "matchers.h"
 #include "records/example/wire_writer.h"
 
 /// SequenceExamples in the usual form that become rows at once, and those that are left to the
@@ -22,7 +21,6 @@ namespace {
 
 using test::bytes_field;
 using test::varint;
-using ::testing::ElementsAre;
 
 /// Columns that take sequences in the usual form, for up to four rows.
 class UsualSequences {

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 
 #include <infeed/records/example_schema.h>
@@ -27,9 +25,6 @@ struct FeatureCodec<Celsius> {
 };
 
 namespace {
-
-using test::error_of;
-using ::testing::ElementsAre;
 
 struct Sample {
   std::array<std::uint8_t, 4> image{};
@@ -336,9 +331,9 @@ TEST(ExampleSchema, NumbersThatFeaturesDontHoldAreRefused) {
   constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   EXPECT_THAT(message({kLargest + 1, 0, {}}),
-              ::testing::HasSubstr("feature 'id' can't hold 9223372036854775808"));
-  EXPECT_THAT(message({0, 1e39, {}}), ::testing::HasSubstr("'weight' can't hold 1e+39"));
-  EXPECT_THAT(message({0, 0, {1, -1e300}}), ::testing::HasSubstr("'weights' can't hold -1e+300"));
+              HasSubstr("feature 'id' can't hold 9223372036854775808"));
+  EXPECT_THAT(message({0, 1e39, {}}), HasSubstr("'weight' can't hold 1e+39"));
+  EXPECT_THAT(message({0, 0, {1, -1e300}}), HasSubstr("'weights' can't hold -1e+300"));
   const WideNumbers read = schema.parse(schema.encode({kLargest, kInfinity, {0.5, -kInfinity}}));
   EXPECT_EQ(read.id, kLargest);
   EXPECT_EQ(read.weight, kInfinity);

@@ -2,8 +2,6 @@
 #include <array>
 #include <chrono>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/example.h>
 
@@ -18,11 +16,8 @@ namespace {
 
 using namespace std::string_literals;
 using test::bytes_field;
-using test::error_of;
 using test::varint;
 using test::varint_field;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::string entry(const std::string& name, const std::string& feature) {
   return bytes_field(1, bytes_field(1, name) + bytes_field(2, feature));

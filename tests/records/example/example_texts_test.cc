@@ -1,7 +1,6 @@
 #include <array>
 #include <cstdint>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,8 +19,6 @@ namespace infeed {
 namespace {
 
 using test::bytes_field;
-using test::error_of;
-using ::testing::ElementsAre;
 
 std::string names_from(std::size_t first, std::size_t count, std::string_view text) {
   std::string names;

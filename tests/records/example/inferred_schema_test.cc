@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,8 +14,6 @@
 
 namespace infeed {
 namespace {
-
-using ::testing::HasSubstr;
 
 std::string image(std::int64_t label, std::size_t words) {
   return ExampleBuilder()
@@ -249,7 +245,7 @@ TEST(InferredSchema, new_names_in_each_record_cost_no_more) {
 /// Names are kept for good, whatever record or list or other inference they belong to.
 TEST(InferredSchema, so_many_names_are_kept) {
   const auto fails = [](auto function) {
-    const Error error = test::error_of(function);
+    const Error error = error_of(function);
     EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
     EXPECT_THAT(error.message(), HasSubstr("there are 65537 columns with "));
   };
@@ -290,7 +286,7 @@ TEST(InferredSchema, so_many_bytes_of_names_are_kept) {
   fitting.add(named(kHalf, 'b'));
   larger.add(named(kHalf + 1, 'b'));
   const auto refusal = [](SchemaInference into, const SchemaInference& later) {
-    const Error error = test::error_of([&] { into.merge(later); });
+    const Error error = error_of([&] { into.merge(later); });
     EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
     return error.message();
   };

@@ -1,4 +1,3 @@
-#include <gtest/gtest.h>
 #include <string>
 #include <string_view>
 
@@ -11,7 +10,7 @@ namespace infeed::detail {
 namespace {
 
 Error message_error(std::string_view bytes) {
-  return test::error_of([&] { fail_message("shop.Click", bytes); });
+  return error_of([&] { fail_message("shop.Click", bytes); });
 }
 
 TEST(MessageError, NamesTheFieldThatBreaks) {
@@ -40,7 +39,7 @@ TEST(MessageError, NamesTheFieldThatBreaks) {
 }
 
 TEST(MessageError, NamesWhatIsLacking) {
-  const Error error = test::error_of([] { fail_required("shop.Order", "id, user.name"); });
+  const Error error = error_of([] { fail_required("shop.Order", "id, user.name"); });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
   EXPECT_EQ(error.message(), "a shop.Order lacks what its schema requires: id, user.name");
 }

@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <new>
 #include <string>
 #include <utility>
@@ -66,7 +65,7 @@ TEST(NameTable, FindsNamesOfAnyLength) {
     const std::size_t after = predicted;
     EXPECT_EQ(table.find(std::string(i % 30, 'z') + "z", predicted), names.size());
     EXPECT_EQ(predicted, after) << "a name that isn't there predicts nothing";
-    EXPECT_EQ(test::error_of([&] { table.add(names[i], "feature"); }).message(),
+    EXPECT_EQ(error_of([&] { table.add(names[i], "feature"); }).message(),
               fmt::format("feature '{}' is given twice, as features {} and {} (from 0 on); leave "
                           "one out, or give it another name",
                           names[i], i, names.size()));

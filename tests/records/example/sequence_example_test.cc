@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/records/record_reader.h>
 #include <infeed/records/sequence_example_schema.h>
 
@@ -10,10 +7,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct Clip {
   std::int64_t label = 0;

@@ -1,6 +1,5 @@
 #include "example/varints.h"
 
-#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
@@ -81,7 +80,7 @@ TEST(Varints, every_form_refuses_what_has_more_than_ten_bytes) {
     std::string block = begin;
     block.resize(static_cast<std::size_t>(kVarintBlockBytes) + 8, '\x01');
     for (const UnpackBlock form : unpack_block_forms()) {
-      const Error error = test::error_of([&] {
+      const Error error = error_of([&] {
         std::array<std::uint64_t, kVarintBlockBytes> found;
         const char* at = block.data();
         form(at, found.data());

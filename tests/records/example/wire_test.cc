@@ -1,7 +1,6 @@
 #include "example/wire.h"
 
 #include <cstdint>
-#include <gtest/gtest.h>
 #include <string>
 #include <string_view>
 
@@ -19,7 +18,7 @@ using test::varint_field;
 template <class Read>
 std::string problem(std::string_view bytes, Read read) {
   WireReader reader(bytes);
-  const std::string text = test::error_of([&] { read(reader); }).message();
+  const std::string text = error_of([&] { read(reader); }).message();
   const std::string front = "the record is not a valid Example: ";
   EXPECT_TRUE(text.starts_with(front)) << text;
   return text.substr(front.size());
@@ -96,7 +95,7 @@ TEST(Wire, ValuesOfAnyTypeArePassedOver) {
     EXPECT_EQ(reader.rest(), "x");
     for (std::size_t size = 1; size < field.size(); ++size) {
       WireReader cut(std::string_view(field).substr(0, size));
-      EXPECT_EQ(test::error_of([&] { cut.skip_value(cut.tag()); }).code(), ErrorCode::data_loss);
+      EXPECT_EQ(error_of([&] { cut.skip_value(cut.tag()); }).code(), ErrorCode::data_loss);
     }
   }
   const auto skip = [](WireReader& reader) { reader.skip_value(reader.tag()); };

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <cstdint>
-#include <gmock/gmock.h>
 #include <limits>
 #include <set>
 #include <string>
@@ -20,7 +19,6 @@ namespace infeed::test {
 namespace {
 
 namespace f = infeed::feature;
-using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::Optional;
 

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <gmock/gmock.h>
 #include <limits>
 #include <string>
 #include <vector>
@@ -15,8 +14,6 @@ namespace infeed::test {
 namespace {
 
 namespace f = infeed::feature;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(FeaturesErrors, CastRefusesWhatTheTypeCantHold) {
   const auto refused = [](DType dtype, Column column) {

@@ -1,6 +1,5 @@
 #include <bit>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -21,8 +20,6 @@ namespace {
 
 namespace f = infeed::feature;
 using Json = nlohmann::json;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 /// Returns a number or text of a column as JSON.
 Json json_of_value(const Column& column, std::int64_t i) {

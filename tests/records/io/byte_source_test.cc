@@ -2,7 +2,6 @@
 
 #include <array>
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -234,7 +233,7 @@ TEST(ByteStream, NamesItsFileWhereItIsDamaged) {
   const std::string packed = test::gzip("text");
   ByteStream stream(folder.write("x.gz", packed.substr(0, packed.size() - 1)));
   std::string into(100, '\0');
-  const Error error = test::error_of([&] { stream.read(into); });
+  const Error error = error_of([&] { stream.read(into); });
   EXPECT_EQ(error.code(), ErrorCode::data_loss);
   EXPECT_EQ(error.file(), folder.file("x.gz"));
 }

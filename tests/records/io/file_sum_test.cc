@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <system_error>
 
@@ -13,8 +12,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
 
 FileSum sum_of(const std::string& bytes) { return {bytes.size(), crc32c(bytes)}; }
 
@@ -65,7 +62,7 @@ TEST(FileSum, ADifferenceSaysWhyNothingIsKnown) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   const std::string found = difference(file, sum_of("0123456780"), FileCheck::content);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &open_files), 0);
-  EXPECT_THAT(found, ::testing::StartsWith("can't be read: cannot open: too many open files"));
+  EXPECT_THAT(found, StartsWith("can't be read: cannot open: too many open files"));
 }
 
 TEST(FileSum, OfAnotherSizeIsNotRead) {

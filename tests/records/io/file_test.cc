@@ -3,8 +3,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <string>
 #include <sys/stat.h>
@@ -21,9 +19,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
-using ::testing::HasSubstr;
 
 TEST(FileOpen, SaysWhatItWasOpenedFor) {
   const TemporaryFolder folder;

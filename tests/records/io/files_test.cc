@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stop_token>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,11 +22,7 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::EndsWith;
-using ::testing::HasSubstr;
 
 TEST(MatchFiles, sorts_by_bytes_and_leaves_partial_files_and_folders_out) {
   const TemporaryFolder folder;

@@ -2,8 +2,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <system_error>
 
 #include "temporary_folder.h"
@@ -13,7 +11,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 TEST(FolderEntries, AreNamedWithWhatTheyAre) {
@@ -51,7 +48,7 @@ TEST(FolderEntries, AreReadWhateverFailedBefore) {
   const std::size_t before = descriptors();
   std::error_code error = std::make_error_code(std::errc::io_error);
   errno = EIO;
-  EXPECT_THAT(detail::folder_entries(folder.path().string(), error), ::testing::SizeIs(1));
+  EXPECT_THAT(detail::folder_entries(folder.path().string(), error), SizeIs(1));
   EXPECT_FALSE(error);
   EXPECT_EQ(descriptors(), before) << "the folder is closed";
 }
@@ -64,7 +61,7 @@ TEST(FolderEntries, OfWhatIsNoFolderAreAnError) {
   EXPECT_EQ(error, std::errc::no_such_file_or_directory);
   EXPECT_THAT(detail::folder_entries(folder.file("file"), error), IsEmpty());
   EXPECT_EQ(error, std::errc::not_a_directory);
-  EXPECT_THAT(detail::folder_entries(folder.path().string(), error), ::testing::SizeIs(1));
+  EXPECT_THAT(detail::folder_entries(folder.path().string(), error), SizeIs(1));
   EXPECT_FALSE(error);
   const Error thrown = error_of([&] { detail::names_in_folder(folder.file("none")); });
   EXPECT_EQ(thrown.code(), ErrorCode::not_found);

@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/records/record_reader.h>
 
 #include "io/byte_source.h"
@@ -10,8 +7,6 @@
 /// Files in formats that aren't read are named, instead of read as lines of garbage.
 namespace infeed::detail {
 namespace {
-
-using ::testing::HasSubstr;
 
 struct ForeignFile {
   std::string front;
@@ -41,11 +36,11 @@ TEST(ForeignFormats, AreNamedWithAnAdvice) {
   for (const ForeignFile& foreign : foreign_files()) {
     SCOPED_TRACE(foreign.said);
     const std::string file = folder.write("file", foreign.front + std::string(100, 'x'));
-    const Error of_text = test::error_of([&] { open_data_source(file, {}); });
+    const Error of_text = error_of([&] { open_data_source(file, {}); });
     EXPECT_EQ(of_text.code(), ErrorCode::failed_precondition);
     EXPECT_EQ(of_text.file(), file);
     EXPECT_THAT(of_text.message(), HasSubstr(foreign.said));
-    EXPECT_THAT(test::error_of([&] { const RecordReader reader(file); }).message(),
+    EXPECT_THAT(error_of([&] { const RecordReader reader(file); }).message(),
                 HasSubstr(foreign.said));
   }
 }

@@ -1,4 +1,3 @@
-#include <gtest/gtest.h>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -37,7 +36,7 @@ TEST(HandOff, AFailureComesBehindAllBeforeIt) {
   numbers.hand_off().finish(failure("the disk is gone"));
   EXPECT_EQ(numbers.pop(), 1);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(test::error_of([&] { numbers.pop(); }).message(), "the disk is gone");
+    EXPECT_EQ(error_of([&] { numbers.pop(); }).message(), "the disk is gone");
   }
 }
 
@@ -47,7 +46,7 @@ TEST(HandOff, AnAbortComesAtOnceAndTheFirstCounts) {
   numbers.hand_off().abort(failure("first"));
   numbers.hand_off().abort(failure("second"));
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(test::error_of([&] { numbers.pop(); }).message(), "first");
+    EXPECT_EQ(error_of([&] { numbers.pop(); }).message(), "first");
   }
 }
 

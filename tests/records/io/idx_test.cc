@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <tuple>
 #include <vector>
 
@@ -15,9 +13,6 @@ namespace infeed {
 namespace {
 
 using namespace std::string_literals;
-using test::error_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 const std::string kTwoByThree = "\0\0\x08\x02\0\0\0\x02\0\0\0\x03"s + "abcdef";
 
@@ -73,7 +68,7 @@ TEST(Idx, elements_of_every_type) {
 TEST(Idx, an_array_without_dimensions_has_one_element) {
   const TemporaryFolder folder;
   const IdxArray array = read_idx(folder.write("x", "\0\0\x08\0a"s));
-  EXPECT_THAT(array.shape, ::testing::IsEmpty());
+  EXPECT_THAT(array.shape, IsEmpty());
   EXPECT_THAT(array.row(0), ElementsAre('a'));
 }
 

@@ -2,8 +2,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <sys/stat.h>
 #include <system_error>
@@ -16,10 +14,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 class LineJournalFile : public ::testing::TestWithParam<LineChecksum> {
  protected:

@@ -1,7 +1,5 @@
 #include <cerrno>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <system_error>
 
@@ -13,9 +11,6 @@
 /// Folders that a pattern leads to, and those that it can't look into.
 namespace infeed {
 namespace {
-
-using test::error_of;
-using ::testing::ElementsAre;
 
 TEST(MatchFiles, relative_patterns_begin_here) {
   const TemporaryFolder folder;

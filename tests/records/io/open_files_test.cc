@@ -3,8 +3,6 @@
 #include <array>
 #include <atomic>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,8 +13,6 @@
 
 namespace infeed::detail {
 namespace {
-
-using ::testing::ElementsAre;
 
 /// Asks for files by their numbers, and sees which are open.
 class OpenFilesTest : public ::testing::Test {
@@ -105,7 +101,7 @@ TEST_F(OpenFilesTest, MayBeReadByTheirHolderWhenOthersTookTheirPlace) {
 
 TEST_F(OpenFilesTest, CanBeAskedForAgainAfterAnError) {
   const auto get_missing = [&] { files_.get(0, folder_.file("missing")); };
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(test::error_of(get_missing).code(), ErrorCode::not_found);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(error_of(get_missing).code(), ErrorCode::not_found);
   get(0);
   EXPECT_THAT(open_ones(), ElementsAre(0));
 }

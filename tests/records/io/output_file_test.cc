@@ -6,8 +6,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <iterator>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -25,7 +23,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 std::size_t entries(const fs::path& folder) {
   return static_cast<std::size_t>(

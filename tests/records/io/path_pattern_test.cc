@@ -1,7 +1,5 @@
 #include "io/pattern/path_pattern.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +11,6 @@
 namespace infeed::detail {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
 TEST(ExpandBraces, GivesThePatternsInTheirOrder) {
@@ -69,7 +66,7 @@ TEST(ExpandBraces, StandForSoManyNames) {
 TEST(ExpandBraces, ThatStandForMoreAreRefused) {
   for (const std::string pattern :
        {"{1..100000}", "{100000..1}", "{0..18446744073709551615}", "{1..50000}{a,b}"}) {
-    const Error error = test::error_of([&] { expand_braces(pattern); });
+    const Error error = error_of([&] { expand_braces(pattern); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_EQ(error.message(), "the braces of '" + pattern +
                                    "' stand for more than 99999 names, which is the limit; name "

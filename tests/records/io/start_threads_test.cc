@@ -1,5 +1,4 @@
 #include <array>
-#include <gtest/gtest.h>
 #include <pthread.h>
 #include <string>
 #include <thread>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <optional>
 #include <random>
@@ -14,14 +12,12 @@
 
 #include <infeed/records/record.h>
 
+#include "matchers.h"
 #include "records/temporary_files.h"
 #include "seeded_random.h"
 
 namespace infeed::detail {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 /// The bytes that a source gives, and a note of what it was asked for.
 struct StreamScript {

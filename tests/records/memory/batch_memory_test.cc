@@ -1,7 +1,5 @@
 #include "infeed/records/batch_memory.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <stdexcept>
 #include <thread>

@@ -1,7 +1,5 @@
 #include <fcntl.h>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <thread>
 
@@ -21,11 +19,8 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::expect_same;
 using test::frame;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using Payloads = std::vector<std::string>;
 
 void write_records(const std::string& file, const Payloads& payloads,
@@ -251,10 +246,10 @@ TEST_F(ParallelRecordReaderTest, a_file_of_flush_points_is_as_the_format_says) {
             "INFEEDGZ" + test::little(std::uint32_t{1}) + test::little(crc32c(ends)));
   EXPECT_EQ(number(16), data.size());
   EXPECT_EQ(number(24), 2U);
-  EXPECT_THAT((std::array{number(32), number(40), number(48)}), ::testing::ElementsAre(10, 0, 0));
-  EXPECT_THAT((std::array{number(64), number(72)}), ::testing::ElementsAre(37, 2));
+  EXPECT_THAT((std::array{number(32), number(40), number(48)}), ElementsAre(10, 0, 0));
+  EXPECT_THAT((std::array{number(64), number(72)}), ElementsAre(37, 2));
   EXPECT_THAT((std::array{number(80), number(88), number(96)}),
-              ::testing::ElementsAre(data.size() - 10, 62, 3));
+              ElementsAre(data.size() - 10, 62, 3));
   EXPECT_EQ(points.substr(104), test::little(crc32c(points.substr(0, 104))));
   // zlib reads the whole as one member, and the second segment by itself.
   EXPECT_EQ(inflate_with_zlib(data, 31), frame(Payloads{"hello", "", "123456789"}));

@@ -1,7 +1,5 @@
 #include <cstdint>
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stop_token>
 #include <string>
 #include <sys/stat.h>
@@ -52,7 +50,7 @@ class ReadAheadSource : public ::testing::Test {
 TEST_F(ReadAheadSource, gives_all_records_however_little_it_may_hold) {
   for (const std::uint64_t bytes : {1, 1'000, 100'000'000}) {
     ParallelRecordReader reader(file_, {.read_ahead_bytes = bytes});
-    EXPECT_THAT(reader.how(), ::testing::StartsWith("one thread decodes ahead"));
+    EXPECT_THAT(reader.how(), StartsWith("one thread decodes ahead"));
     EXPECT_EQ(read(reader), std::pair(3'000, std::string())) << bytes;
   }
 }
@@ -100,7 +98,7 @@ TEST_F(SilentPipe, is_waited_for_until_somebody_stops_it) {
   read_what_is_there(reader);
   stop.request_stop();
   Record record;
-  const Error error = test::error_of([&] { reader.next(record); });
+  const Error error = error_of([&] { reader.next(record); });
   EXPECT_EQ(error.code(), ErrorCode::cancelled);
   EXPECT_EQ(error.file(), name_);
   EXPECT_FALSE(reader.next(record)) << "after an error the file is over";

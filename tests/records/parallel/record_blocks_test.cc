@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "infeed/records/record_reader.h"
 #include "infeed/records/record_writer.h"
+#include "matchers.h"
 #include "records/temporary_files.h"
 #include "seeded_random.h"
 
@@ -278,7 +277,6 @@ TEST_F(RecordBlocks, end_at_pages_where_few_records_are_cut) {
     }
     return found;
   };
-  using ::testing::ElementsAre;
   // Nothing is known of the records in the first block. Later ones begin behind a whole record.
   EXPECT_THAT(ends(1016, 10'000, 1 << 20, 3), ElementsAre(8192, 16'384, 24'576));
   // Room for four records, as far as large blocks go.

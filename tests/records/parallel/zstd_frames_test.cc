@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <random>
 #include <string>
@@ -18,6 +16,7 @@
 
 #include <infeed/records/file.h>
 
+#include "matchers.h"
 #include "records/codec/zstd_framed.h"
 #include "records/temporary_files.h"
 #include "seeded_random.h"
@@ -27,7 +26,6 @@ namespace {
 
 using test::seek_table;
 using test::seekable_zstd;
-using ::testing::HasSubstr;
 
 struct Outcome {
   std::string bytes;

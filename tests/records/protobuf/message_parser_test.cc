@@ -2,9 +2,7 @@
 
 #include <clicks.pb.h>
 #include <cstdint>
-#include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>
-#include <gtest/gtest.h>
 #include <orders.pb.h>
 #include <random>
 #include <string>
@@ -17,9 +15,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 MessageType click_type() { return MessageType(INFEED_TEST_DESCRIPTOR_SET, "shop.Click"); }
 MessageType order_type() { return MessageType(INFEED_TEST_DESCRIPTOR_SET, "shop.Order"); }

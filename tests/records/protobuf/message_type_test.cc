@@ -1,10 +1,8 @@
 #include "infeed/protobuf/message_type.h"
 
 #include <clicks.pb.h>
-#include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/stubs/logging.h>
-#include <gtest/gtest.h>
 #include <orders.pb.h>
 #include <random>
 #include <string>
@@ -15,9 +13,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 const std::string kShop = INFEED_TEST_DESCRIPTOR_SET;
 

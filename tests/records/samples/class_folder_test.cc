@@ -1,7 +1,6 @@
 #include "infeed/records/class_folder.h"
 
 #include <filesystem>
-#include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include "records/temporary_files.h"
@@ -11,8 +10,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class ClassFolders : public ::testing::Test {
  protected:

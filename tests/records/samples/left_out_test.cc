@@ -1,12 +1,9 @@
 #include "infeed/records/left_out.h"
 
-#include <gmock/gmock.h>
+#include "matchers.h"
 
 namespace infeed {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(Omissions, CountAllAndNameTheFirstThree) {
   Omissions all;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <string>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "infeed/records/tar.h"
 
 #include <chrono>
-#include <gmock/gmock.h>
 
 #include "cpu_time.h"
 #include "records/samples/tar_bytes.h"
@@ -10,9 +9,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class Tar : public ::testing::Test {
  protected:

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <infeed/records/csv.h>
 #include <infeed/records/limits.h>
@@ -12,9 +11,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class CsvReaderTest : public ::testing::Test {
  protected:

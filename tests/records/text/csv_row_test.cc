@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/records/detail/csv_row.h>
 
 #include "thrown_error.h"
@@ -11,9 +8,6 @@ namespace {
 using detail::CsvRow;
 using detail::guess_header;
 using detail::HeaderGuess;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 std::vector<std::string> cells_of(const std::string& row, detail::RowFormat format = {',', true}) {
   std::vector<std::string> cells;

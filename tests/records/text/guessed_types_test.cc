@@ -1,7 +1,5 @@
 #include <array>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/csv.h>
 #include <infeed/records/json_lines.h>
@@ -12,10 +10,6 @@
 /// Types of columns that were guessed from the first rows of text, and rows behind those.
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr const char* kAdvice = "was guessed from the first rows, so give a schema";
 

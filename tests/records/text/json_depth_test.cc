@@ -1,15 +1,11 @@
 #include "infeed/records/detail/json_depth.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 
 #include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(RepeatedJsonNames, AreRefusedWithTheirLine) {
   for (const std::string json : {R"({"a": 1, "a": 2})", R"({"x": [{"a": {}, "b": "}", "a" : 2}]})",

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include <infeed/records/detail/json_depth.h>
@@ -15,9 +14,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class JsonLinesTest : public ::testing::Test {
  protected:

@@ -1,7 +1,5 @@
 #include <cmath>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/detail/json_members.h>
 #include <infeed/records/limits.h>
@@ -13,9 +11,6 @@ namespace {
 
 using detail::JsonMembers;
 using detail::ValueForm;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 std::string error_in_line(const std::string& line) {
   const Error error = error_of([&] { JsonMembers().read(line); });

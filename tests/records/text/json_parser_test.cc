@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <random>
 #include <thread>
 
@@ -11,9 +10,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 ColumnSchema mixed_schema() {
   return ColumnSchema()

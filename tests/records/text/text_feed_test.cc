@@ -1,8 +1,6 @@
 #include "infeed/records/detail/text_feed.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,10 +10,6 @@
 
 namespace infeed::detail {
 namespace {
-
-using test::error_of;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 class TextFeedTest : public ::testing::Test {
  protected:
@@ -215,8 +209,8 @@ TEST_F(TextFeedTest, BlocksEndAnywhere) {
               ElementsAre("1 from row 0, line 2, offset 10001: 1\n"));
   EXPECT_THAT(headers, ElementsAre(long_header));
   const Error open = error_of([&] { pieces(*feed({"a,\"b\n1\n"}, with_header)); });
-  EXPECT_THAT(open.message(), ::testing::HasSubstr("a quote that opens a field in the row of line "
-                                                   "1 is not closed before the file ends"));
+  EXPECT_THAT(open.message(), HasSubstr("a quote that opens a field in the row of line "
+                                        "1 is not closed before the file ends"));
   EXPECT_EQ(open.offset(), 0U);
   const auto rows_of = [&](const std::string& bytes) {
     const auto text = feed({bytes}, {.block_bytes = 1});

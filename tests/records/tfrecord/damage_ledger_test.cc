@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/records/limits.h>
 #include <infeed/records/parallel_record_reader.h>
 #include <infeed/records/record_reader.h>
@@ -13,8 +10,6 @@
 /// ranges.
 namespace infeed {
 namespace {
-
-using test::error_of;
 
 /// Whole records, each behind one whose bytes were changed.
 std::string damaged_file(std::size_t ranges) {
@@ -47,8 +42,8 @@ TEST(DamageLedger, HoldsSoManyRangesAndNoMore) {
   RecordReader reader(file, options());
   const Error error = error_of([&] { count_whole(reader); });
   EXPECT_EQ(error.code(), ErrorCode::data_loss);
-  EXPECT_THAT(error.message(), ::testing::StartsWith("more than 65536 ranges of the file are "
-                                                     "damaged, and no more are noted: "));
+  EXPECT_THAT(error.message(), StartsWith("more than 65536 ranges of the file are "
+                                          "damaged, and no more are noted: "));
   EXPECT_EQ(reader.damaged().size(), limits::damaged_ranges);
   EXPECT_EQ(count_whole(reader), 0U) << "after an error the file is over";
 

@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/error.h>
 #include <infeed/records/record_reader.h>
 
+#include "matchers.h"
 #include "records/codec/zstd_framed.h"
 #include "records/temporary_files.h"
 #include "records/tfrecord/damaged_read.h"
@@ -20,7 +19,6 @@ using test::frame;
 using test::gzip;
 using test::read_with_damage;
 using test::zlib;
-using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
 
 const Payloads kFour = {"hello", "", std::string(40, 'x'), "123456789"};
@@ -151,7 +149,7 @@ void expect_reported(const std::string& file, std::size_t block_bytes) {
   EXPECT_EQ(skipped.damaged[0].begin, ends.at(count));
   EXPECT_EQ(skipped.damaged[0].record, count);
   for (const std::string& payload : skipped.payloads) {
-    EXPECT_THAT(kFour, ::testing::Contains(payload));
+    EXPECT_THAT(kFour, Contains(payload));
   }
 
   // Only a cut between two records or inside a header is a silent end there.

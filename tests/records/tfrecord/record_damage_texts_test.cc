@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <string_view>
 
@@ -42,7 +41,7 @@ TEST(RecordDamageTexts, ShowBothChecksums) {
 TEST(RequireRecord, TakesARecordOfAllTheBytesAndNoOther) {
   const std::string good = test::frame("payload");
   const auto refused = [](const std::string& bytes, std::uint64_t size) {
-    const Error error = test::error_of([&] {
+    const Error error = error_of([&] {
       require_record(bytes.data(), size, Verify::everything, "file", {3, 100});
     });
     EXPECT_EQ(error.code(), ErrorCode::data_loss);

@@ -1,6 +1,4 @@
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <thread>
 
 #include <infeed/records/record_index.h>
@@ -12,10 +10,7 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::frame;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
 
 const Payloads kThree = {"hello", "", "123456789"};

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -17,12 +15,9 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::frame;
 using test::gzip;
 using test::zlib;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
 
 Payloads read_all(RecordReader& reader, std::size_t at_once = 7) {

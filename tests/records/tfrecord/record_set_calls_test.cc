@@ -1,7 +1,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <gtest/gtest.h>
 #include <numeric>
 #include <span>
 #include <string>
@@ -70,7 +69,7 @@ TEST_F(RecordSetCalls, give_no_more_than_there_is_room_for) {
   EXPECT_EQ(set.read(rows, {}), 0U);
   EXPECT_EQ(set.read({}, records), 0U);
   const std::vector<std::uint64_t> beyond = {9, 10};
-  EXPECT_EQ(test::error_of([&] { set.read(beyond, records); }).message(),
+  EXPECT_EQ(error_of([&] { set.read(beyond, records); }).message(),
             "row 10 is asked for, but there are 10 (they count from 0)");
 }
 
@@ -91,9 +90,9 @@ TEST_F(RecordSetCalls, are_not_needed_to_know_where_a_row_lies) {
   expect_place(set, 10, 2, 0);
   expect_place(set, 14, 2, 4);
   expect_place(set.select({14, 3}), 1, 0, 3);
-  EXPECT_EQ(test::error_of([&] { (void)set.place_of(15); }).message(),
+  EXPECT_EQ(error_of([&] { (void)set.place_of(15); }).message(),
             "row 15 is asked for, but there are 15 (they count from 0)");
-  EXPECT_EQ(test::error_of([&] {
+  EXPECT_EQ(error_of([&] {
               (void)set.select({14, 3}).place_of(2);
             }).message(),
             "row 2 is asked for, but there are 2 (they count from 0)");
@@ -137,7 +136,7 @@ TEST_F(RecordSetCalls, give_what_comes_before_a_file_that_is_gone) {
     EXPECT_EQ(set.read(rows, records), 1U);
     EXPECT_EQ(records[0].number(), rows[0] % 10);
     const auto rest = std::span(rows).subspan(1);
-    const Error error = test::error_of([&] { set.read(rest, records); });
+    const Error error = error_of([&] { set.read(rest, records); });
     EXPECT_EQ(error.code(), ErrorCode::not_found);
     EXPECT_EQ(error.file(), files_[1]);
   };

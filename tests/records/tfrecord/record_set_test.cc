@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <thread>
 
 #include <infeed/records/record_index.h>
@@ -13,9 +11,7 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::frame;
-using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
 
 /// Makes shards whose records hold their row.

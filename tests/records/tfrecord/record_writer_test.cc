@@ -1,6 +1,4 @@
 #include <csignal>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <string>
 #include <sys/resource.h>
@@ -18,10 +16,7 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::frame;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Payloads = std::vector<std::string>;
 
 std::vector<std::string> names_in(const TemporaryFolder& folder) {

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/crc32c.h>
 #include <infeed/records/shard_manifest.h>
@@ -10,9 +8,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
-using ::testing::HasSubstr;
 
 /// Two shards of 100 and 90 examples.
 std::string two_shards(const std::string& set) {

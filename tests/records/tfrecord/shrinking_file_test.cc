@@ -1,6 +1,4 @@
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/byte_stream.h>
 #include <infeed/records/parallel_record_reader.h>
@@ -15,7 +13,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 constexpr std::size_t kRecords = 30'000;
 constexpr std::size_t kFramedBytes = 100 + 16;

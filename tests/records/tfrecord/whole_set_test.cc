@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/records/files.h>
 #include <infeed/records/shard_manifest.h>
 #include <infeed/records/whole_set.h>
@@ -10,9 +7,6 @@
 
 namespace infeed {
 namespace {
-
-using test::error_of;
-using ::testing::HasSubstr;
 
 constexpr std::size_t kShardBytes = 100;
 

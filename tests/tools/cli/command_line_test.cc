@@ -1,23 +1,14 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <regex>
 #include <sstream>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/run_program.h"
 
 namespace infeed::test {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 /// Expects one line, without anything that only a programmer understands.
 void expect_one_line(const std::string& text) {

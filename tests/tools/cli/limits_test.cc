@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/example.h>
 #include <infeed/records/inferred_schema.h>
@@ -26,8 +24,6 @@
 /// The limits of the commands for their input.
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// 522 KB of gzip took 5.6 GB.
 TEST(ToolLimits, ARowOfTextHasAnEnd) {

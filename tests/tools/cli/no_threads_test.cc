@@ -1,8 +1,6 @@
 #include "no_threads.h"
 
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <iterator>
 
 #include "cli/stop_on_signal.h"
@@ -22,7 +20,7 @@ TEST(NoThreads, WatchingForCtrlCSaysSoAndLeavesNothingOpen) {
     const NoThreads none;
     const Error error = error_of([] { const tools::StopOnSignal signals; });
     EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
-    EXPECT_THAT(error.message(), ::testing::HasSubstr("the system gives no further thread"));
+    EXPECT_THAT(error.message(), HasSubstr("the system gives no further thread"));
   }
   EXPECT_EQ(open_descriptors(), before);
   const tools::StopOnSignal signals;  // with threads again

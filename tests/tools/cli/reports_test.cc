@@ -1,11 +1,10 @@
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
 #include <infeed/records/record_writer.h>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
@@ -15,9 +14,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// A dataset was replaced by the report about it.
 TEST(Reports, AFileThatIsReadIsntWrittenOver) {

@@ -2,14 +2,13 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/mount.h>
 
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
+#include "matchers.h"
 #include "quiet_run.h"
 #include "sanitizers.h"
 #include "temporary_folder.h"
@@ -23,11 +22,7 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
 using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 ProgramResult convert_folder(const std::string& data, const std::string& output,
                              ProgramOptions options = {}) {

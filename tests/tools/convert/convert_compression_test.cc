@@ -1,12 +1,11 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/files.h>
 #include <infeed/records/parallel_record_reader.h>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/folder_content.h"
@@ -18,8 +17,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 struct Case {
   const char* name;

@@ -1,8 +1,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/error.h>
 #include <infeed/records/record_writer.h>
@@ -21,9 +19,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using tools::ConvertOptions;
 using tools::ExistingDataset;
 

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -20,10 +18,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 using namespace tools;
 
 TEST(ExampleOrder, IsAPermutationAtEverySize) {

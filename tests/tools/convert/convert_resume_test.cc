@@ -3,14 +3,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <random>
 
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
 #include "convert/journal.h"
+#include "matchers.h"
 #include "seeded_random.h"
 #include "temporary_folder.h"
 #include "tools/convert/drawn_calls.h"
@@ -25,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using ::testing::AnyOf;
-using ::testing::HasSubstr;
 
 /// Images of 4x4 whose pixels are random, so that gzip has something to do.
 void write_random_images(const TemporaryFolder& folder, std::uint32_t count) {

@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "convert/convert.h"
@@ -22,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class ConvertShare : public ::testing::Test {
  protected:

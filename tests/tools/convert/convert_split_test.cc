@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <set>
 
 #include <infeed/convert/example_input.h>
@@ -16,7 +14,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::HasSubstr;
 using tools::ExistingDataset;
 
 /// Rows of users, whose files may have any name.

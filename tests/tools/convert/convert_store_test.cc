@@ -2,11 +2,10 @@
 #include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <map>
 
 #include "convert/convert_together.h"
+#include "matchers.h"
 #include "records/remote/http/http_server.h"
 #include "records/remote/http/memory_store.h"
 #include "temporary_folder.h"
@@ -21,10 +20,7 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
 using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class ConvertStore : public ::testing::Test {
  protected:

@@ -2,8 +2,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/error.h>
 #include <infeed/records/files.h>
@@ -20,10 +18,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using tools::ConvertOptions;
 using tools::ExistingDataset;
 

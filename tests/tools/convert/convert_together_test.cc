@@ -5,13 +5,12 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <mutex>
 #include <set>
 #include <span>
 
 #include "convert/conversion_plan.h"
+#include "matchers.h"
 #include "quiet_run.h"
 #include "tools/convert/numbered_inputs.h"
 #include "tools/convert/shared_conversion.h"
@@ -22,11 +21,7 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using tools::ConvertOptions;
 using tools::ConvertRanks;
 using tools::ConvertResult;

@@ -2,8 +2,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <sys/stat.h>
@@ -12,6 +10,7 @@
 
 #include <infeed/infeed.h>
 
+#include "matchers.h"
 #include "profile/described_pipeline.h"
 #include "temporary_folder.h"
 #include "tools/run_program.h"
@@ -20,9 +19,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using Json = nlohmann::json;
 
 class BatchCommand : public ::testing::Test {

@@ -1,8 +1,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sys/stat.h>
@@ -12,6 +10,7 @@
 #include <infeed/records/record_writer.h>
 #include <infeed/records/sequence_example.h>
 
+#include "matchers.h"
 #include "pipeline/image/encoded_images.h"
 #include "temporary_folder.h"
 #include "tools/convert/inputs/example_text.h"
@@ -23,9 +22,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class DatasetCommands : public ::testing::Test {
  protected:
@@ -175,7 +171,7 @@ TEST_F(DatasetCommands, IndexOfBothKinds) {
   EXPECT_EQ(read_whole(shard(1) + ".index"), other);
   EXPECT_EQ(verify(data()).status, 0);
   result = run_infeed({"index", "--dali", shard(0)});
-  EXPECT_THAT(read_whole(shard(0) + ".idx"), ::testing::StartsWith("0 "));
+  EXPECT_THAT(read_whole(shard(0) + ".idx"), StartsWith("0 "));
   ASSERT_EQ(run_infeed({"reshard", shard(0), "-o", folder_.file("gz"), "--compression", "gzip",
                         "--shards", "1"})
                 .status,

@@ -2,8 +2,6 @@
 #include <csignal>
 #include <fcntl.h>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <sys/stat.h>
@@ -12,16 +10,13 @@
 
 #include <infeed/records/record_writer.h>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/run_program.h"
 
 /// `infeed inspect --proto`, by the real program.
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class InspectMessages : public ::testing::Test {
  protected:

@@ -2,12 +2,11 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <infeed/records/record_writer.h>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/run_program.h"
 
@@ -16,8 +15,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class RepairFolder : public ::testing::Test {
  protected:

@@ -1,10 +1,9 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/run_program.h"
 
@@ -13,10 +12,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 class WholeSets : public ::testing::Test {
  protected:

@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <signal.h>
 
@@ -17,8 +15,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
 Json pace_json(const std::string& file) { return Json::parse(read_whole(file)); }
@@ -156,7 +152,7 @@ TEST(ServiceSamples, AreReadAsTheyWereWritten) {
   EXPECT_THAT(parse_service_samples("# us\n 5 # the first\r\n\n1e3\n0.000001", "f"),
               ElementsAre(5'000'000, 1'000'000'000, 1));
   const auto message = [](const std::string& text) {
-    return test::error_of([&] { parse_service_samples(text, "f"); }).message();
+    return error_of([&] { parse_service_samples(text, "f"); }).message();
   };
   EXPECT_EQ(message("5\n-1\n"),
             "line 2 is '-1'; expected how long a batch took, in microseconds: a number from 0 to "

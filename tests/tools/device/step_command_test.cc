@@ -1,14 +1,11 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/run_program.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(StepCommand, SimulatesALargeSlice) {
   const TemporaryFolder folder;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "cli/terminal.h"
 #include "temporary_folder.h"
@@ -12,9 +10,6 @@
 
 namespace infeed::tools {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr std::int64_t kStepPs = 25'000'000'000;
 
@@ -83,7 +78,7 @@ TEST(VirtualSteps, TakesMeasuredTimes) {
   const VirtualSteps run = run_virtual_steps(steps, {.steps = 200, .samples_file = file}, {});
   EXPECT_EQ(run.service, "1 of " + file);
   EXPECT_NEAR(run.result.summary.infeed_wait_share, 0.5, 0.01);
-  EXPECT_EQ(test::error_of([&] {
+  EXPECT_EQ(error_of([&] {
               run_virtual_steps(steps, {.steps = 1, .samples_file = folder.file("none")}, {});
             }).code(),
             ErrorCode::not_found);
@@ -105,7 +100,7 @@ TEST(VirtualSteps, LogNormalTimesAreItsQuantiles) {
 /// The product of these is 2^64, so that the transfer took no time.
 TEST(VirtualSteps, ABatchOfTooManyBytesIsRefused) {
   const Slice slice = Slice::parse("v3-8");
-  EXPECT_EQ(test::error_of([&] {
+  EXPECT_EQ(error_of([&] {
               run_virtual_steps(
                   {.slice = slice, .batch = std::int64_t{1} << 24, .step = {.compute_ps = kStepPs}},
                   {.steps = 1, .example_bytes = std::int64_t{1} << 40}, {});
@@ -119,7 +114,7 @@ TEST(VirtualSteps, CanBeStopped) {
   const Slice slice = Slice::parse("v3-8");
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ(test::error_of([&] {
+  EXPECT_EQ(error_of([&] {
               run_virtual_steps({.slice = slice, .batch = 1, .step = {.compute_ps = 1}},
                                 {.steps = 100'000'000}, stop.get_token());
             }).code(),

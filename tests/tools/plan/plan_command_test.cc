@@ -1,7 +1,6 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/profile/made_recording.h"
 #include "tools/run_program.h"
@@ -9,9 +8,6 @@
 /// infeed plan: the real program, on recordings that are made up.
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 constexpr std::int64_t kPsOfMs = 1'000'000'000;
 

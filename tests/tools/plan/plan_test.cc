@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <queue>
 #include <random>
 #include <stop_token>
@@ -19,8 +17,6 @@
 /// Plans from recordings whose batches' times are known.
 namespace infeed::tools {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr std::int64_t kPsOfMs = 1'000'000'000;
 constexpr double kMsOfPs = 1e-9;
@@ -209,7 +205,7 @@ TEST(Plan, FewBatchesShowFewHosts) {
   ASSERT_EQ(made.notes.size(), 1u);
   EXPECT_EQ(made.notes[0], "400 batches show the slowest of 256 hosts; 1,478 are needed for 1,024");
   const auto refused = [&](std::size_t batches, const PlanOptions& options) {
-    return test::error_of([&] { plan(run_of(batches), options); }).message();
+    return error_of([&] { plan(run_of(batches), options); }).message();
   };
   EXPECT_EQ(refused(400, {.slice = "v4-8192"}),
             "the recording has 400 batches, but of the 1,024 hosts of v4-8192 one is slower than "
@@ -239,7 +235,7 @@ TEST(Plan, WaitingForOtherRanksIsNoWork) {
 TEST(Plan, RefusesWhatItCantPlan) {
   RecordedRun run = waiting_run(std::vector<std::int64_t>(200, 5 * kPsOfMs));
   const auto refused = [&](const PlanOptions& options) {
-    return test::error_of([&] { plan(run, options); }).message();
+    return error_of([&] { plan(run, options); }).message();
   };
   EXPECT_THAT(refused({.slice = "v4-9"}), HasSubstr("unknown slice 'v4-9'"));
   EXPECT_THAT(refused({.model = "resnet51"}), HasSubstr("resnet51"));
@@ -255,13 +251,12 @@ TEST(Plan, RefusesWhatItCantPlan) {
   EXPECT_THAT(refused({}), HasSubstr("give a step's time (--step-us)"));
   run.steps.clear();
   EXPECT_THAT(refused({}), HasSubstr("there is no step in the recording"));
-  EXPECT_THAT(test::error_of([&] { measured_hosts(run, 2); }).message(),
+  EXPECT_THAT(error_of([&] { measured_hosts(run, 2); }).message(),
               HasSubstr("there is no step in the recording behind its begin"));
   std::stop_source stop;
   stop.request_stop();
   run = waiting_run(std::vector<std::int64_t>(200, 5 * kPsOfMs));
-  EXPECT_EQ(test::error_of([&] { plan(run, {.stop = stop.get_token()}); }).code(),
-            ErrorCode::cancelled);
+  EXPECT_EQ(error_of([&] { plan(run, {.stop = stop.get_token()}); }).code(), ErrorCode::cancelled);
 }
 
 }  // namespace

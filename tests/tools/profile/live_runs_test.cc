@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <sys/stat.h>
@@ -26,10 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-using ::testing::HasSubstr;
-
 std::string why_not_shown(std::int64_t process) {
-  return test::error_of([&] { (void)(live_runs(process)); }).what();
+  return error_of([&] { (void)(live_runs(process)); }).what();
 }
 
 TEST(LiveRuns, AreOfAProcess) {

@@ -1,11 +1,11 @@
 #include <cstdio>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "matchers.h"
 #include "profile/outputs/profile_json.h"
 #include "profile/outputs/profile_text.h"
 #include "profile/recorded_service.h"
@@ -15,8 +15,6 @@
 /// A recording that outgrew its limit has all of its newer half, and only late steps of the older.
 namespace infeed::tools {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr std::int64_t kOutgrownPsOfMs = 1'000'000'000;
 constexpr std::uint64_t kOutgrownLateNs = 15'000'000;  ///< the step takes 10 ms

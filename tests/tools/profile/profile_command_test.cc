@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <sys/resource.h>
@@ -32,7 +30,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 void expect_refused(const std::function<void()>& call, const std::string& why) {
-  const std::string text = test::error_of(call).what();
+  const std::string text = error_of(call).what();
   EXPECT_NE(text.find(why), std::string::npos) << text;
 }
 
@@ -297,9 +295,9 @@ TEST_F(ProfileCommand, AConditionThatCantBeJudgedIsWrongUsage) {
   EXPECT_THAT(test::run_infeed({"compare", run, run, "--fail-if", "elements_per_s > 0", "--fail-if",
                                 "elements_per_s < 0", "--fail-if", "late_steps < 1e9"})
                   .err,
-              ::testing::HasSubstr("--fail-if is true of this recording: 'elements_per_s > 0', "
-                                   "'late_steps < 1e9' [file " +
-                                   run + "]"));
+              HasSubstr("--fail-if is true of this recording: 'elements_per_s > 0', "
+                        "'late_steps < 1e9' [file " +
+                        run + "]"));
   const std::string file = folder_.file("figures.json");
   EXPECT_EQ(test::run_infeed({"compare", run, run, "--json", file}).status, 0);
   EXPECT_EQ(Json::parse(read_whole(file)).at("schema"), "infeed.compare");

@@ -1,17 +1,14 @@
 #include "profile/outputs/profile_html.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "matchers.h"
 #include "tools/profile/synthetic_run.h"
 
 namespace infeed::test {
 namespace {
 
 using Json = nlohmann::json;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::string page_of(const SyntheticProfile& profile) {
   return tools::profile_html(profile.run, profile.report);

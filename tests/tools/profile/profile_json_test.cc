@@ -1,15 +1,12 @@
 #include "profile/outputs/profile_json.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include "matchers.h"
 #include "tools/profile/synthetic_run.h"
 
 namespace infeed::test {
 namespace {
 
 using Json = nlohmann::json;
-using ::testing::HasSubstr;
 
 Json json_of(const SyntheticProfile& profile) {
   return Json::parse(tools::profile_json_text(profile.run, profile.report));
@@ -71,8 +68,8 @@ TEST(ProfileJson, TakesNamesOfAnyBytes) {
         synthetic_profile({.file = "a\x1b[31m\nb\xff", .function = "\"</script>\x7f\xc3\x28"});
     return tools::profile_json_text(profile.run, profile.report);
   }();
-  EXPECT_THAT(text, ::testing::Not(HasSubstr("\x1b")));
-  EXPECT_THAT(text, ::testing::Not(HasSubstr("\x7f")));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("\x7f")));
   EXPECT_EQ(Json::parse(text)["late_steps"][0]["place"]["file"], "a\x1b[31m\nb\\xff");
 }
 

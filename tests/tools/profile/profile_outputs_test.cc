@@ -1,8 +1,6 @@
 #include "profile/outputs/profile_outputs.h"
 
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "temporary_folder.h"
 #include "thrown_error.h"
@@ -12,8 +10,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 std::size_t files_in(const std::string& folder) {
   std::size_t files = 0;

@@ -1,21 +1,15 @@
 #include "profile/outputs/profile_text.h"
 
 #include <cstdio>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 
 #include <infeed/detail/printable_text.h>
 
+#include "matchers.h"
 #include "tools/profile/synthetic_run.h"
 
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::vector<std::string> text_of(const SyntheticProfile& profile) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> nowhere(std::fopen("/dev/null", "w"),
@@ -79,7 +73,7 @@ TEST(ProfileText, ListsWhatTheProgramTried) {
 
 TEST(ProfileText, MarksTheBottleneckAndNoOtherStage) {
   const std::vector<std::string> lines = text_of(synthetic_profile());
-  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("map 'augment' "), ::testing::StartsWith("> "),
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("map 'augment' "), StartsWith("> "),
                                     HasSubstr("1,598      1,758   90 %"))));
   EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
                           [](const std::string& line) { return line.starts_with(">"); }),

@@ -1,8 +1,6 @@
 #include "profile/ranks/rank_table.h"
 
 #include <filesystem>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <utility>
 
 #include <infeed/error.h>
@@ -14,10 +12,6 @@
 
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr std::uint64_t kMs = 1'000'000;
 

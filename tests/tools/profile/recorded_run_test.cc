@@ -1,17 +1,15 @@
 #include "profile/recorded_run.h"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <string>
 
 #include "cli/limits.h"
+#include "matchers.h"
 #include "profile/outputs/profile_json.h"
 #include "profile/run_comparison.h"
 
 namespace infeed::tools {
 namespace {
-
-using ::testing::ElementsAre;
 
 /// Returns the run of a loop that times no steps: rows of number, begin, wait, transfer, compute,
 /// all-reduce and idle in ns, and elements.

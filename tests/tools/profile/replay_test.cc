@@ -1,8 +1,6 @@
 #include "profile/replay.h"
 
 #include <algorithm>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -25,8 +23,6 @@ namespace {
 using test::drawn_times;
 using test::recording_of;
 using test::Truth;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr std::int64_t kPsPerMs = 1'000'000'000;
 constexpr std::uint64_t kNsPerMs = 1'000'000;
@@ -219,7 +215,7 @@ TEST(RecordedService, CallsOfNextThatWerePutTogetherAreSteps) {
 TEST(RecordedService, NeedsSteps) {
   RecordedRun run;
   run.path = "a.profile";
-  const Error error = test::error_of([&] { recorded_service(run); });
+  const Error error = error_of([&] { recorded_service(run); });
   EXPECT_EQ(error.message(),
             "there is no step in the recording, so that nothing can be replayed; record a run that "
             "lasts longer");
@@ -296,7 +292,7 @@ TEST(Replay, RequestsAreParsed) {
   EXPECT_EQ(request.batch, 4096);
   EXPECT_EQ(ReplayRequest::parse("v4-16").model, "");
   const auto message = [](const std::string& text) {
-    return test::error_of([&] { ReplayRequest::parse(text); }).message();
+    return error_of([&] { ReplayRequest::parse(text); }).message();
   };
   EXPECT_EQ(message("v3-8:"),
             "'v3-8:' names no replay; expected SLICE, SLICE:MODEL or SLICE:MODEL:BATCH, such as "
@@ -318,17 +314,17 @@ TEST(Replay, SaysWhatIsMissing) {
   run.path = "a.profile";
   run.stages = {{.id = 0, .name = "map", .label = "map"}};
   run.steps = {{.infeed_wait_ns = kNsPerMs}};
-  EXPECT_EQ(test::error_of([&] { replay(run, {.slice = "v3-8"}); }).message(),
+  EXPECT_EQ(error_of([&] { replay(run, {.slice = "v3-8"}); }).message(),
             "the recorded steps take no time of their own; name a model, as in --replay "
             "v3-8:resnet50");
-  EXPECT_EQ(test::error_of([&] { replay(run, {.slice = "v3-8", .model = "lenet5"}); }).message(),
+  EXPECT_EQ(error_of([&] { replay(run, {.slice = "v3-8", .model = "lenet5"}); }).message(),
             "no stage of the recording makes batches, so that the batch isn't known; name it, as "
             "in --replay v3-8:lenet5:1024");
   EXPECT_EQ(replay(run, {.slice = "v3-8", .model = "lenet5", .batch = 64}).note,
             "no stage of the recording makes batches: what a step took is taken for a host's "
             "share");
   // As infeed step says; a step that no slice can hold was replayed.
-  EXPECT_THAT(test::error_of([&] {
+  EXPECT_THAT(error_of([&] {
                 replay(run, {.slice = "v3-8", .model = "resnet50", .batch = 1 << 20});
               }).message(),
               HasSubstr("of HBM a device, and v3-8 has 16.00 GiB"));

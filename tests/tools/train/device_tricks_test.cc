@@ -1,14 +1,12 @@
 #include "train/device_tricks.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
+#include "matchers.h"
+
 namespace infeed::tools {
 namespace {
-
-using ::testing::ElementsAre;
 
 TEST(DeviceTricks, EachIsPutOnTopOfThoseBefore) {
   const Slice slice = Slice::parse("v3-8");

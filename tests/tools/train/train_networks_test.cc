@@ -1,17 +1,16 @@
 #include "train/train_networks.h"
 
 #include <algorithm>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <vector>
 
 #include <infeed/device/models.h>
+
+#include "matchers.h"
 
 namespace infeed::tools {
 namespace {
 
 using ::testing::DoubleNear;
-using ::testing::ElementsAre;
 
 MeasuredRun run_of(std::int64_t service_us) {
   return {.name = "made up", .service_ps = {service_us * 1'000'000}};

@@ -5,8 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +15,7 @@
 #include <infeed/records/record_reader.h>
 #include <infeed/records/training_checkpoint.h>
 
+#include "matchers.h"
 #include "quiet_run.h"
 #include "sanitizers.h"
 #include "temporary_folder.h"
@@ -31,13 +30,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 class Train : public ::testing::Test {
  protected:

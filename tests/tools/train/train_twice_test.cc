@@ -1,7 +1,5 @@
 #include "train/train_twice.h"
 
-#include <gmock/gmock.h>
-
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -19,8 +17,8 @@ TEST(TrainTwice, WhatIsLearntMustBeTheSame) {
   other.same_weights = false;
   const Error error = error_of([&] { tools::check_trained_twice({same, other}); });
   EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
-  EXPECT_THAT(error.message(), ::testing::HasSubstr("mlp learns something else from gzip shards"));
-  EXPECT_THAT(error.message(), ::testing::HasSubstr("without: losses, weights; expected"));
+  EXPECT_THAT(error.message(), HasSubstr("mlp learns something else from gzip shards"));
+  EXPECT_THAT(error.message(), HasSubstr("without: losses, weights; expected"));
 }
 
 }  // namespace

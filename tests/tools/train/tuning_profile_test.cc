@@ -2,12 +2,11 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <infeed/pipeline/executor.h>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/run_program.h"
 #include "tools/small_dataset.h"
@@ -16,8 +15,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(TuningProfile, LiesBesideTheCheckpoint) {
   const TemporaryFolder folder;

@@ -3,8 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/describe/description.h>
 #include <infeed/infeed.h>
@@ -24,8 +22,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::Contains;
-using ::testing::HasSubstr;
 
 const fs::path kVersions = INFEED_KEPT_VERSIONS;
 

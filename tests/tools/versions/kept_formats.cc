@@ -2,8 +2,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <regex>
 
 #include <infeed/describe/description.h>
@@ -16,6 +14,7 @@
 
 #include "convert/manifest.h"
 #include "convert/part_journals.h"
+#include "matchers.h"
 #include "pipeline/tune/simulated_run.h"
 #include "profile/recorded_run.h"
 #include "temporary_folder.h"
@@ -25,10 +24,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 constexpr int kRecords = 40;
 

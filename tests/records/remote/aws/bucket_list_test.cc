@@ -1,15 +1,12 @@
 #include "remote/aws/bucket_list.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <string>
 
+#include "matchers.h"
+
 namespace infeed::detail {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 BucketList list_of(const std::string& content) {
   const auto list = parse_bucket_list("<ListBucketResult>" + content + "</ListBucketResult>");

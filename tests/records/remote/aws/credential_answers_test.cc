@@ -1,5 +1,4 @@
 #include <chrono>
-#include <gtest/gtest.h>
 #include <map>
 #include <string>
 
@@ -15,7 +14,6 @@ namespace infeed::detail {
 namespace {
 
 using test::environment_of;
-using test::error_of;
 using test::HttpReply;
 using test::HttpRequestSeen;
 using test::HttpServer;

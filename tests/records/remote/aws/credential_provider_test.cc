@@ -1,8 +1,6 @@
 #include "remote/aws/credential_provider.h"
 
 #include <atomic>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/files.h>
 
@@ -15,13 +13,11 @@ namespace infeed::detail {
 namespace {
 
 using test::environment_of;
-using test::error_of;
 using test::HttpReply;
 using test::HttpRequestSeen;
 using test::HttpServer;
 using test::lent_json;
 using test::metadata;
-using ::testing::HasSubstr;
 
 void expect_provided(const AwsCredentials& provided, const std::string& id) {
   EXPECT_EQ(provided.access_key_id, id);

@@ -1,6 +1,4 @@
 #include <atomic>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <set>
 
 #include <infeed/records/record_reader.h>
@@ -15,13 +13,11 @@
 namespace infeed::detail {
 namespace {
 
-using test::error_of;
 using test::HttpReply;
 using test::HttpRequestSeen;
 using test::HttpServer;
 using test::lent_json;
 using test::metadata;
-using ::testing::HasSubstr;
 using Clock = std::chrono::system_clock;
 
 TEST(ProvidedCredentials, SignWhatIsRead) {

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "records/remote/aws/s3_environment.h"
 #include "records/remote/http/http_server.h"
@@ -10,14 +8,11 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::HttpReply;
 using test::HttpRequestSeen;
 using test::HttpServer;
 using test::read_through;
 using test::S3Environment;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 HttpReply s3_error(int status, const std::string& code, const std::string& message) {
   return {.status = status,

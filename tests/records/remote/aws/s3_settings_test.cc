@@ -1,6 +1,4 @@
 #include <cstdlib>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,8 +13,6 @@ namespace infeed::detail {
 namespace {
 
 using test::environment_of;
-using test::error_of;
-using ::testing::HasSubstr;
 
 TEST(S3Settings, ComeFromVariables) {
   const S3Settings settings =

@@ -2,8 +2,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <optional>
 #include <string>
 
@@ -15,11 +13,9 @@
 namespace infeed::detail {
 namespace {
 
-using test::error_of;
 using test::HttpReply;
 using test::HttpRequestSeen;
 using test::HttpServer;
-using ::testing::StartsWith;
 using namespace std::chrono_literals;
 
 /// So long that a busy machine answers within it.
@@ -125,7 +121,7 @@ TEST(ServiceRequest, AsksByHttpAlone) {
   const TemporaryFolder folder;
   const Error error = error_of([&] { ask_service({.url = "file://" + folder.write("f", "x")}); });
   EXPECT_EQ(error.code(), ErrorCode::unavailable);
-  EXPECT_THAT(error.message(), ::testing::HasSubstr(" does not answer ("));
+  EXPECT_THAT(error.message(), HasSubstr(" does not answer ("));
 }
 
 TEST(ServiceRequest, AServiceMayBeMissing) {

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/byte_stream.h>
 #include <infeed/records/record_index.h>
@@ -18,16 +16,12 @@ namespace infeed {
 namespace {
 
 using namespace std::chrono_literals;
-using test::error_of;
 using test::HttpReply;
 using test::HttpRequestSeen;
 using test::HttpServer;
 using test::quick_retries;
 using test::read_through;
 using test::serve_bytes;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 class UrlErrors : public ::testing::Test {
  protected:

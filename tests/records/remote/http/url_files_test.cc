@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <stop_token>
 #include <thread>
 
@@ -15,14 +13,11 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::HttpReply;
 using test::HttpRequestSeen;
 using test::HttpServer;
 using test::S3Environment;
 using test::serve_bytes;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(UrlFiles, TakeAWebAddressAsItIs) {
   EXPECT_THAT(match_files("https://host/a.tfrecord"), ElementsAre("https://host/a.tfrecord"));

@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/records/record_reader.h>
 
 #include "records/remote/http/nginx_server.h"
@@ -12,11 +9,9 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::frame;
 using test::NginxServer;
 using test::quick_retries;
-using ::testing::HasSubstr;
 
 /// The server that the tests share: starting one takes a while.
 class UrlNginx : public ::testing::Test {

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <random>
 #include <set>
 
@@ -24,14 +22,12 @@ namespace infeed {
 namespace {
 
 using namespace std::chrono_literals;
-using test::error_of;
 using test::frame;
 using test::HttpReply;
 using test::HttpRequestSeen;
 using test::HttpServer;
 using test::quick_retries;
 using test::serve_bytes;
-using ::testing::HasSubstr;
 
 std::vector<std::string> some_payloads(std::mt19937_64& random, std::size_t bytes) {
   std::vector<std::string> payloads;

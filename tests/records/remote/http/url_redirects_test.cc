@@ -1,9 +1,8 @@
 #include <cstdlib>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/file.h>
 
+#include "matchers.h"
 #include "records/remote/http/http_server.h"
 #include "records/temporary_files.h"
 #include "remote/http/redirect.h"
@@ -17,7 +16,6 @@ using test::HttpRequestSeen;
 using test::HttpServer;
 using test::serve_bytes;
 using ::testing::Each;
-using ::testing::StartsWith;
 
 class UrlRedirects : public ::testing::Test {
  protected:

@@ -1,7 +1,5 @@
 #include "remote/http/url_target.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <map>
 #include <string>
 
@@ -12,11 +10,7 @@ namespace infeed::detail {
 namespace {
 
 using test::environment_of;
-using test::error_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-using ::testing::Not;
 
 std::string asked_url(const std::string& name, const std::string& endpoint) {
   std::map<std::string, std::string> variables = {{"AWS_ACCESS_KEY_ID", "id"},

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,15 +20,12 @@
 namespace infeed {
 namespace {
 
-using test::error_of;
 using test::HttpReply;
 using test::HttpRequestSeen;
 using test::HttpServer;
 using test::MemoryStore;
 using test::quick_retries;
 using test::S3Environment;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 std::string numbered_bytes(std::size_t size) {
   std::string bytes;
@@ -186,8 +181,8 @@ TEST_F(UrlUpload, PartsAreNumberedFromOne) {
       numbers.push_back(request.path.substr(at, request.path.find('&', at) - at));
     }
   }
-  EXPECT_THAT(numbers, ::testing::ElementsAre("partNumber=1", "partNumber=2", "partNumber=3",
-                                              "partNumber=4", "partNumber=5"));
+  EXPECT_THAT(numbers, ElementsAre("partNumber=1", "partNumber=2", "partNumber=3", "partNumber=4",
+                                   "partNumber=5"));
 }
 
 TEST_F(UrlUpload, PartsAreSoLongThatTenThousandAreEnough) {

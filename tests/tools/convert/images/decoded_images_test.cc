@@ -1,12 +1,11 @@
 #include <array>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/example.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
+#include "matchers.h"
 #include "pipeline/image/encoded_images.h"
 #include "temporary_folder.h"
 #include "tools/folder_content.h"
@@ -15,8 +14,6 @@
 /// Images become pixels by `infeed convert --decode-images`.
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(DecodedImages, ConvertWritesPixelsWithTheirSizes) {
   const TemporaryFolder folder;
@@ -41,7 +38,7 @@ TEST(DecodedImages, ConvertWritesPixelsWithTheirSizes) {
     EXPECT_EQ(views[0].single_bytes(), pixels);
     std::vector<int> sizes;
     for (int i = 1; i < 4; ++i) views[i].append_integers(sizes);
-    EXPECT_THAT(sizes, ::testing::ElementsAre(2, 3, 1));
+    EXPECT_THAT(sizes, ElementsAre(2, 3, 1));
   };
   ASSERT_EQ(convert("photos").status, 0);
   read("image", "");

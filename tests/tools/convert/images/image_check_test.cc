@@ -1,18 +1,15 @@
 #include "convert/images/image_check.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <string>
 
 #include <infeed/error.h>
 
+#include "matchers.h"
 #include "pipeline/image/encoded_images.h"
 
 /// Images that are passed on unchanged.
 namespace infeed::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 std::string check_error(const std::string& bytes) {
   try {

@@ -1,13 +1,12 @@
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include <infeed/records/example.h>
 #include <infeed/records/record_reader.h>
 
+#include "matchers.h"
 #include "pipeline/image/encoded_images.h"
 #include "temporary_folder.h"
 #include "tools/folder_content.h"
@@ -18,10 +17,6 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 struct Pixels {
   std::string name;

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "matchers.h"
 #include "tools/convert/inputs/conversion_test.h"
 #include "tools/folder_content.h"
 
@@ -10,10 +9,6 @@
 namespace infeed::test {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using Json = nlohmann::json;
 
 class ColumnChoices : public ConversionTest {

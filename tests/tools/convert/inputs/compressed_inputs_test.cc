@@ -1,10 +1,9 @@
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <infeed/records/files.h>
 
+#include "matchers.h"
 #include "tools/convert/inputs/conversion_test.h"
 #include "tools/folder_content.h"
 
@@ -13,9 +12,7 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
 using ::testing::ElementsAreArray;
-using ::testing::HasSubstr;
 
 struct Packer {
   const char* name;

@@ -2,8 +2,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <random>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 
+#include "matchers.h"
 #include "records/filled_pipe.h"
 #include "tools/convert/inputs/conversion_test.h"
 #include "tools/convert/inputs/npy_bytes.h"
@@ -21,11 +20,7 @@ namespace infeed::test {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 class Inputs : public ConversionTest {
  protected:

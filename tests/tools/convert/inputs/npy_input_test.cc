@@ -1,8 +1,7 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "matchers.h"
 #include "tools/convert/inputs/conversion_test.h"
 #include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
@@ -10,10 +9,6 @@
 /// Types, shapes and headers of NumPy's .npy files.
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class NpyInput : public ConversionTest {};
 

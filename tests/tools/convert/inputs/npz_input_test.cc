@@ -1,9 +1,8 @@
 #include <filesystem>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <random>
 
+#include "matchers.h"
 #include "tools/convert/inputs/conversion_test.h"
 #include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
@@ -11,9 +10,6 @@
 /// NumPy's .npz files, written by Python's zipfile as NumPy writes them.
 namespace infeed::test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class NpzInput : public ConversionTest {
  protected:

@@ -1,8 +1,6 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <infeed/records/files.h>
 
+#include "matchers.h"
 #include "temporary_folder.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/run_program.h"
@@ -10,10 +8,6 @@
 /// The example program of a user's own reader (tools/examples/own_input.cc), as a user runs it.
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class OwnInput : public ::testing::Test {
  protected:

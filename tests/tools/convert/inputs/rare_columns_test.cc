@@ -1,22 +1,16 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <infeed/records/record_writer.h>
 #include <infeed/records/sequence_example.h>
 
+#include "matchers.h"
 #include "tools/convert/inputs/conversion_test.h"
 #include "tools/folder_content.h"
 
 /// Columns that few rows have, and lists of lists.
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr int kLines = 20'000;
 

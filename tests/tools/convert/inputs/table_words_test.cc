@@ -1,18 +1,12 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
+#include "matchers.h"
 #include "tools/convert/inputs/conversion_test.h"
 
 /// Words that mean something in tables: true and false, those for no value, the names of columns,
 /// the line by which spreadsheets name the delimiter.
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class TableWords : public ConversionTest {};
 

@@ -1,16 +1,11 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
+#include "matchers.h"
 #include "tools/convert/inputs/conversion_test.h"
 
 /// Tars as people have them, packed by GNU tar.
 namespace infeed::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class TarInputs : public ConversionTest {
  protected:
