@@ -12,6 +12,8 @@
 
 namespace infeed {
 
+namespace fs = std::filesystem;
+
 inline std::string read_whole(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
@@ -42,31 +44,30 @@ inline void flip_bits(const std::string& file, std::size_t at, char bits = 1) {
 /// A folder for one test; removed afterwards.
 class TemporaryFolder {
  public:
-  explicit TemporaryFolder(
-      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+  explicit TemporaryFolder(const fs::path& parent = fs::temp_directory_path()) {
     std::string name = (parent / "infeed-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed: " + name);
     path_ = name;
   }
   ~TemporaryFolder() {
     std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    fs::remove_all(path_, ignored);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   std::string file(std::string_view name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
+  const fs::path& path() const { return path_; }
 
   /// Writes a whole file, in folders that are made as needed, and returns its name.
   std::string write(std::string_view name, std::string_view bytes) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
+    fs::create_directories((path_ / name).parent_path());
     write_whole(file(name), bytes);
     return file(name);
   }
 
  private:
-  std::filesystem::path path_;
+  fs::path path_;
 };
 
 }  // namespace infeed

@@ -14,8 +14,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 class HostileNames : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& bytes) const {

@@ -8,8 +8,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 class PlantedLinks : public ::testing::Test {
  protected:
   PlantedLinks() {

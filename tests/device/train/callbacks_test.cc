@@ -14,8 +14,6 @@
 namespace infeed {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Answers the callbacks' questions.
 class NotedControl : public FitControl {
  public:

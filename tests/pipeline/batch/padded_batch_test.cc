@@ -2,9 +2,7 @@
 #include <string>
 #include <type_traits>
 
-#include <infeed/pipeline/padded_batch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/sequences.h"
 #include "pipeline/suite/stage_suite.h"

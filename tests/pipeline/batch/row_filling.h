@@ -8,9 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
+#include <infeed/infeed.h>
 #include <infeed/records/example.h>
 #include <infeed/records/record_writer.h>
 

@@ -1,18 +1,7 @@
 #include <atomic>
 #include <memory>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/file_cache.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/unbatch.h>
-#include <infeed/pipeline/zip.h>
+#include <infeed/infeed.h>
 
 #include "matchers.h"
 #include "pipeline/suite/terminal.h"

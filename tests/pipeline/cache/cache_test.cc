@@ -1,18 +1,6 @@
 #include <thread>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 
 #include "engine/iterator_context.h"
 #include "pipeline/suite/stage_suite.h"

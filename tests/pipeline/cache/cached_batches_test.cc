@@ -1,10 +1,4 @@
-#include <infeed/pipeline/file_cache.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/padded_batch.h>
-#include <infeed/pipeline/ragged_batch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/rebatch.h>
-#include <infeed/pipeline/snapshot.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/batch/suite_rows.h"
 #include "records/temporary_files.h"

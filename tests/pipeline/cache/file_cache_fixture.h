@@ -9,9 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/pipeline/file_cache.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
+#include <infeed/infeed.h>
 
 #include "records/temporary_files.h"
 

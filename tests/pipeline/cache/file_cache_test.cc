@@ -3,14 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/cache/file_cache_fixture.h"
 #include "pipeline/suite/stage_suite.h"

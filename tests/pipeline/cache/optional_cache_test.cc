@@ -3,13 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/optional_cache.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip.h>
-#include <infeed/pipeline/tuning_policy.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"

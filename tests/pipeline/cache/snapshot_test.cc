@@ -1,10 +1,6 @@
 #include <filesystem>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/snapshot.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 #include <infeed/records/line_journal.h>
 
 #include "pipeline/suite/stage_suite.h"

@@ -1,15 +1,7 @@
 #include <filesystem>
 #include <regex>
 
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/concatenate.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/snapshot.h>
+#include <infeed/infeed.h>
 
 #include "matchers.h"
 #include "pipeline/cache/file_cache_fixture.h"

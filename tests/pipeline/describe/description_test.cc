@@ -2,14 +2,8 @@
 
 #include <set>
 
+#include <infeed/infeed.h>
 #include <infeed/keep_rows.h>
-#include <infeed/pipeline/leave_out.h>
-#include <infeed/pipeline/parse_columns.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/slices.h>
 #include <infeed/pipeline/testing.h>
 
 #include "pipeline/describe/data_files.h"

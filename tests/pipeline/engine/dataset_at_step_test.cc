@@ -1,15 +1,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/concatenate.h>
-#include <infeed/pipeline/dataset.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/unique.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
 #include "records/temporary_files.h"

@@ -5,9 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
+#include <infeed/infeed.h>
 
 // Uses of pipelines that a process may make after fork().
 namespace infeed::test {

@@ -4,10 +4,8 @@
 #include <cstdint>
 #include <poll.h>
 
+#include <infeed/infeed.h>
 #include <infeed/pipeline/detail/iterator_core.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/skip_errors.h>
 
 #include "pipeline/suite/test_sources.h"
 #include "thrown_error.h"

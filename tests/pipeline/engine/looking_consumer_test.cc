@@ -4,9 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse_columns.h>
-#include <infeed/pipeline/prefetch.h>
+#include <infeed/infeed.h>
 #include <infeed/records/column_schema.h>
 #include <infeed/records/example.h>
 

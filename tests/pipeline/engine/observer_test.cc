@@ -6,9 +6,7 @@
 #include <gtest/gtest.h>
 #include <utility>
 
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/tuning_policy.h>
+#include <infeed/infeed.h>
 
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"

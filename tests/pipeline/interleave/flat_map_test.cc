@@ -1,11 +1,4 @@
-#include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/flat_map.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/inner_sources.h"
 #include "pipeline/suite/stage_suite.h"

@@ -1,14 +1,4 @@
-#include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/interleave.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip.h>
-#include <infeed/pipeline/skip_errors.h>
-#include <infeed/pipeline/take.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/consumer.h"
 #include "pipeline/suite/inner_sources.h"

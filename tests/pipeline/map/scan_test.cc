@@ -1,6 +1,4 @@
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/scan.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 

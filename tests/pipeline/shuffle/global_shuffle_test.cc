@@ -1,12 +1,4 @@
-
-#include <infeed/pipeline/enumerate.h>
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/global_shuffle.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shard.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "shuffle/keyed_permutation.h"

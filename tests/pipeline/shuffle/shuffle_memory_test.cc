@@ -1,10 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <infeed/pipeline/filter.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/repeat.h>
-#include <infeed/pipeline/shuffle.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"

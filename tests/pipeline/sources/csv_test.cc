@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <infeed/pipeline/csv.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"

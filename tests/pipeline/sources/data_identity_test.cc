@@ -17,8 +17,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// A source over files in a folder. Elements don't matter, so they are texts.
 using Make = std::function<Dataset<std::string>(const std::string& folder)>;
 

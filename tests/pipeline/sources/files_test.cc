@@ -1,6 +1,4 @@
-#include <infeed/pipeline/files.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/repeat.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"

@@ -2,9 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <infeed/pipeline/fixed_length_records.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/skip_errors.h>
+#include <infeed/infeed.h>
 #include <infeed/records/file.h>
 
 #include "pipeline/suite/stage_suite.h"

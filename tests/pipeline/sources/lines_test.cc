@@ -4,9 +4,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include <infeed/pipeline/lines.h>
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/records.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"

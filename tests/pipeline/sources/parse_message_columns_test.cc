@@ -2,9 +2,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/parse_columns.h>
-#include <infeed/pipeline/records.h>
+#include <infeed/infeed.h>
 #include <infeed/protobuf/message_parser.h>
 #include <infeed/records/record_writer.h>
 

@@ -1,8 +1,6 @@
 #include <array>
 
-#include <infeed/pipeline/parse.h>
-#include <infeed/pipeline/records.h>
-#include <infeed/pipeline/slices.h>
+#include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stage_suite.h"

@@ -1,6 +1,4 @@
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/skip.h>
+#include <infeed/infeed.h>
 
 #include "pipeline/suite/stage_suite.h"
 

@@ -2,10 +2,8 @@
 
 #include <memory>
 
-#include <infeed/pipeline/cache.h>
+#include <infeed/infeed.h>
 #include <infeed/pipeline/detail/elementwise.h>
-#include <infeed/pipeline/prefetch.h>
-#include <infeed/pipeline/skip_errors.h>
 
 namespace infeed::test {
 namespace {

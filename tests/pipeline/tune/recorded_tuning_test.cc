@@ -2,17 +2,13 @@
 #include <filesystem>
 #include <string>
 
-#include <infeed/pipeline/map.h>
-#include <infeed/pipeline/range.h>
-#include <infeed/pipeline/recorded_tuning.h>
+#include <infeed/infeed.h>
 
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
-
-namespace fs = std::filesystem;
 
 const fs::path kRecorded = INFEED_RECORDED_TUNING;
 

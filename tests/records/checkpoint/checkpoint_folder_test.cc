@@ -13,7 +13,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::UnorderedElementsAre;
 
 class CheckpointRenames : public ::testing::Test {

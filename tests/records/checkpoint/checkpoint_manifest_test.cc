@@ -15,8 +15,6 @@
 namespace infeed::detail {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::string whole_text(int version, const std::string& lines) {
   const std::string text = fmt::format("infeed-training-checkpoint {}\n{}", version, lines);
   return text + fmt::format("checksum {:08x}\n", crc32c(text));

@@ -15,8 +15,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::string refusal_of(const auto& call) { return error_of(call).message(); }
 
 std::set<std::string> entries_of(const std::string& folder) {

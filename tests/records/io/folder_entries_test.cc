@@ -10,7 +10,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::UnorderedElementsAre;
 
 TEST(FolderEntries, AreNamedWithWhatTheyAre) {

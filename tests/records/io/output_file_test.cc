@@ -22,8 +22,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::size_t entries(const fs::path& folder) {
   return static_cast<std::size_t>(
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));

@@ -9,8 +9,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 class ClassFolders : public ::testing::Test {
  protected:
   void write(const std::string& name) const { folder_.write(name, name); }

@@ -12,8 +12,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t kRecords = 30'000;
 constexpr std::size_t kFramedBytes = 100 + 16;
 

@@ -13,8 +13,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// A dataset was replaced by the report about it.
 TEST(Reports, AFileThatIsReadIsntWrittenOver) {
   const TemporaryFolder folder;

@@ -8,8 +8,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 class CompressionLevel : public ::testing::Test {
  protected:
   ProgramResult convert(std::vector<std::string> more, const std::string& output = "out") const {

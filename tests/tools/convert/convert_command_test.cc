@@ -21,7 +21,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::AnyOf;
 
 ProgramResult convert_folder(const std::string& data, const std::string& output,

@@ -16,8 +16,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct Case {
   const char* name;
   const char* extension;

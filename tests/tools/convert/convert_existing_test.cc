@@ -18,7 +18,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
 using tools::ConvertOptions;
 using tools::ExistingDataset;
 

@@ -21,7 +21,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using ::testing::AnyOf;
 

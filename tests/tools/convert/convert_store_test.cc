@@ -19,7 +19,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::Each;
 
 class ConvertStore : public ::testing::Test {

@@ -17,7 +17,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
 using tools::ConvertOptions;
 using tools::ExistingDataset;
 

@@ -21,8 +21,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 class DatasetCommands : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -14,8 +14,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 class RepairFolder : public ::testing::Test {
  protected:
   void SetUp() override {

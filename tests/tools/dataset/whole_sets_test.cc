@@ -11,8 +11,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 class WholeSets : public ::testing::Test {
  protected:
   /// 40 records in 4 shards, and the same in 8.

@@ -21,7 +21,6 @@
 namespace infeed::tools {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 std::string why_not_shown(std::int64_t process) {

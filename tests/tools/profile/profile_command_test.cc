@@ -26,7 +26,6 @@
 namespace infeed::tools {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 void expect_refused(const std::function<void()>& call, const std::string& why) {

@@ -9,8 +9,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 std::size_t files_in(const std::string& folder) {
   std::size_t files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(folder))

@@ -29,8 +29,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 class Train : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -14,8 +14,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 TEST(TuningProfile, LiesBesideTheCheckpoint) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.file("model.ckpt");

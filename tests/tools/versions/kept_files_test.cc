@@ -21,8 +21,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 const fs::path kVersions = INFEED_KEPT_VERSIONS;
 
 /// Replaces the one place that has `from`.

@@ -23,8 +23,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int kRecords = 40;
 
 std::string record(int i) {

@@ -16,8 +16,6 @@
 namespace infeed::test {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct Pixels {
   std::string name;
   std::int64_t height = 0;
