@@ -1,14 +1,14 @@
 #pragma once
 
 #include <benchmark/benchmark.h>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 
 #include <infeed/records/record_writer.h>
+
+#include "temporary_folder.h"
 
 /// The record files that benchmarks read, and how they count.
 namespace infeed {
@@ -17,18 +17,10 @@ inline constexpr std::size_t kFileBytes = std::size_t{128} << 20;
 
 class BenchmarkFolder {
  public:
-  BenchmarkFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "infeed-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~BenchmarkFolder() { std::filesystem::remove_all(path_); }
-
   /// A file of records of `payload_bytes`, made once.
   std::string records(std::size_t payload_bytes, Compression compression) {
     std::string name =
-        (path_ / (std::to_string(payload_bytes) + "-" + std::string(to_string(compression))))
-            .string();
+        folder_.file(std::to_string(payload_bytes) + "-" + std::string(to_string(compression)));
     if (std::filesystem::exists(name)) return name;
     std::mt19937_64 random(1);
     static constexpr std::string_view kLetters = "etaoin shrdlu";
@@ -46,7 +38,7 @@ class BenchmarkFolder {
   }
 
  private:
-  std::filesystem::path path_;
+  const TemporaryFolder folder_;
 };
 
 inline BenchmarkFolder& folder() {

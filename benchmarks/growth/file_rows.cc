@@ -67,28 +67,11 @@ void read_columns(std::uint64_t columns, Meter& meter) {
 
 std::vector<Row> file_rows() {
   return {
-      {.multiplied = "files",
-       .name = "records() of files of 16 records",
-       .first = 30,
-       .first_short = 10,
-       .run = read_files},
-      {.multiplied = "file size",
-       .name = "records() of a file of records of 1 kB",
-       .first = 2000,
-       .first_short = 500,
-       .run = read_file},
-      {.multiplied = "record size",
-       .name = "records(parallelism = 2) of 48 records",
-       .first = 30'000,
-       .first_short = 20'000,
-       .run = read_large_records},
-      {.multiplied = "columns",
-       .name = "csv(): the schema and 3 batches of 2 rows",
-       .first = 500,
-       .first_short = 200,
-       .run = read_columns,
-       .seconds_max = 3,
-       .reason = "tables of so many columns leave the caches; runs differ by a factor of two"},
+      {"files", "records() of files of 16 records", 30, 10, read_files},
+      {"file size", "records() of a file of records of 1 kB", 2000, 500, read_file},
+      {"record size", "records(parallelism = 2) of 48 records", 30'000, 20'000, read_large_records},
+      {"columns", "csv(): the schema and 3 batches of 2 rows", 500, 200, read_columns, 3, kLinear,
+       "tables of so many columns leave the caches; runs differ by a factor of two"},
   };
 }
 

@@ -84,21 +84,9 @@ void run_epochs(std::uint64_t count, Meter& meter) {
 
 std::vector<Row> run_rows() {
   return {
-      {.multiplied = "iterators",
-       .name = "that live, each after 20 batches",
-       .first = 2,
-       .first_short = 1,
-       .run = hold_iterators},
-      {.multiplied = "iterators",
-       .name = "that have gone: the memory that stays",
-       .first = 2,
-       .first_short = 1,
-       .run = leave_iterators},
-      {.multiplied = "epochs",
-       .name = "of ten numbers behind a map with 2 threads",
-       .first = 300,
-       .first_short = 50,
-       .run = run_epochs},
+      {"iterators", "that live, each after 20 batches", 2, 1, hold_iterators},
+      {"iterators", "that have gone: the memory that stays", 2, 1, leave_iterators},
+      {"epochs", "of ten numbers behind a map with 2 threads", 300, 50, run_epochs},
   };
 }
 

@@ -1,8 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <fmt/format.h>
 #include <iterator>
 #include <string>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "resume_row.h"
+#include "temporary_folder.h"
 
 // Measures what a resume costs, stage by stage. Meant to be run by resume.sh.
 namespace infeed::resume {
@@ -43,25 +42,9 @@ bool measure(const ResumeRow& row, std::uint64_t element) {
   return is_met;
 }
 
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "infeed-resume-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 int run(std::uint64_t element, const std::string& only) {
-  const Folder folder;
-  std::vector<ResumeRow> rows = file_rows(element, folder.path());
+  const TemporaryFolder folder;
+  std::vector<ResumeRow> rows = file_rows(element, folder.path().string());
   std::vector<ResumeRow> more = stage_rows(element);
   std::move(more.begin(), more.end(), std::back_inserter(rows));
   fmt::print("{:26} {:44} {:>9} {:>9} {:>7}\n", fmt::format("element {}", element), "pipeline",

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <stdexcept>
@@ -80,47 +81,6 @@ ExploreOptions many() {
   return {.schedules_max = 12'000, .random = 2'000, .run = {.locks_guard_all = true}};
 }
 
-TEST(WorkersSchedules, WorkIsDoneWhoeverLeaves) {
-  expect_no_finding("fewer workers", many(), [] {
-    Pieces pieces(3);
-    std::thread tuner([&] { pieces.set_count(1); });
-    pieces.add(1);
-    pieces.add(1);
-    check(pieces.wait_for(2), "both are done");
-    tuner.join();
-  });
-}
-
-TEST(WorkersSchedules, WorkIsDoneWhileTheyComeAndGo) {
-  expect_no_finding("fewer and more workers", many(), [] {
-    Pieces pieces(2);
-    std::thread tuner([&] {
-      pieces.set_count(1);
-      pieces.set_count(2);
-      pieces.set_count(1);
-    });
-    pieces.add(2);
-    check(pieces.wait_for(2), "both are done");
-    pieces.add(1);
-    check(pieces.wait_for(3), "and another one");
-    tuner.join();
-  });
-}
-
-TEST(WorkersSchedules, WorkIsDoneWhereThereWereNone) {
-  expect_no_finding("no workers for a while", many(), [] {
-    Pieces pieces(1);
-    std::thread tuner([&] {
-      pieces.set_count(0);
-      pieces.set_count(2);
-    });
-    pieces.add(1);
-    pieces.add(1);
-    check(pieces.wait_for(2), "both are done");
-    tuner.join();
-  });
-}
-
 /// Lets waits end by their time while others run: workers then end for lack of work.
 ExploreOptions with_idle_ends() {
   ExploreOptions options = many();
@@ -128,31 +88,41 @@ ExploreOptions with_idle_ends() {
   return options;
 }
 
-TEST(WorkersSchedules, WorkIsDoneThoughIdleOnesEnd) {
-  expect_no_finding("workers that end for lack of work", with_idle_ends(), [] {
-    Pieces pieces(2);
-    pieces.add(1);
-    pieces.add(1);
-    check(pieces.wait_for(2), "both are done");
-    pieces.add(1);
-    check(pieces.wait_for(3), "and another one");
-  });
-}
+struct Changes {
+  const char* what;
+  ExploreOptions options;
+  int workers;
+  std::vector<int> counts;  ///< that another thread sets meanwhile
+  bool then_another;        ///< a third piece comes behind the first two
+};
 
-TEST(WorkersSchedules, WorkIsDoneThoughIdleOnesEndWhileTheirNumberChanges) {
-  expect_no_finding("fewer and more workers, which end for lack of work", with_idle_ends(), [] {
-    Pieces pieces(2);
-    std::thread tuner([&] {
-      pieces.set_count(1);
-      pieces.set_count(2);
+TEST(WorkersSchedules, WorkIsDone) {
+  for (const Changes& changes :
+       {Changes{"fewer workers", many(), 3, {1}, false},
+        Changes{"fewer and more workers", many(), 2, {1, 2, 1}, true},
+        Changes{"no workers for a while", many(), 1, {0, 2}, false},
+        Changes{"workers that end for lack of work", with_idle_ends(), 2, {}, true},
+        Changes{"fewer and more workers, which end for lack of work",
+                with_idle_ends(),
+                2,
+                {1, 2},
+                true}}) {
+    expect_no_finding(changes.what, changes.options, [&] {
+      Pieces pieces(changes.workers);
+      std::thread tuner;
+      if (!changes.counts.empty()) {
+        tuner = std::thread([&] {
+          std::ranges::for_each(changes.counts, [&](int count) { pieces.set_count(count); });
+        });
+      }
+      pieces.add(1);
+      pieces.add(1);
+      check(pieces.wait_for(2), "both are done");
+      if (changes.then_another) pieces.add(1);
+      if (changes.then_another) check(pieces.wait_for(3), "and another one");
+      if (tuner.joinable()) tuner.join();
     });
-    pieces.add(1);
-    pieces.add(1);
-    check(pieces.wait_for(2), "both are done");
-    tuner.join();
-    pieces.add(1);
-    check(pieces.wait_for(3), "and another one");
-  });
+  }
 }
 
 TEST(WorkersSchedules, IdleOnesEndWhileTheyAreStopped) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "pipeline/drawn_whole/kinds.h"
@@ -20,6 +21,11 @@ struct Surroundings {
     return is_serial ? 1 : static_cast<int>(step.get("parallelism", 1));
   }
 };
+
+inline std::optional<std::uint64_t> seed_of(const Step& step) {
+  const std::int64_t seed = step.get("seed", 0);
+  return seed == 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(seed));
+}
 
 /// Throws infeed::Error if the library refuses the description, and std::logic_error if the steps
 /// don't fit together.

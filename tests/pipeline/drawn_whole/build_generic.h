@@ -54,11 +54,6 @@ struct Special {
   std::int64_t residue;
 };
 
-inline std::optional<std::uint64_t> seed_of(const Step& step) {
-  const std::int64_t seed = step.get("seed", 0);
-  return seed == 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(seed));
-}
-
 inline MapOptions map_options(const Step& step, const Surroundings& surroundings) {
   MapOptions options{.parallelism = surroundings.parallelism(step)};
   options.ordered = step.get("ordered", 1) != 0 || surroundings.is_serial;

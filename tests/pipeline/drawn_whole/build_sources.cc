@@ -11,11 +11,6 @@
 namespace infeed::test {
 namespace {
 
-std::optional<std::uint64_t> seed_of(const Step& step) {
-  const std::int64_t seed = step.get("seed", 0);
-  return seed == 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(seed));
-}
-
 AnyDataset integer_range(const Step& step, const Surroundings&) {
   return range(step.at("start"), step.at("start") + step.at("count") * 3, 3);
 }

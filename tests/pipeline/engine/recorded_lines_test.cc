@@ -156,13 +156,18 @@ std::string kinds_of_rows(const std::vector<std::string>& lines) {
   return text;
 }
 
-void note_steps(detail::RecordedSteps& steps, int count, std::chrono::nanoseconds length) {
-  for (int i = 0; i < count; ++i) steps.note({.compute = length});
-}
+class RecordedSteps : public ::testing::Test {
+ protected:
+  void note_steps(int count, std::chrono::nanoseconds length) {
+    for (int i = 0; i < count; ++i) steps.note({.compute = length});
+  }
+  std::string kinds_of_rows() { return test::kinds_of_rows(steps.take_lines()); }
 
-TEST(RecordedSteps, ThatALoopTells) {
-  const detail::RecordingClock clock(1000us);
-  detail::RecordedSteps steps(clock);
+  const detail::RecordingClock clock{1000us};
+  detail::RecordedSteps steps{clock};
+};
+
+TEST_F(RecordedSteps, ThatALoopTells) {
   EXPECT_THAT(steps.take_lines(), IsEmpty());
   steps.expect();
   steps.note({.infeed_wait = 1ns,
@@ -184,9 +189,7 @@ TEST(RecordedSteps, ThatALoopTells) {
   EXPECT_EQ(steps.dropped(), 0U);
 }
 
-TEST(RecordedSteps, ArePullsOfALoopThatTellsNone) {
-  const detail::RecordingClock clock(1000us);
-  detail::RecordedSteps steps(clock);
+TEST_F(RecordedSteps, ArePullsOfALoopThatTellsNone) {
   const std::uint64_t begin = detail::ticks_now();
   steps.note_pull({begin, 500}, 3);
   steps.note_pull({begin + 600, 700}, 4);
@@ -207,9 +210,7 @@ TEST(RecordedSteps, ArePullsOfALoopThatTellsNone) {
                   clock.ns_of(row_ticks), clock.ns_at(begin + 9000 + row_ticks))));
 }
 
-TEST(RecordedSteps, AreNoPullsOnceALoopTellsThem) {
-  const detail::RecordingClock clock(1000us);
-  detail::RecordedSteps steps(clock);
+TEST_F(RecordedSteps, AreNoPullsOnceALoopTellsThem) {
   const std::uint64_t begin = detail::ticks_now();
   steps.note_pull({begin, 10}, 1);
   steps.end_pulls(begin + 100);
@@ -224,43 +225,35 @@ TEST(RecordedSteps, AreNoPullsOnceALoopTellsThem) {
               ElementsAre("{\"steps\": [[0,0,0,0,0,0,0,1]], \"measured\": true}\n"));
 }
 
-TEST(RecordedSteps, AreLateIfTheyTakeHalfAsLongAgainAsTheMedian) {
-  const detail::RecordingClock clock(1000us);
-  detail::RecordedSteps steps(clock);
-  note_steps(steps, 8, 10ms);
-  note_steps(steps, 7, 20ms);
-  EXPECT_EQ(kinds_of_rows(steps.take_lines()), "15 steps");
-  note_steps(steps, 1, 20s);
-  EXPECT_EQ(kinds_of_rows(steps.take_lines()), "1 steps") << "15 steps are too few to judge by";
-  note_steps(steps, 1, 30ms);
-  note_steps(steps, 1, 30'000'001ns);
-  EXPECT_EQ(kinds_of_rows(steps.take_lines()), "1 steps, 1 late_steps");
+TEST_F(RecordedSteps, AreLateIfTheyTakeHalfAsLongAgainAsTheMedian) {
+  note_steps(8, 10ms);
+  note_steps(7, 20ms);
+  EXPECT_EQ(kinds_of_rows(), "15 steps");
+  note_steps(1, 20s);
+  EXPECT_EQ(kinds_of_rows(), "1 steps") << "15 steps are too few to judge by";
+  note_steps(1, 30ms);
+  note_steps(1, 30'000'001ns);
+  EXPECT_EQ(kinds_of_rows(), "1 steps, 1 late_steps");
 }
 
-TEST(RecordedSteps, AreNotLateByLessThanASlowCall) {
-  const detail::RecordingClock clock(1000us);
-  detail::RecordedSteps steps(clock);
-  note_steps(steps, 16, 100ns);
+TEST_F(RecordedSteps, AreNotLateByLessThanASlowCall) {
+  note_steps(16, 100ns);
   steps.take_lines();
-  note_steps(steps, 2, 900us);
-  note_steps(steps, 3, 1200us);
-  EXPECT_EQ(kinds_of_rows(steps.take_lines()), "2 steps, 3 late_steps");
+  note_steps(2, 900us);
+  note_steps(3, 1200us);
+  EXPECT_EQ(kinds_of_rows(), "2 steps, 3 late_steps");
 }
 
-TEST(RecordedSteps, AreJudgedByTheLast256) {
-  const detail::RecordingClock clock(1000us);
-  detail::RecordedSteps steps(clock);
-  note_steps(steps, 256, 1s);
-  EXPECT_EQ(kinds_of_rows(steps.take_lines()), "256 steps");
-  note_steps(steps, 256, 10ms);
-  EXPECT_EQ(kinds_of_rows(steps.take_lines()), "256 steps");
-  note_steps(steps, 1, 16ms);
-  EXPECT_EQ(kinds_of_rows(steps.take_lines()), "1 late_steps");
+TEST_F(RecordedSteps, AreJudgedByTheLast256) {
+  note_steps(256, 1s);
+  EXPECT_EQ(kinds_of_rows(), "256 steps");
+  note_steps(256, 10ms);
+  EXPECT_EQ(kinds_of_rows(), "256 steps");
+  note_steps(1, 16ms);
+  EXPECT_EQ(kinds_of_rows(), "1 late_steps");
 }
 
-TEST(RecordedSteps, AreJudgedByTheLast256WhateverTheirNumbers) {
-  const detail::RecordingClock clock(1000us);
-  detail::RecordedSteps steps(clock);
+TEST_F(RecordedSteps, AreJudgedByTheLast256WhateverTheirNumbers) {
   std::uint64_t now = detail::ticks_now();
   const auto note_pulls = [&](int count, double us) {
     for (int i = 0; i < count; ++i) {
@@ -268,23 +261,21 @@ TEST(RecordedSteps, AreJudgedByTheLast256WhateverTheirNumbers) {
       now += detail::ticks_of_us(us);
     }
     steps.end_pulls(now);
-    return kinds_of_rows(steps.take_lines());
+    return kinds_of_rows();
   };
   EXPECT_EQ(note_pulls(256, 1001), "256 steps");
   EXPECT_EQ(note_pulls(256, 10'000), "256 late_steps");
   EXPECT_EQ(note_pulls(256, 10'000), "256 steps");
 }
 
-TEST(RecordedSteps, ThatNobodyWritesInTimeAreCounted) {
-  const detail::RecordingClock clock(1000us);
-  detail::RecordedSteps steps(clock);
-  note_steps(steps, 8192, 1ns);
+TEST_F(RecordedSteps, ThatNobodyWritesInTimeAreCounted) {
+  note_steps(8192, 1ns);
   EXPECT_EQ(steps.dropped(), 0U);
-  note_steps(steps, 1, 1ns);
+  note_steps(1, 1ns);
   EXPECT_EQ(steps.dropped(), 1U);
-  EXPECT_EQ(kinds_of_rows(steps.take_lines()), "8192 steps");
-  note_steps(steps, 1, 1ns);
-  EXPECT_EQ(kinds_of_rows(steps.take_lines()), "1 steps");
+  EXPECT_EQ(kinds_of_rows(), "8192 steps");
+  note_steps(1, 1ns);
+  EXPECT_EQ(kinds_of_rows(), "1 steps");
   EXPECT_EQ(steps.dropped(), 1U);
 }
 

@@ -31,36 +31,32 @@ TEST(ImageHeader, says_what_the_decoder_will_make) {
   EXPECT_EQ(read_header(png_of(PNG_FORMAT_LINEAR_Y, 1, 1, "\x12\x34")).bits, 16U);
 }
 
-TEST(ImageHeader, knows_how_an_image_lies) {
-  const std::string wide = jpeg_of(1, 24, 8, std::vector<std::uint8_t>(24 * 8, 7));
+/// Looks at an image of 24 x 8 pixels in each orientation, as `turned(orientation, is_big_endian)` makes it.
+void expect_orientations(const auto& turned) {
   for (const bool is_big_endian : {false, true}) {
     for (int orientation = 1; orientation <= 8; ++orientation) {
-      const auto turned = read_header(with_orientation(wide, orientation, is_big_endian));
-      EXPECT_EQ(turned.orientation, orientation);
-      EXPECT_EQ(turned.width, 24U);
-      EXPECT_EQ(turned.channels, 1U);
+      const auto header = read_header(turned(orientation, is_big_endian));
+      EXPECT_EQ(header.orientation, orientation);
+      EXPECT_EQ(header.width, 24U);
+      EXPECT_EQ(header.channels, 1U);
       const image::Size upright = orientation < 5 ? image::Size{24, 8} : image::Size{8, 24};
-      EXPECT_EQ(turned.upright_size(), upright);
+      EXPECT_EQ(header.upright_size(), upright);
     }
+    EXPECT_EQ(read_header(turned(9, is_big_endian)).orientation, 1);
   }
-  EXPECT_EQ(read_header(with_orientation(wide, 9)).orientation, 1);
 }
 
-TEST(ImageHeader, knows_how_a_png_lies) {
-  const std::string wide = png_of(PNG_FORMAT_GRAY, 24, 8, std::string(24 * 8, '\7'));
+TEST(ImageHeader, knows_how_an_image_lies) {
+  const std::string jpeg = jpeg_of(1, 24, 8, std::vector<std::uint8_t>(24 * 8, 7));
+  const std::string png = png_of(PNG_FORMAT_GRAY, 24, 8, std::string(24 * 8, '\7'));
+  expect_orientations([&](int orientation, bool is_big_endian) {
+    return with_orientation(jpeg, orientation, is_big_endian);
+  });
   for (const ExifPlace place : {ExifPlace::before_pixels, ExifPlace::behind_pixels}) {
-    for (const bool is_big_endian : {false, true}) {
-      for (int orientation = 1; orientation <= 8; ++orientation) {
-        const auto turned =
-            read_header(png_with_orientation(wide, orientation, is_big_endian, place));
-        EXPECT_EQ(turned.orientation, orientation);
-        EXPECT_EQ(turned.channels, 1U);
-        const image::Size upright = orientation < 5 ? image::Size{24, 8} : image::Size{8, 24};
-        EXPECT_EQ(turned.upright_size(), upright);
-      }
-    }
+    expect_orientations([&](int orientation, bool is_big_endian) {
+      return png_with_orientation(png, orientation, is_big_endian, place);
+    });
   }
-  EXPECT_EQ(read_header(png_with_orientation(wide, 9)).orientation, 1);
 }
 
 TEST(ImageHeader, takes_an_orientation_of_32_bits) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -11,6 +12,15 @@
 
 /// zstd frames made by the library, which we don't write.
 namespace infeed::test {
+
+/// Returns text that compresses well.
+inline std::string some_text(std::size_t bytes) {
+  std::mt19937_64 random(bytes);
+  std::string text;
+  while (text.size() < bytes) text += "word" + std::to_string(random() % 5000) + ' ';
+  text.resize(bytes);
+  return text;
+}
 
 struct ZstdFrame {
   int level = 3;

@@ -28,17 +28,9 @@ std::string read_stream(const std::string& file, std::size_t step_bytes = 100'00
 }
 
 /// Compresses well, but not to nothing.
-std::string some_text(std::size_t bytes) {
-  std::mt19937_64 random(bytes);
-  std::string text;
-  while (text.size() < bytes) text += "word" + std::to_string(random() % 5000) + ' ';
-  text.resize(bytes);
-  return text;
-}
-
 TEST(Zstd, frames_of_any_kind_are_read) {
   const TemporaryFolder folder;
-  const std::string large = some_text(700'000);
+  const std::string large = test::some_text(700'000);
   for (const std::string& bytes : {std::string(), std::string("x"), large}) {
     for (const test::ZstdFrame& kind :
          {test::ZstdFrame{}, test::ZstdFrame{.level = 1, .has_checksum = false},
@@ -52,7 +44,7 @@ TEST(Zstd, frames_of_any_kind_are_read) {
 
 TEST(Zstd, frames_follow_each_other_and_skippable_ones_are_passed_over) {
   const TemporaryFolder folder;
-  const std::string text = some_text(300'000);
+  const std::string text = test::some_text(300'000);
   const std::string one = zstd(text);
   const std::string skip = skippable_frame(std::string(70'000, 's'));
   EXPECT_EQ(read_stream(folder.write("x", one + zstd("") + one)), text + text);
@@ -65,7 +57,7 @@ TEST(Zstd, frames_follow_each_other_and_skippable_ones_are_passed_over) {
 
 TEST(Zstd, records_are_recognised_and_read) {
   const TemporaryFolder folder;
-  const std::vector<std::string> payloads(100, some_text(5000));
+  const std::vector<std::string> payloads(100, test::some_text(5000));
   const auto file = folder.write("x", zstd(frame(payloads)));
   for (const std::size_t block_bytes : {64, 262'144}) {
     RecordReader reader(file, {.block_bytes = block_bytes});
@@ -84,14 +76,14 @@ TEST(Zstd, pipes_are_read) {
   const TemporaryFolder folder;
   const std::string pipe = folder.file("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const std::string text = some_text(300'000);
+  const std::string text = test::some_text(300'000);
   const std::jthread writer([&] { write_whole(pipe, skippable_frame("a") + zstd(text)); });
   EXPECT_EQ(read_stream(pipe), text);
 }
 
 TEST(Zstd, a_copy_for_reading_at_any_place_is_decompressed) {
   const TemporaryFolder folder;
-  const std::string text = some_text(300'000);
+  const std::string text = test::some_text(300'000);
   const SeekableFile file(folder.write("x", zstd(text)));
   ASSERT_EQ(file.size_bytes(), text.size());
   std::string part(1000, '\0');
@@ -101,7 +93,7 @@ TEST(Zstd, a_copy_for_reading_at_any_place_is_decompressed) {
 
 TEST(Zstd, every_cut_is_an_error_behind_what_came_before) {
   const TemporaryFolder folder(test::memory_folder());
-  const std::vector<std::string> payloads = {some_text(20'000), "b", some_text(30'000)};
+  const std::vector<std::string> payloads = {test::some_text(20'000), "b", test::some_text(30'000)};
   const std::string good =
       zstd(frame(payloads[0])) + skippable_frame("some") + zstd(frame({payloads[1], payloads[2]}));
   const std::size_t first = zstd(frame(payloads[0])).size();
@@ -122,7 +114,7 @@ TEST(Zstd, every_cut_is_an_error_behind_what_came_before) {
 
 TEST(Zstd, damage_names_the_frame_and_the_place) {
   const TemporaryFolder folder;
-  const std::string text = some_text(400'000);
+  const std::string text = test::some_text(400'000);
   const std::string one = zstd(text);
   std::string bytes = one + one;
   bytes[one.size() + one.size() / 2] ^= 0x10;

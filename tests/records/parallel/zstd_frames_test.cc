@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <random>
 #include <string>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -76,20 +75,12 @@ class ZstdFramesTest : public ::testing::Test {
     return all;
   }
 
-  static std::string some_text(std::size_t bytes) {
-    std::mt19937_64 random(bytes);
-    std::string text;
-    while (text.size() < bytes) text += "word" + std::to_string(random() % 5000) + ' ';
-    text.resize(bytes);
-    return text;
-  }
-
   const TemporaryFolder folder_{test::memory_folder()};
   std::atomic<int> started_ = 0;
 };
 
 TEST_F(ZstdFramesTest, threads_give_the_bytes_of_one) {
-  const std::string text = some_text(1'000'000);
+  const std::string text = test::some_text(1'000'000);
   for (const std::size_t frame_bytes : {20'000, 123'457, 999'999}) {
     for (const bool has_checksums : {false, true}) {
       const auto file = folder_.write("x", seekable_zstd(text, frame_bytes, has_checksums));
@@ -107,7 +98,7 @@ TEST_F(ZstdFramesTest, threads_give_the_bytes_of_one) {
 }
 
 TEST_F(ZstdFramesTest, good_frames_need_no_other_reader) {
-  const std::string text = some_text(300'000);
+  const std::string text = test::some_text(300'000);
   EXPECT_TRUE(read_by_threads_alone(seekable_zstd(text, 20'000)) == text);
   // The longest window, and the longest below.
   std::string frame = test::zstd(text, {.has_size = false});
@@ -127,7 +118,7 @@ TEST_F(ZstdFramesTest, good_frames_need_no_other_reader) {
 }
 
 TEST_F(ZstdFramesTest, a_file_that_is_replaced_by_a_shorter_one_is_damage) {
-  const std::string text = some_text(50'000);
+  const std::string text = test::some_text(50'000);
   const std::string first = test::zstd(text.substr(0, 30'000));
   const std::string second = test::zstd(text.substr(30'000));
   const std::string lie = seek_table({{first.size(), 30'000}, {second.size(), 19'999}});
@@ -147,7 +138,7 @@ TEST_F(ZstdFramesTest, a_file_that_is_replaced_by_a_shorter_one_is_damage) {
 }
 
 TEST_F(ZstdFramesTest, memory_bounds_the_threads) {
-  const std::string text = some_text(1'000'000);
+  const std::string text = test::some_text(1'000'000);
   const auto file = folder_.write("x", seekable_zstd(text, 100'000));
   EXPECT_GT(bytes_of_thread_ahead(file), 100'000U);
   EXPECT_LT(bytes_of_thread_ahead(file), 200'000U);
@@ -158,7 +149,7 @@ TEST_F(ZstdFramesTest, memory_bounds_the_threads) {
 }
 
 TEST_F(ZstdFramesTest, a_table_that_lies_changes_nothing) {
-  const std::string text = some_text(90'000);
+  const std::string text = test::some_text(90'000);
   const std::string first = test::zstd(text.substr(0, 30'000));
   const std::string second = test::zstd(text.substr(30'000));
   const auto size = [](const std::string& frame) {
@@ -191,7 +182,7 @@ TEST_F(ZstdFramesTest, a_table_that_lies_changes_nothing) {
 
 /// The bytes that the threads gave are passed over in several steps.
 TEST_F(ZstdFramesTest, one_thread_goes_on_far_behind_the_front) {
-  const std::string text = some_text(3'000'000);
+  const std::string text = test::some_text(3'000'000);
   const std::string first = test::zstd(text.substr(0, 2'500'000));
   const std::string second = test::zstd(text.substr(2'500'000));
   const auto bytes = [](const std::string& frame) {
@@ -205,7 +196,7 @@ TEST_F(ZstdFramesTest, one_thread_goes_on_far_behind_the_front) {
 
 TEST_F(ZstdFramesTest, damage_is_what_one_thread_finds) {
   test::SeededRandom random;
-  const std::string text = some_text(60'000);
+  const std::string text = test::some_text(60'000);
   const std::string good = seekable_zstd(text, 7000);
   int damaged = 0;
   for (int i = 0; i < 600; ++i) {
@@ -229,7 +220,7 @@ TEST_F(ZstdFramesTest, damage_is_what_one_thread_finds) {
 }
 
 TEST_F(ZstdFramesTest, a_window_beyond_the_limit_is_refused_here_too) {
-  const std::string text = some_text(1000);
+  const std::string text = test::some_text(1000);
   std::string frame = test::zstd(text, {.has_size = false});
   const std::string good = frame + frame + seek_table({{frame.size(), 1000}, {frame.size(), 1000}});
   EXPECT_TRUE(read_both_ways(good) == Outcome{text + text});
@@ -241,7 +232,7 @@ TEST_F(ZstdFramesTest, a_window_beyond_the_limit_is_refused_here_too) {
 }
 
 TEST_F(ZstdFramesTest, a_reader_may_leave_at_any_time) {
-  const std::string text = some_text(1'000'000);
+  const std::string text = test::some_text(1'000'000);
   const auto file = folder_.write("x", seekable_zstd(text, 30'000));
   std::string room(1000, '\0');
   for (const int reads : {0, 1, 31, 500}) {

@@ -1,5 +1,6 @@
 #include <array>
 #include <fmt/format.h>
+#include <functional>
 
 #include <infeed/records/csv.h>
 #include <infeed/records/json_lines.h>
@@ -18,44 +19,56 @@ class GuessedTypes : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
+/// Returns how many rows there are, or why there are none.
+template <class Reader>
+std::string rows_of(Reader reader) {
+  try {
+    return fmt::format("{} rows", reader.read(10'000)->rows());
+  } catch (const Error& error) {
+    return error.message();
+  }
+}
+
+constexpr const char* kAll = "1002 rows";
+
+/// A sample of 1001 rows, the row behind them, and what is said then.
+void expect_said(const std::vector<std::array<std::string, 3>>& cases,
+                 const std::function<std::string(const std::string&, const std::string&)>& said) {
+  for (const auto& [sample, row, expected] : cases) {
+    EXPECT_THAT(said(sample, row),
+                AllOf(HasSubstr(expected), HasSubstr(expected == kAll ? "" : kAdvice)))
+        << row;
+  }
+}
+
 TEST_F(GuessedTypes, OfTablesChangeNoLaterValue) {
-  const auto error_behind = [&](const std::string& sample, const std::string& row) -> std::string {
+  const std::vector<std::array<std::string, 3>> cases = {
+      {"1,2\n", "1,00501\n", "line 1003, column 'x': '00501' would lose its zeros as int64"},
+      {"1,2\n", "1,\"00501\"\n", "'00501' would lose its zeros as int64"},
+      {"1,2\n", "1, -07\n", "' -07' would lose its zeros as int64"},
+      {"1,2\n", "1,1.5\n", "'1.5' is no number of that kind"},
+      {"1,2\n", "1,9223372036854775808\n", "is beyond the column's type"},
+      {"1,2\n", "1,\n", "an empty cell is no value"},
+      {"1,2\n", "1,half\n", "'half' is no number of that kind"},
+      {"1,1.5\n", "1,9007199254740993\n", "'9007199254740993' would be rounded as float64"},
+      {"1,1.5\n", "1, -9007199254740993 \n", "would be rounded as float64"},
+      {"1,\n2,3\n", "1,9007199254740993\n", "'9007199254740993' would be rounded as float64"},
+      {"1,1.5\n", "1,007.5\n", "'007.5' would lose its zeros as float64"},
+      {"1,1.5\n", "1,1e400\n", "is beyond the column's type"},
+      {"1,true\n", "1,maybe\n", "'maybe' is neither true nor false"},
+      {"1,18446744073709551615\n", "1,-1\n", "beyond the column's type"},
+      {"1,1.5\n", "1,9007199254740994\n", kAll},
+      {"1,1.5\n", "1,0.12345678901234567\n", kAll},
+      {"1,1.5\n", "1,1e300\n", kAll},
+      {"1,2\n", "1,0\n", kAll},
+      {"1,2\n", "1,-9223372036854775808\n", kAll},
+      {"1,abc\n", "1,00501\n", kAll}};
+  expect_said(cases, [&](const std::string& sample, const std::string& row) {
     std::string table = "id,x\n";
     for (int i = 0; i < 1001; ++i) table += sample;
     const std::string file = folder_.write("late.csv", table + row);
-    CsvReader reader({file}, infer_csv_schema(file));
-    try {
-      return fmt::format("{} rows", reader.read(10'000)->rows());
-    } catch (const Error& error) {
-      return error.message();
-    }
-  };
-  for (const auto& [sample, row, said] : std::vector<std::array<std::string, 3>>{
-           {"1,2\n", "1,00501\n", "line 1003, column 'x': '00501' would lose its zeros as int64"},
-           {"1,2\n", "1,\"00501\"\n", "'00501' would lose its zeros as int64"},
-           {"1,2\n", "1, -07\n", "' -07' would lose its zeros as int64"},
-           {"1,2\n", "1,1.5\n", "'1.5' is no number of that kind"},
-           {"1,2\n", "1,9223372036854775808\n", "is beyond the column's type"},
-           {"1,2\n", "1,\n", "an empty cell is no value"},
-           {"1,2\n", "1,half\n", "'half' is no number of that kind"},
-           {"1,1.5\n", "1,9007199254740993\n", "'9007199254740993' would be rounded as float64"},
-           {"1,1.5\n", "1, -9007199254740993 \n", "would be rounded as float64"},
-           {"1,\n2,3\n", "1,9007199254740993\n", "'9007199254740993' would be rounded as float64"},
-           {"1,1.5\n", "1,007.5\n", "'007.5' would lose its zeros as float64"},
-           {"1,1.5\n", "1,1e400\n", "is beyond the column's type"},
-           {"1,true\n", "1,maybe\n", "'maybe' is neither true nor false"},
-           {"1,18446744073709551615\n", "1,-1\n", "beyond the column's type"}}) {
-    EXPECT_THAT(error_behind(sample, row), AllOf(HasSubstr(said), HasSubstr(kAdvice))) << row;
-  }
-  for (const auto& [sample, row] :
-       std::vector<std::array<std::string, 2>>{{"1,1.5\n", "1,9007199254740994\n"},
-                                               {"1,1.5\n", "1,0.12345678901234567\n"},
-                                               {"1,1.5\n", "1,1e300\n"},
-                                               {"1,2\n", "1,0\n"},
-                                               {"1,2\n", "1,-9223372036854775808\n"},
-                                               {"1,abc\n", "1,00501\n"}}) {
-    EXPECT_EQ(error_behind(sample, row), "1002 rows") << row;
-  }
+    return rows_of(CsvReader({file}, infer_csv_schema(file)));
+  });
   // A type that somebody gave is what they want.
   const std::string file = folder_.write("given.csv", "id,x\n01,9007199254740993\n");
   const auto schema = ColumnSchema().column("id", DType::int64).column("x", DType::float64);
@@ -109,43 +122,33 @@ TEST_F(GuessedTypes, OfTheFirstJsonLines) {
 }
 
 TEST_F(GuessedTypes, OfJsonLinesChangeNoLaterValue) {
-  const auto error_behind = [&](const std::string& sample, const std::string& late) -> std::string {
+  const std::vector<std::array<std::string, 3>> cases = {
+      {"1", "1.5", "line 1002, column 'x': '1.5' is no whole number"},
+      {"1", "18446744073709551615", "is beyond the column's type"},
+      {"1", "\"a\"", "stands where a whole number"},
+      {"1", "true", "stands where a whole number"},
+      {"1", "null", "null is no value"},
+      {"1.5", "9007199254740993", "'9007199254740993' would be rounded as float64 (byte 7"},
+      {"1.5", "-9007199254740993 ", "would be rounded as float64"},
+      {"[1.5]", "[1, 2.5,9007199254740993]", "'9007199254740993' would be rounded"},
+      {"[1.5]", "[9007199254740993,1]", "'9007199254740993' would be rounded"},
+      {"[1.5]", "[ 9007199254740993 ]", "'9007199254740993' would be rounded"},
+      {"[1.5]", "[\t9007199254740993\t]", "'9007199254740993' would be rounded"},
+      {"[1.5]", "[\r9007199254740993\r, 1]", "'9007199254740993' would be rounded"},
+      {"1.5", "1e400", "is beyond the column's type"},
+      {"true", "1", "stands where true or false"},
+      {"\"a\"", "5", "stands where text is expected"},
+      {"[1]", "5", "an array"},
+      {"1.5", "9007199254740994", kAll},
+      {"1.5", "0.12345678901234567", kAll},
+      {"[1.5]", "[9007199254740993.5, 9007199254740993e0]", kAll},
+      {"1", "-9223372036854775808", kAll}};
+  expect_said(cases, [&](const std::string& sample, const std::string& late) {
     std::string lines;
     for (int i = 0; i < 1001; ++i) lines += "{\"x\": " + sample + "}\n";
     const std::string file = folder_.write("late.jsonl", lines + "{\"x\": " + late + "}\n");
-    JsonLinesReader reader({file}, infer_json_lines_schema(file));
-    try {
-      return fmt::format("{} rows", reader.read(10'000)->rows());
-    } catch (const Error& error) {
-      return error.message();
-    }
-  };
-  for (const auto& [sample, late, said] : std::vector<std::array<std::string, 3>>{
-           {"1", "1.5", "line 1002, column 'x': '1.5' is no whole number"},
-           {"1", "18446744073709551615", "is beyond the column's type"},
-           {"1", "\"a\"", "stands where a whole number"},
-           {"1", "true", "stands where a whole number"},
-           {"1", "null", "null is no value"},
-           {"1.5", "9007199254740993", "'9007199254740993' would be rounded as float64 (byte 7"},
-           {"1.5", "-9007199254740993 ", "would be rounded as float64"},
-           {"[1.5]", "[1, 2.5,9007199254740993]", "'9007199254740993' would be rounded"},
-           {"[1.5]", "[9007199254740993,1]", "'9007199254740993' would be rounded"},
-           {"[1.5]", "[ 9007199254740993 ]", "'9007199254740993' would be rounded"},
-           {"[1.5]", "[\t9007199254740993\t]", "'9007199254740993' would be rounded"},
-           {"[1.5]", "[\r9007199254740993\r, 1]", "'9007199254740993' would be rounded"},
-           {"1.5", "1e400", "is beyond the column's type"},
-           {"true", "1", "stands where true or false"},
-           {"\"a\"", "5", "stands where text is expected"},
-           {"[1]", "5", "an array"}}) {
-    EXPECT_THAT(error_behind(sample, late), AllOf(HasSubstr(said), HasSubstr(kAdvice))) << late;
-  }
-  for (const auto& [sample, late] : std::vector<std::array<std::string, 2>>{
-           {"1.5", "9007199254740994"},
-           {"1.5", "0.12345678901234567"},
-           {"[1.5]", "[9007199254740993.5, 9007199254740993e0]"},
-           {"1", "-9223372036854775808"}}) {
-    EXPECT_EQ(error_behind(sample, late), "1002 rows") << late;
-  }
+    return rows_of(JsonLinesReader({file}, infer_json_lines_schema(file)));
+  });
   EXPECT_THAT(error_of([&] {
                 infer_json_lines_schema(
                     folder_.write("f.jsonl", "{\"n\": 1.5}\n{\"n\": 9007199254740993}\n"));
@@ -154,20 +157,20 @@ TEST_F(GuessedTypes, OfJsonLinesChangeNoLaterValue) {
 }
 
 TEST_F(GuessedTypes, OfJsonMembersThatAreNotInEachLine) {
-  const auto rows_of = [&](const std::string& lines) {
+  const auto inferred = [&](const std::string& lines) {
     const std::string file = folder_.write("gaps.jsonl", lines);
     return JsonLinesReader({file}, infer_json_lines_schema(file)).read(10);
   };
-  const auto texts = rows_of("{\"a\": \"x\"}\n{\"a\": null}\n");
+  const auto texts = inferred("{\"a\": \"x\"}\n{\"a\": null}\n");
   EXPECT_EQ(texts->column("a").bytes(1), "");
-  const auto bools = rows_of("{}\n{\"a\": true}\n");
+  const auto bools = inferred("{}\n{\"a\": true}\n");
   EXPECT_THAT(bools->column("a").values<bool>(), ElementsAre(false, true));
-  const auto lists = rows_of("{\"a\": [9007199254740993, 2]}\n{}\n{\"a\": []}\n");
+  const auto lists = inferred("{\"a\": [9007199254740993, 2]}\n{}\n{\"a\": []}\n");
   EXPECT_THAT(lists->column("a").values<std::int64_t>(), ElementsAre(9007199254740993, 2));
   EXPECT_THAT(lists->column("a").row_splits(), ElementsAre(0, 2, 2, 2));
-  const auto empty = rows_of("{\"b\": 1, \"a\": []}\n");
+  const auto empty = inferred("{\"b\": 1, \"a\": []}\n");
   EXPECT_EQ(empty->column("a").values().dtype(), DType::int64);
-  EXPECT_THAT(rows_of("{\"a\": null, \"b\": 1}\n")->names(), ElementsAre("b"));
+  EXPECT_THAT(inferred("{\"a\": null, \"b\": 1}\n")->names(), ElementsAre("b"));
 }
 
 TEST_F(GuessedTypes, OfJsonMembersAreOfOneKind) {

@@ -86,4 +86,12 @@ class HttpServer {
 HttpReply serve_bytes(const HttpRequestSeen& request, std::string_view body,
                       const std::string& etag = "\"one\"");
 
+/// Returns bytes that tell where they stand.
+inline std::string numbered_bytes(std::size_t size) {
+  std::string bytes;
+  while (bytes.size() < size) bytes += std::to_string(bytes.size()) + ' ';
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace infeed::test

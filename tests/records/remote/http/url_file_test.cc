@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <set>
 #include <span>
@@ -28,13 +27,6 @@ using test::HttpServer;
 using test::quick_retries;
 using test::serve_bytes;
 using Ranges = std::set<std::pair<std::uint64_t, std::uint64_t>>;
-
-std::string numbered_bytes(std::size_t size) {
-  std::string bytes;
-  while (bytes.size() < size) bytes += fmt::format("{} ", bytes.size());
-  bytes.resize(size);
-  return bytes;
-}
 
 /// Returns the first and the last byte of each range that was asked for.
 Ranges asked_of(const HttpServer& server) {
@@ -68,7 +60,7 @@ class UrlFileTest : public ::testing::Test {
     return bytes;
   }
 
-  std::string content_ = numbered_bytes(600'000);
+  std::string content_ = test::numbered_bytes(600'000);
   std::size_t broken_until_ = 0;  ///< requests between the first and this one find nothing
   HttpServer server_{[this](const HttpRequestSeen& request) {
     HttpReply reply = serve_bytes(request, content_);
@@ -126,7 +118,7 @@ TEST_F(UrlFileTest, IsExaminedByItsFirstAnswer) {
 
 class UrlSourceTest : public UrlFileTest {
  protected:
-  UrlSourceTest() { content_ = numbered_bytes(3 << 20); }
+  UrlSourceTest() { content_ = test::numbered_bytes(3 << 20); }
 
   OpenedSource open(const UrlOptions& options = one_request_each()) const {
     return open_url_source(server_.url("/a"), {.compression = Compression::none, .url = options});
@@ -206,7 +198,7 @@ TEST_F(UrlSourceTest, AJumpRightBehindWhatWasAskedForIsOne) {
 }
 
 TEST_F(UrlSourceTest, AJumpWithinWhatIsThereAsksForNothing) {
-  content_ = numbered_bytes(100'000);
+  content_ = test::numbered_bytes(100'000);
   const OpenedSource opened = open();
   EXPECT_EQ(read_all(*opened.source), content_);
   opened.source->seek(5);

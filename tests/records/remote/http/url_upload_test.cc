@@ -27,13 +27,6 @@ using test::MemoryStore;
 using test::quick_retries;
 using test::S3Environment;
 
-std::string numbered_bytes(std::size_t size) {
-  std::string bytes;
-  while (bytes.size() < size) bytes += fmt::format("{} ", bytes.size());
-  bytes.resize(size);
-  return bytes;
-}
-
 class UrlUpload : public ::testing::Test {
  protected:
   UrlUpload()
@@ -58,7 +51,7 @@ class UrlUpload : public ::testing::Test {
 
   const TemporaryFolder folder_;
   const std::string file_ = folder_.file("data");
-  const std::string bytes_ = numbered_bytes(4'500);
+  const std::string bytes_ = test::numbered_bytes(4'500);
   MemoryStore store_;
   std::function<std::optional<HttpReply>(const HttpRequestSeen&)> trouble;
   HttpServer server_;
@@ -194,7 +187,7 @@ TEST_F(UrlUpload, PartsAreSoLongThatTenThousandAreEnough) {
   shortest.part_bytes = 1;
   for (const auto& [bytes, part_bytes] : std::vector<std::pair<std::size_t, std::size_t>>{
            {10'000, 1}, {10'001, 2}, {20'000, 2}, {20'001, 3}}) {
-    write_whole(file_, numbered_bytes(bytes));
+    write_whole(file_, test::numbered_bytes(bytes));
     EXPECT_EQ(error_of([&] { upload_file(file_, "s3://bucket/data", shortest); }).code(),
               ErrorCode::permission_denied);
     const auto seen = server_.seen();
@@ -233,7 +226,7 @@ TEST_F(UrlUpload, RefusesAnObjectThatIsThere) {
     store_.objects.clear();
     upload_file(file_, "s3://bucket/data", refusing);
     EXPECT_EQ(store_.objects["/bucket/data"], bytes_);
-    write_whole(file_, numbered_bytes(4'000));
+    write_whole(file_, test::numbered_bytes(4'000));
     EXPECT_EQ(error_of([&] { upload_file(file_, "s3://bucket/data", refusing); }).code(),
               ErrorCode::already_exists);
     EXPECT_EQ(store_.objects["/bucket/data"], bytes_);
@@ -279,12 +272,12 @@ TEST_F(UrlUpload, SaysWhatItSends) {
 
 TEST_F(UrlUpload, PartsBeginWhereAFileIsLongerThanOne) {
   const auto requests_for = [&](std::size_t bytes, std::size_t part_bytes) {
-    write_whole(file_, numbered_bytes(bytes));
+    write_whole(file_, test::numbered_bytes(bytes));
     const std::size_t before = server_.requests();
     UploadOptions upload = options();
     upload.part_bytes = part_bytes;
     upload_file(file_, "s3://bucket/data", upload);
-    EXPECT_EQ(store_.objects["/bucket/data"], numbered_bytes(bytes));
+    EXPECT_EQ(store_.objects["/bucket/data"], test::numbered_bytes(bytes));
     return server_.requests() - before;
   };
   EXPECT_EQ(requests_for(1'000, 1'000), 1U);
