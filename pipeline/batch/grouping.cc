@@ -17,6 +17,7 @@
 #include "engine/move_values.h"
 #include "engine/recording/note_calls.h"
 #include "engine/resume/bookmark_numbers.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -67,6 +68,7 @@ class GroupingStage final : public Stage, public Bookmarked {
       ErrorPointer error;
       Full full;
       if (collect(full, error, true) != Pull::values) break;
+      if (error != nullptr) end_if_passing(*error, known);
       if (error == nullptr) let_go(*full.group);
       if (error == nullptr && kept_) kept_->drop_batch();
       ++skipped;
@@ -89,6 +91,7 @@ class GroupingStage final : public Stage, public Bookmarked {
       taken_ += gap;
       const Pull pulled = input_->pull(in_, 1);
       if (pulled == Pull::cancelled) return false;
+      if (in_.size() == 0) drop_slots(in_, 1, Known::nothing);
       ErrorPointer error;
       if (pulled == Pull::end || in_.size() == 0) throw bad_bookmark();
       const Full full = find_group(error);

@@ -16,6 +16,7 @@
 #include "batch/pack_rows.h"
 #include "engine/buffer_bytes.h"
 #include "engine/iterator_context.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -82,15 +83,16 @@ class PackStage final : public Stage, public Bookmarked {
     const std::uint64_t read = element_ + documents_.chunk().slots();
     if (to.begin.element < read) return false;
     if (!pass_over(*input_, to.begin.element - read, known)) return false;
-    documents_.forget();
+    documents_.forget(known);
     element_ = to.begin.element;
     part_number_ = 0;
     begins_.clear();
     begin_rows_of(to);
     if (!begin_within_element(to.begin)) return false;
-    ErrorPointer given_before;
     while (place() < to.end) {
+      ErrorPointer given_before;
       const Pull pulled = take_document(given_before);
+      if (given_before != nullptr) end_if_passing(*given_before, known);
       if (pulled == Pull::cancelled) return false;
       if (pulled == Pull::end) throw bad_bookmark();
     }
@@ -135,6 +137,7 @@ class PackStage final : public Stage, public Bookmarked {
     Chunk& in = documents_.chunk();
     const Pull pulled = input_->pull(in, in.capacity());
     if (pulled == Pull::cancelled) return false;
+    if (in.size() == 0) drop_slots(in, 1, Known::nothing);
     if (pulled == Pull::end || in.size() == 0) throw bad_bookmark();
     begin_element();
     if (!documents_.go_to(begin.document)) throw bad_bookmark();

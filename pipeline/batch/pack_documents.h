@@ -12,6 +12,7 @@
 #include <infeed/records/detail/store_number.h>
 
 #include "batch/pack_rows.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 
@@ -91,9 +92,9 @@ class PackDocuments {
     in_.drop_front(1);
     count_ = 0;
   }
-  /// Drops all elements.
-  void forget() {
-    in_.clear();
+  /// Passes over all elements.
+  void forget(Known known) {
+    drop_slots(in_, in_.slots(), known);
     count_ = 0;
   }
   bool is_columns() const { return spec_.input.values == nullptr; }

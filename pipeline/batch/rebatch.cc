@@ -10,6 +10,7 @@
 
 #include "batch/batch_storage.h"
 #include "engine/iterator_context.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -78,7 +79,7 @@ class RebatchStage : public Stage, public Bookmarked {
     const std::uint64_t read = element_ + in_.slots();
     if (bookmark.inputs[0] < read || rows_taken() != 0) return false;
     if (!pass_over(*input_, bookmark.inputs[0] - read, known)) return false;
-    in_.clear();
+    drop_slots(in_, in_.slots(), known);
     element_ = bookmark.inputs[0];
     row_ = static_cast<std::size_t>(bookmark.state[0]);
     turn_ = static_cast<std::size_t>(bookmark.state[1] % sizes_.size());
@@ -87,6 +88,7 @@ class RebatchStage : public Stage, public Bookmarked {
     if (row_ == 0) return true;
     const Pull pulled = input_->pull(in_, 1);  // as do_pull() does, which looks for an error first
     if (pulled == Pull::cancelled) return false;
+    if (in_.size() == 0) drop_slots(in_, 1, Known::nothing);
     if (pulled == Pull::end || in_.size() == 0 || row_ >= rows_of(in_.front()))
       throw bad_bookmark();
     return true;

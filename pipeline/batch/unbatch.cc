@@ -6,6 +6,7 @@
 #include "engine/iterator_context.h"
 #include "engine/recording/note_calls.h"
 #include "engine/recording/place_log.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -43,11 +44,11 @@ class UnbatchStage final : public Stage, public Bookmarked {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count, Known) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     std::uint64_t skipped = 0;
     while (skipped < count && see_to_an_element(chunk_capacity(type()), true) == Pull::values) {
       if (in_.size() == 0) {
-        in_.take_error();
+        drop_slots(in_, 1, known);
         ++given_;
         ++skipped;
         next_element();
@@ -66,7 +67,7 @@ class UnbatchStage final : public Stage, public Bookmarked {
     const std::uint64_t read = element_ + in_.slots();
     if (bookmark.inputs[0] < read) return false;
     if (!pass_over(*input_, bookmark.inputs[0] - read, known)) return false;
-    in_.clear();
+    drop_slots(in_, in_.slots(), known);
     row_ = 0;
     given_ = bookmark.given;
     element_ = bookmark.inputs[0];

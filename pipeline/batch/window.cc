@@ -12,6 +12,7 @@
 #include "engine/buffer_bytes.h"
 #include "engine/iterator_context.h"
 #include "engine/work/error_bytes.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -48,13 +49,19 @@ class Buffer {
     values_.append_from(in, in.size());
     if (!in.has_error()) return;
     memory_.grow(error_bytes(*in.error()));
-    errors_.push_back({start_ + size(), in.take_error()});
+    const std::uint64_t position = start_ + size();
+    errors_.push_back({position, in.take_error(), position < told_until_});
   }
 
-  void drop_front(std::uint64_t count) {
+  /// Says that windows have told, in an earlier run, the errors before a position.
+  void tell_until(std::uint64_t position) { told_until_ = position; }
+
+  /// Drops elements. The errors that no window has told are passed over.
+  void drop_front(std::uint64_t count, Known known) {
     const std::uint64_t end = start_ + count;
     std::size_t values = static_cast<std::size_t>(count);
     while (!errors_.empty() && errors_.front().position < end) {
+      if (!errors_.front().is_told) end_if_passing(*errors_.front().error, known);
       memory_.shrink(error_bytes(*errors_.front().error));
       errors_.pop_front();
       --values;
@@ -70,11 +77,12 @@ class Buffer {
   struct Failed {
     std::uint64_t position;
     ErrorPointer error;
+    bool is_told = false;  ///< by a window
   };
   /// Returns the first failed element among `count` elements that are `stride` apart; null if there
   /// is none.
-  const Failed* first_failed(std::uint64_t stride, std::uint64_t count) const {
-    for (const Failed& failed : errors_) {
+  Failed* first_failed(std::uint64_t stride, std::uint64_t count) {
+    for (Failed& failed : errors_) {
       const std::uint64_t offset = failed.position - start_;
       if (offset % stride == 0 && offset / stride < count) return &failed;
     }
@@ -122,6 +130,7 @@ class Buffer {
   Chunk values_;
   std::deque<Failed> errors_;
   std::uint64_t start_ = 0;
+  std::uint64_t told_until_ = 0;
   Reservation memory_;
 };
 
@@ -149,12 +158,14 @@ class WindowStage final : public Stage {
       const std::uint64_t least = shape_.drop_remainder ? shape_.span() : 1;
       if (filled != Filled::yes || buffer_.size() < least) {
         if (!out.empty()) return Pull::values;
-        return filled == Filled::yes ? Pull::end : Pull::cancelled;
+        if (filled != Filled::yes) return Pull::cancelled;
+        buffer_.drop_front(buffer_.size(), Known::nothing);
+        return Pull::end;
       }
       const std::uint64_t windows = make_windows(out, want - out.slots());
       next_ += windows;
       // The gap after the last is passed over later: its elements may take long to come.
-      buffer_.drop_front(std::min(buffer_.size(), windows * shape_.shift));
+      buffer_.drop_front(std::min(buffer_.size(), windows * shape_.shift), Known::nothing);
     }
     return Pull::values;
   }
@@ -165,6 +176,8 @@ class WindowStage final : public Stage {
     if (count > std::numeric_limits<std::uint64_t>::max() / shape_.shift - before) {
       return Stage::do_skip(count, known);
     }
+    if (known == Known::errors)
+      buffer_.tell_until((before + count - 1) * shape_.shift + shape_.span());
     if (known != Known::no_errors && !shape_.drop_remainder) return skip_as_pulled(count, known);
     next_ += count;
     // Not into the gap after the last of these windows. Nobody has looked at the gap yet, and an
@@ -192,7 +205,7 @@ class WindowStage final : public Stage {
     if (!ended_ && fill(shape_.span(), true) == Filled::cancelled) return 0;
     if (buffer_.size() == 0) return std::min(count, windows_until_end(before));
     ++next_;
-    buffer_.drop_front(std::min(buffer_.size(), shape_.shift));
+    buffer_.drop_front(std::min(buffer_.size(), shape_.shift), known);
     return count;
   }
 
@@ -226,7 +239,7 @@ class WindowStage final : public Stage {
 
   /// Drops all elements before `position`, in the buffer and beyond.
   void advance_to(std::uint64_t position, Known known) {
-    buffer_.drop_front(std::min(buffer_.size(), position - buffer_.start()));
+    buffer_.drop_front(std::min(buffer_.size(), position - buffer_.start()), known);
     const std::uint64_t gap = position - buffer_.start();
     if (gap == 0 || ended_) return;
     const std::uint64_t passed = input_->skip(gap, known);
@@ -240,16 +253,17 @@ class WindowStage final : public Stage {
     if (available >= shape_.span()) return shape_.size;
     return available == 0 ? 0 : (available - 1) / shape_.stride + 1;
   }
-  const Buffer::Failed* first_failed() const {
+  Buffer::Failed* first_failed() {
     return buffer_.has_errors() ? buffer_.first_failed(shape_.stride, elements_at_hand()) : nullptr;
   }
 
   /// Returns true if the next window is an error, whether or not its other elements come.
-  bool has_failed() const { return !shape_.drop_remainder && first_failed() != nullptr; }
+  bool has_failed() { return !shape_.drop_remainder && first_failed() != nullptr; }
 
   /// Makes the windows at hand, `room` at most, or the error of the next one. Returns how many.
   std::uint64_t make_windows(Chunk& out, std::size_t room) {
-    if (const Buffer::Failed* const failed = first_failed()) {
+    if (Buffer::Failed* const failed = first_failed()) {
+      failed->is_told = true;
       out.set_error(error_of_window(buffer_.start(), failed->position, *failed->error));
       return 1;
     }

@@ -7,6 +7,7 @@
 #include <infeed/pipeline/stage.h>
 
 #include "engine/iterator_context.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 
@@ -36,8 +37,7 @@ class PeekedInput {
 
   std::uint64_t skip(std::uint64_t count, Known known) {
     if (count == 0 || ahead_.empty()) return input_->skip(count, known);
-    ahead_.clear();
-    return 1 + input_->skip(count - 1, known);
+    return drop_slots(ahead_, 1, known) + input_->skip(count - 1, known);
   }
 
   TracedPlace trace(std::uint64_t position) const { return input_->trace(position); }

@@ -7,6 +7,7 @@
 #include "engine/iterator_context.h"
 #include "engine/recording/note_calls.h"
 #include "engine/recording/place_log.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -41,7 +42,10 @@ class ConcatenateStage final : public Stage, public Bookmarked {
     while (current_ != nullptr) {
       skipped += current_->skip(count - skipped, known);
       if (skipped == count || run().cancelled()) break;
-      if (open_second(position() + skipped) != nullptr) ++skipped;
+      if (const ErrorPointer error = open_second(position() + skipped)) {
+        end_if_passing(*error, known);
+        ++skipped;
+      }
       began_at_ = position() + skipped;
     }
     return skipped;

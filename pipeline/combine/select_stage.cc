@@ -7,6 +7,7 @@
 #include "engine/move_values.h"
 #include "engine/recording/place_log.h"
 #include "engine/resume/bookmark_numbers.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -51,13 +52,14 @@ class SelectStage final : public Stage, public Bookmarked {
       ErrorPointer error;
       if (!choose(error, true)) break;
       if (error != nullptr) {
+        end_if_passing(*error, known);
         note_choice(ChoiceLog::kNone);
         ++skipped;
         continue;
       }
       Input& input = inputs_[chosen_];
       if (!input.in.empty()) {
-        drop_one(input.in);
+        drop_slots(input.in, 1, known);
       } else if (input.stage->skip(1, known) == 0) {
         if (run().cancelled()) break;
         end_input(input);
@@ -150,7 +152,7 @@ class SelectStage final : public Stage, public Bookmarked {
       if (sees_elements_) error = selector_->see(chosen_, is_error ? nullptr : input.in.front());
       if (is_error || error != nullptr) {
         out.set_error(is_error ? input.in.take_error() : std::move(error));
-        if (!is_error) drop_one(input.in);
+        if (!is_error) drop_slots(input.in, 1, Known::nothing);
         return Pull::values;
       }
       move_one<kSize>(type(), static_cast<std::byte*>(out.back()), input.in.front());
@@ -198,15 +200,6 @@ class SelectStage final : public Stage, public Bookmarked {
     }
     --open_;
     if (stop_on_empty_) open_ = 0;
-  }
-
-  void drop_one(Chunk& in) {
-    if (in.size() == 0) {
-      in.take_error();
-      return;
-    }
-    type().destroy(in.front(), 1);
-    in.drop_front(1);
   }
 
   const std::unique_ptr<Selector> selector_;

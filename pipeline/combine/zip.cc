@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/iterator_context.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -23,33 +24,35 @@ struct Side {
   /// Elements still to be passed over, because another side failed at their positions. That error
   /// was handed over without waiting for them.
   std::uint64_t owed = 0;
+  Known known_of_owed = Known::nothing;
 
-  void begin_again(std::uint64_t position) {
+  /// Begins anew. `known`: of the elements before `position`, which were passed over before.
+  void begin_again(std::uint64_t position, Known known) {
     in.clear();
     input.reset();
     input = node->open(consumer);
     owed = position;
+    known_of_owed = known;
   }
   /// Makes sure that an element is ready.
   Pull fill(std::size_t want) {
-    if (owed > 0) skip(0, Known::nothing);
+    if (owed > 0) pass_owed();
     return in.empty() ? input->pull(in, std::min(want, in.capacity())) : Pull::values;
   }
   /// Passes over elements. Returns fewer than asked for only at the end.
   std::uint64_t skip(std::uint64_t count, Known known) {
-    const std::uint64_t before = std::exchange(owed, 0);
-    const std::uint64_t passed = pass(before + count, known);
-    return passed - std::min(passed, before);
+    return pass_owed() ? pass(count, known) : 0;
   }
 
  private:
+  /// Returns false at the end.
+  bool pass_owed() {
+    const std::uint64_t count = std::exchange(owed, 0);
+    return pass(count, std::exchange(known_of_owed, Known::nothing)) == count;
+  }
   std::uint64_t pass(std::uint64_t count, Known known) {
-    const std::size_t dropped = static_cast<std::size_t>(std::min<std::uint64_t>(count, in.size()));
-    in.type().destroy(in.front(), dropped);
-    in.drop_front(dropped);
-    if (dropped == count) return count;
-    const std::uint64_t passed = dropped + (in.take_error() != nullptr ? 1 : 0);
-    return passed + input->skip(count - passed, known);
+    const std::uint64_t dropped = drop_slots(in, count, known);
+    return dropped + input->skip(count - dropped, known);
   }
 };
 
@@ -78,6 +81,7 @@ class ZipStage final : public Stage {
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     if (ended_) return 0;
+    if (known == Known::errors) known_of_given_ = known;
     std::uint64_t common = 0;
     try {
       common = skip_sides(count, known);
@@ -86,7 +90,7 @@ class ZipStage final : public Stage {
       // side, or reach an element that a run doesn't ask for because a side to its left failed
       // there. Failures there (a file that can't be read, a check at the end of its pass) aren't
       // errors of this zip. Pulling as a run does finds out.
-      for (Side& side : sides_) side.begin_again(position());
+      for (Side& side : sides_) side.begin_again(position(), known_of_given_);
       return Stage::do_skip(count, known);
     }
     if (common == count || run().cancelled()) return common;
@@ -106,6 +110,7 @@ class ZipStage final : public Stage {
   /// Side `failed` has an error at the current position; all sides pass over that position.
   Pull hand_over_error(Chunk& out, std::size_t failed) {
     out.set_error(sides_[failed].in.take_error());
+    known_of_given_ = Known::errors;
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       if (i != failed) ++sides_[i].owed;
     }
@@ -122,6 +127,7 @@ class ZipStage final : public Stage {
   const ZipKernel kernel_;
   std::vector<Side> sides_;
   std::vector<void*> fronts_;
+  Known known_of_given_ = Known::nothing;
   bool ended_ = false;
 };
 

@@ -54,12 +54,16 @@ void drop_stages(std::unique_ptr<Stage>& root, IteratorContext& run) {
   give_memory_of_run_back(run.memory().peak_bytes());
 }
 
+/// Returns what is known of the elements that a run has read with so many errors.
+Known known_with(std::uint64_t errors) { return errors == 0 ? Known::no_errors : Known::errors; }
+
+/// Returns what is known of elements that a run with so many errors may not have read.
+Known known_behind(std::uint64_t errors) { return errors == 0 ? Known::nothing : Known::errors; }
+
 /// Returns the root as a resume at this place finds it.
 ResumedStage resumed_at(const StreamPlace& place, const TakenBefore& taken, std::uint64_t errors) {
-  return {.place = place,
-          .bookmark = nullptr,
-          .taken = taken.elements,
-          .known = errors == 0 ? Known::no_errors : Known::nothing};
+  return {
+      .place = place, .bookmark = nullptr, .taken = taken.elements, .known = known_with(errors)};
 }
 
 std::string why_it_ended(const ErrorPointer& failure) {
@@ -108,6 +112,7 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
     context.taken = before_.taken = options.resume->taken;
     // After an error each of the elements must be looked at, as if no shard had read them.
     if (options.resume->errors > 0) context.taken.shards = context.taken.elements;
+    context.known_of_taken = known_behind(options.resume->errors);
   }
   root_ = node_->open(context);
   check_bounds(*run_);
@@ -135,11 +140,10 @@ void IteratorCore::resume(const IterateOptions& options) {
     const ResumeReport report(*run_, options, checkpoint.position);
     const Waiting waiting(watchdog_.get());
     const ResumeWait resume_wait(run_->counters());
-    skipped = root_->skip(checkpoint.position,
-                          checkpoint.errors == 0 ? Known::no_errors : Known::nothing);
+    skipped = root_->skip(checkpoint.position, known_with(checkpoint.errors));
     if (skipped == checkpoint.position) {
       const SkippedErrors errors(run_->counters());
-      const std::uint64_t passed_over = root_->skip(options.skip, Known::nothing);
+      const std::uint64_t passed_over = root_->skip(options.skip, known_behind(checkpoint.errors));
       skipped += passed_over;
       before_.errors_taken = errors.count(passed_over);
     }

@@ -6,6 +6,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 
@@ -14,10 +15,11 @@ namespace infeed::detail {
 /// that a long resume moves, and a cancellation ends it.
 ///
 /// pass(at_most) returns how many elements it has passed over, or nothing at the end. If it throws,
-/// fail() is called in the catch block. It rethrows an exception that is not an element's error.
+/// fail() is called in the catch block. It returns the element's error, or rethrows an exception that
+/// is none.
 template <class Pass, class Fail>
 std::uint64_t skip_parts(IteratorContext& run, StageCounters& counters, std::uint64_t count,
-                         std::uint64_t part_max, const Pass& pass, const Fail& fail) {
+                         Known known, std::uint64_t part_max, const Pass& pass, const Fail& fail) {
   std::uint64_t skipped = 0;
   while (skipped < count && !run.cancelled()) {
     try {
@@ -26,7 +28,7 @@ std::uint64_t skip_parts(IteratorContext& run, StageCounters& counters, std::uin
       skipped += *passed;
     } catch (...) {
       if (run.cancelled()) break;
-      fail();
+      end_if_passing(*fail(), known);
       counters.note_skipped_error();
       ++skipped;
     }

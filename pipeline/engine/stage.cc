@@ -10,6 +10,7 @@
 #include "engine/recording/note_calls.h"
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed {
 namespace {
@@ -228,14 +229,13 @@ Pull Stage::do_pull_at(Chunk&, std::span<const std::uint64_t>) {
   throw Error(ErrorCode::internal, "pull_at was asked of a stage that has no random access");
 }
 
-std::uint64_t Stage::do_skip(std::uint64_t count, Known) {
+std::uint64_t Stage::do_skip(std::uint64_t count, Known known) {
   Chunk dropped(*type_);
   std::uint64_t skipped = 0;
   while (skipped < count) {
     const std::uint64_t want = std::min<std::uint64_t>(dropped.capacity(), count - skipped);
     if (pull(dropped, static_cast<std::size_t>(want)) != Pull::values) break;
-    skipped += dropped.slots();
-    dropped.clear();
+    skipped += detail::drop_slots(dropped, dropped.slots(), known);
   }
   return skipped;
 }

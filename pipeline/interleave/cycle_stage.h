@@ -37,7 +37,7 @@ class CycleStage : public Stage, public Bookmarked {
   bool go_to(const Bookmark& bookmark, Known known) final {
     if (position() > 0) return false;
     const auto pass_over_outer = [&](std::uint64_t outer) {
-      const std::uint64_t left = outer_.drop(outer - outer_.position());
+      const std::uint64_t left = outer_.drop(outer - outer_.position(), known);
       if (!pass_over(outer_.input(), left, known)) return false;
       outer_.note_skipped(left);
       return true;

@@ -5,6 +5,7 @@
 #include "engine/iterator_context.h"
 #include "engine/recording/place_log.h"
 #include "engine/seeds/has_inner_datasets.h"
+#include "engine/work/passing_error.h"
 #include "interleave/inner_stream.h"
 
 namespace infeed::detail {
@@ -59,6 +60,7 @@ class FlatMapStage final : public Stage, public Bookmarked {
           open(std::move(node), error);
         }
         if (error != nullptr) {
+          end_if_passing(*error, known);
           ++skipped;
           continue;
         }
@@ -74,7 +76,7 @@ class FlatMapStage final : public Stage, public Bookmarked {
   bool go_to(const Bookmark& bookmark, Known known) override {
     if (bookmark.inputs.size() != 1 || bookmark.state.size() != 1) throw bad_bookmark();
     if (bookmark.inputs[0] < outer_.position()) return false;
-    const std::uint64_t left = outer_.drop(bookmark.inputs[0] - outer_.position());
+    const std::uint64_t left = outer_.drop(bookmark.inputs[0] - outer_.position(), known);
     if (!pass_over(outer_.input(), left, known)) return false;
     outer_.note_skipped(left);
     inner_.close();

@@ -6,6 +6,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/recording/note_calls.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 
@@ -19,12 +20,8 @@ Pull OuterInput::next(Chunk& element, std::uint64_t& position) {
   return Pull::values;
 }
 
-std::uint64_t OuterInput::drop(std::uint64_t count) {
-  const auto values = static_cast<std::size_t>(std::min<std::uint64_t>(count, in_.size()));
-  in_.type().destroy(in_.front(), values);
-  in_.drop_front(values);
-  const bool error = values < count && in_.take_error() != nullptr;
-  const std::uint64_t dropped = values + (error ? 1 : 0);
+std::uint64_t OuterInput::drop(std::uint64_t count, Known known) {
+  const std::uint64_t dropped = drop_slots(in_, count, known);
   position_ += dropped;
   return count - dropped;
 }
@@ -36,6 +33,7 @@ InnerStream& InnerStream::operator=(InnerStream&& other) noexcept {
   stage_ = std::move(other.stage_);
   given_ = other.given_;
   given_last_ = other.given_last_;
+  known_ = other.known_;
   pulls_one_by_one_ = other.pulls_one_by_one_;
   return *this;
 }
@@ -53,6 +51,7 @@ std::unique_ptr<Stage> InnerStream::rest_behind(std::uint64_t given) {
 
 Pull InnerStream::pull(Chunk& out, std::size_t want) {
   const Pull pulled = stage_->pull(out, pulls_one_by_one_ ? 1 : want);
+  if (out.has_error()) known_ = Known::errors;
   given_last_ = out.slots();
   given_ += given_last_;
   return pulled;
@@ -70,6 +69,7 @@ InnerPlaces InnerStream::places() const {
 }
 
 std::uint64_t InnerStream::skip(std::uint64_t count, Known known) {
+  if (known == Known::errors) known_ = known;
   const std::uint64_t skipped = stage_->skip(count, known);
   given_ += skipped;
   return skipped;
@@ -99,7 +99,7 @@ void InnerOpener::open_again(InnerStream& stream) const {
   // The passes of this stage and the positions within a pass make different epochs.
   context.set_pass(datasets_.seed_by_position ? stream.position_ + context_.epoch * kSpread : 0);
   std::unique_ptr<Stage> stage = stream.node_->open(context);
-  stage->skip(stream.given_, Known::nothing);
+  stage->skip(stream.given_, stream.known_);
   stream.stage_ = std::move(stage);
   stream.pulls_one_by_one_ = context.run.traces();
 }

@@ -24,7 +24,7 @@ class OuterInput {
   std::uint64_t position() const { return position_; }
   /// Drops `count` elements that were pulled, if there are so many. Returns how many are left to be
   /// passed over in the input.
-  std::uint64_t drop(std::uint64_t count);
+  std::uint64_t drop(std::uint64_t count, Known known);
   Stage& input() { return *input_; }
   /// Says that elements of the input were passed over.
   void note_skipped(std::uint64_t count) { position_ += count; }
@@ -71,6 +71,7 @@ class InnerStream {
   std::unique_ptr<Stage> stage_;
   std::uint64_t given_ = 0;
   std::uint64_t given_last_ = 0;   ///< elements of the last pull
+  Known known_ = Known::nothing;   ///< about elements given: open_again() passes over them
   bool pulls_one_by_one_ = false;  ///< so that each can be traced to its offset
 };
 

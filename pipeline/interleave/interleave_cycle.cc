@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/iterator_context.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 
@@ -229,14 +230,8 @@ void InterleaveCycle::note_places(InnerSupplier& supplier, Slot& slot) {
 }
 
 /// Drops elements that were already pulled from the current slot, up to the end of its turn.
-std::uint64_t InterleaveCycle::drop_buffered(Slot& slot, std::uint64_t count) {
-  const std::uint64_t limit = std::min(count, block_left_);
-  const std::size_t values =
-      static_cast<std::size_t>(std::min<std::uint64_t>(limit, slot.in.size()));
-  type_.destroy(slot.in.front(), values);
-  slot.in.drop_front(values);
-  const bool error = values < limit && slot.in.take_error() != nullptr;
-  const std::uint64_t dropped = values + (error ? 1 : 0);
+std::uint64_t InterleaveCycle::drop_buffered(Slot& slot, std::uint64_t count, Known known) {
+  const std::uint64_t dropped = drop_slots(slot.in, std::min(count, block_left_), known);
   if (history_ != nullptr) history_->drop(at_, dropped);
   slot.taken += dropped;
   step(dropped);
@@ -281,7 +276,7 @@ std::uint64_t InterleaveCycle::skip(SerialInnerSupplier& supplier, std::uint64_t
     if (run.cancelled()) break;
     Slot& slot = at_hand();
     if (!slot.in.empty()) {
-      skipped += drop_buffered(slot, count - skipped);
+      skipped += drop_buffered(slot, count - skipped, known);
       continue;
     }
     if (!slot.is_open) {
@@ -298,6 +293,7 @@ std::uint64_t InterleaveCycle::skip(SerialInnerSupplier& supplier, std::uint64_t
       } else {
         ++opened_;
         if (error != nullptr) {
+          end_if_passing(*error, known);
           ++skipped;
         } else {
           note_open(slot);

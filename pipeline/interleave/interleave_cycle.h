@@ -138,7 +138,7 @@ class InterleaveCycle {
   void take_rounds(std::byte* to, std::size_t rounds);
   template <std::size_t kSize>
   void take_values(Chunk& out, std::size_t want);
-  std::uint64_t drop_buffered(Slot& slot, std::uint64_t count);
+  std::uint64_t drop_buffered(Slot& slot, std::uint64_t count, Known known);
   std::uint64_t skip_rounds(SerialInnerSupplier& supplier, std::uint64_t count, Known known);
 
   void give_values(Chunk& out, std::size_t want, std::uint64_t position);

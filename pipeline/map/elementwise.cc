@@ -6,6 +6,7 @@
 #include "engine/iterator_context.h"
 #include "engine/recording/note_calls.h"
 #include "engine/recording/place_log.h"
+#include "engine/work/passing_error.h"
 #include "map/guard.h"
 
 namespace infeed::detail {
@@ -49,7 +50,7 @@ class ElementwiseStage final : public Stage, public Bookmarked {
     const std::uint64_t read = position_ + in_.slots();
     if (bookmark.inputs[0] < read) return false;
     if (!pass_over(*input_, bookmark.inputs[0] - read, known)) return false;
-    in_.clear();
+    drop_slots(in_, in_.slots(), known);
     position_ = bookmark.inputs[0];
     return true;
   }

@@ -85,7 +85,7 @@ class FileReadersStage final : public Stage {
 
   TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
-  std::uint64_t do_skip(std::uint64_t count, Known) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     constexpr std::uint64_t kSkippedAtOnce = std::uint64_t{1} << 16;
     const auto pass = [this](std::uint64_t at_most) -> std::optional<std::uint64_t> {
       if (!open_next()) return std::nullopt;
@@ -94,9 +94,9 @@ class FileReadersStage final : public Stage {
       given_ += passed;
       return passed;
     };
-    return skip_parts(run(), counters(), count, kSkippedAtOnce, pass, [this] {
+    return skip_parts(run(), counters(), count, known, kSkippedAtOnce, pass, [this] {
       ++given_;
-      stop_.error_in_flight();
+      return stop_.error_in_flight();
     });
   }
 

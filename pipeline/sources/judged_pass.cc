@@ -10,6 +10,7 @@
 #include <infeed/pipeline/statistics.h>
 
 #include "engine/iterator_context.h"
+#include "engine/work/passing_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -74,7 +75,7 @@ class JudgedPassStage final : private HiddenCounters, public PassThroughStage {
     if (is_looking_ && is_far(count) && !is_source) is_looking_ = false;
     if (!is_looking_) return input().skip(count, known);
     const std::uint64_t before = passed_;
-    const std::uint64_t skipped = skip_and_look(count);
+    const std::uint64_t skipped = skip_and_look(count, known);
     if (is_looking_ || skipped == count) return skipped;
     // A source that was begun may have to read what a fresh one could jump over.
     if (is_source && count > kSkippedMax) {
@@ -123,7 +124,7 @@ class JudgedPassStage final : private HiddenCounters, public PassThroughStage {
   }
 
   /// Skips until there is nothing more to look for. Returns how many elements it skipped.
-  std::uint64_t skip_and_look(std::uint64_t count) {
+  std::uint64_t skip_and_look(std::uint64_t count, Known known) {
     Chunk dropped(type());
     std::uint64_t skipped = 0;
     // One element first: it is usually enough.
@@ -135,8 +136,7 @@ class JudgedPassStage final : private HiddenCounters, public PassThroughStage {
       if (pulled == Pull::end) require_all();
       if (pulled != Pull::values) break;
       look_at(dropped);
-      skipped += dropped.slots();
-      dropped.clear();
+      skipped += drop_slots(dropped, dropped.slots(), known);
     }
     return skipped;
   }

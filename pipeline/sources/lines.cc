@@ -41,14 +41,14 @@ class LinesStage final : public Stage {
 
   TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
-  std::uint64_t do_skip(std::uint64_t count, Known) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     constexpr std::uint64_t kLinesSkippedAtOnce = std::uint64_t{1} << 20;
     const auto pass = [this](std::uint64_t at_most) -> std::optional<std::uint64_t> {
       const std::uint64_t lines = feed_.feed().skip(at_most);
       return lines == 0 ? std::nullopt : std::optional(lines);
     };
-    return detail::skip_parts(run(), counters(), count, kLinesSkippedAtOnce, pass,
-                              [this] { feed_.error_in_flight(); });
+    return detail::skip_parts(run(), counters(), count, known, kLinesSkippedAtOnce, pass,
+                              [this] { return feed_.error_in_flight(); });
   }
 
  private:

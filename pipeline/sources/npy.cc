@@ -75,8 +75,8 @@ class ArraysStage final : public Stage {
       if (rows == 0) return std::nullopt;
       return detail::batch_count(rows, spec_.size, spec_.drop_remainder);
     };
-    return detail::skip_parts(run(), counters(), count, batches_at_once, pass,
-                              [this] { stop_.error_in_flight(); });
+    return detail::skip_parts(run(), counters(), count, known, batches_at_once, pass,
+                              [this] { return stop_.error_in_flight(); });
   }
 
  private:

@@ -103,7 +103,7 @@ class TextRowsStage final : public Stage {
   }
 
   /// Skips rows. A row counts whether or not its cells can be read, so no cell is parsed.
-  std::uint64_t do_skip(std::uint64_t count, Known) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     constexpr std::uint64_t kRowsSkippedAtOnce = std::uint64_t{1} << 18;
     const std::uint64_t batches_at_once =
         std::max<std::uint64_t>(1, kRowsSkippedAtOnce / batches_.size);
@@ -112,8 +112,8 @@ class TextRowsStage final : public Stage {
       if (rows == 0) return std::nullopt;
       return batch_count(rows, batches_.size, batches_.drop_remainder);
     };
-    return skip_parts(run(), counters(), count, batches_at_once, pass,
-                      [this] { feed_.error_in_flight(); });
+    return skip_parts(run(), counters(), count, known, batches_at_once, pass,
+                      [this] { return feed_.error_in_flight(); });
   }
 
  private:

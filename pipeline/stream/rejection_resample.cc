@@ -11,6 +11,8 @@
 #include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/philox.h>
 
+#include "engine/work/passing_error.h"
+
 namespace infeed::detail {
 namespace {
 
@@ -115,7 +117,7 @@ class RejectionResampleStage final : public Stage, public Bookmarked {
       throw bad_bookmark();
     if (bookmark.inputs[0] < read) return false;
     if (!pass_over(*input_, bookmark.inputs[0] - read, known)) return false;
-    in_.clear();
+    drop_slots(in_, in_.slots(), known);
     position_ = bookmark.inputs[0];
     acceptance_.go_on_from(bookmark.state);
     return true;

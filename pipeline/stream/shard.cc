@@ -38,6 +38,7 @@ class ShardStage final : public PassThroughStage {
         skips_gaps_(skips_gaps),
         begin_(context.taken.elements),
         begin_read_(begin_ - std::min(begin_, context.taken.shards)),
+        known_of_taken_(context.known_of_taken),
         in_(type()) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -79,7 +80,8 @@ class ShardStage final : public PassThroughStage {
   /// before that, or at a cancellation.
   bool pass_to_begin() {
     if (passed_ < begin_read_) passed_ += input().skip(begin_read_ - passed_, Known::no_errors);
-    if (passed_ >= begin_read_ && passed_ < begin_) passed_ += input().skip(begin_ - passed_);
+    if (passed_ >= begin_read_ && passed_ < begin_)
+      passed_ += input().skip(begin_ - passed_, known_of_taken_);
     return passed_ == begin_;
   }
 
@@ -140,8 +142,8 @@ class ShardStage final : public PassThroughStage {
     if (gap() == 0) {
       out.set_error(std::move(error));
       ++given_;
-    } else if (is_passing(*error)) {  // the rest of its file may be missing
-      run().counters().note_passing_left_out(counters());
+    } else {
+      end_if_passing(*error, Known::nothing);
     }
     ++place_;
   }
@@ -150,6 +152,7 @@ class ShardStage final : public PassThroughStage {
   const bool skips_gaps_;           ///< rather than to read what other shards have, and to drop it
   const std::uint64_t begin_;       ///< elements of the input that earlier shards took
   const std::uint64_t begin_read_;  ///< how many of them a shard read that saw no error in them
+  const Known known_of_taken_;      ///< knowledge about the others of them
   std::uint64_t passed_ = 0;        ///< those of begin_ that it has passed over
   Chunk in_;
   std::uint64_t place_ = 0;  ///< elements behind begin_ that were taken out of in_, or skipped

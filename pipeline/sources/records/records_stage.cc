@@ -10,6 +10,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/recording/place_log.h"
+#include "engine/work/passing_error.h"
 #include "sources/dropped_counts.h"
 #include "sources/records/record_file.h"
 #include "sources/url_stop.h"
@@ -116,9 +117,9 @@ class RecordsStage final : public Stage, private RecordBlockSource {
         skipped += whole;
         ++file_;
       } else if (skip_is_exact(options_, known)) {
-        skipped += skip_in_file(count - skipped);
+        skipped += skip_in_file(count - skipped, known);
       } else {
-        skipped += read_and_drop(count - skipped);
+        skipped += read_and_drop(count - skipped, known);
       }
     }
     return skipped;
@@ -325,7 +326,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     return read == kNotCounted && skip_is_exact(options_, known) ? count.skipped.load() : read;
   }
 
-  std::uint64_t skip_in_file(std::uint64_t count) {
+  std::uint64_t skip_in_file(std::uint64_t count, Known known) {
     std::uint64_t before = 0;
     try {
       open();
@@ -341,6 +342,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     } catch (...) {
       if (run().cancelled()) return 0;
       ErrorPointer error = stop_.error_in_flight();
+      end_if_passing(*error, known);
       counters().note_skipped_error();  // those before it were passed over
       const std::uint64_t passed = reader_ ? reader_->passed() - before : 0;
       failed(std::move(error));
@@ -348,11 +350,11 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     }
   }
 
-  std::uint64_t read_and_drop(std::uint64_t count) {
+  std::uint64_t read_and_drop(std::uint64_t count, Known known) {
     Chunk dropped(type());
     const std::uint64_t want = std::min<std::uint64_t>(count, dropped.capacity());
     if (pull(dropped, static_cast<std::size_t>(want)) != Pull::values) return 0;
-    return dropped.slots();
+    return drop_slots(dropped, dropped.slots(), known);
   }
 
   void pass_over(const DamagedRange& range) {

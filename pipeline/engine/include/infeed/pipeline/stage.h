@@ -60,6 +60,11 @@ enum class Pull : std::uint8_t {
 /// refused, or the stage can't go on. It passes all later stages and queues unchanged, after all
 /// elements before it were handed over. next() throws it then and at every later call. A stage
 /// doesn't catch the exceptions of its input; if it must, the input throws them again.
+///
+/// An element's error that may pass (unavailable, deadline_exceeded) becomes terminal where elements
+/// are passed over: by skip(), a resume, or shard, which drops other shards' elements. Its file may
+/// lack the rest, so the elements behind would be others than on other hosts, or in the run before.
+/// A resume behind errors (Known::errors) passes over it: it may have been there before.
 class Stage {
  public:
   explicit Stage(const StageContext& context)

@@ -82,6 +82,7 @@ struct StageContext {
   /// Set for shard and the stages behind it in a run that goes on from reshard_checkpoint(). The
   /// last `shards` of the elements may be errors; none of those before is.
   TakenBefore taken = {};
+  Known known_of_taken = Known::nothing;  ///< knowledge about these last ones
   /// Set inside inner datasets, which are described anew in each run. It replaces drawn seeds
   /// there, and is made from the outermost flat_map's seed and the place.
   struct Inner {

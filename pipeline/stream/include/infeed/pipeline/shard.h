@@ -21,7 +21,8 @@ NodePointer make_own_rows(Count batch, Count first, Count rows, NodePointer inpu
 
 /// Gives the elements whose position modulo `count` is `index`, so that several workers share one
 /// stream. Errors count as elements. Put it close to the source: making elements that it drops is
-/// wasted work.
+/// wasted work. An error that may pass (unavailable, deadline_exceeded) at another shard's place is
+/// terminal: the other host may have had none, and behind it the shards would overlap.
 ///
 /// A map with an Rng after it draws by the position in the shared stream. So shard | map gives each
 /// element the same numbers with any number of shards, also when a checkpoint is resharded; so does

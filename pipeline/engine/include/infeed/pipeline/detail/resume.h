@@ -37,6 +37,9 @@ enum class Known : std::uint8_t {
   /// source may seek. That holds only for elements that were read before the checkpoint. A stage
   /// must not pass over more elements of its input than it had read then.
   no_errors,
+  /// A resume's checkpoint knows of errors, which may come again. So one that may pass is no terminal
+  /// error among these elements (stage.h).
+  errors,
 };
 
 struct Bookmark {
