@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <infeed/pipeline/features.h>
+#include <infeed/pipeline/unbatch.h>
 
 #include "describe/stages/column_stage.h"
 #include "describe/stages/stages.h"
@@ -29,6 +30,24 @@ struct NormaliseStage : StageOptions {
   std::vector<double> mean = {0.0};
   std::vector<double> deviation = {1.0};
 };
+
+/// Applies a function that takes every row alike and fails for none. Directly behind a source of rows
+/// that is done to the batches that the source reads: row by row it would take 30 times as long.
+template <class Function, class Change>
+Elements whole_column_stage(const Elements& input, const std::string& kind, const Json& options,
+                            const Function& function, const StageName& name, const Change& change) {
+  if (!input.batch_at_source) return column_stage(input, kind, options, function, name, change);
+  const auto batches = [=, source = input.batch_at_source](const BatchRows& rows,
+                                                           const ColumnSchema*) {
+    const Elements read = batches_of(source(rows, nullptr));
+    return column_stage(read, kind, options, function, name, change).batches(kind);
+  };
+  Elements after{.dataset = batches({.size = kRowsAtOnce}, nullptr) | unbatch(),
+                 .are_rows = true,
+                 .batch_at_source = batches};
+  if (input.columns) after.columns = change(*input.columns);
+  return after;
+}
 
 /// Returns the columns that the operations make of these: those of a batch without rows. A column
 /// that they leave as it is keeps its whole type.
@@ -87,9 +106,11 @@ void add_column_functions(StageTable& table) {
         const auto function = [columns = stage.columns](const ColumnBatch& batch) {
           return batch.select(columns);
         };
-        return column_stage(making.input(), "select", Json{{"columns", stage.columns}}, function,
-                            stage.name,
-                            [&](ColumnSchema columns) { return selected(columns, stage.columns); });
+        const auto change = [columns = stage.columns](const ColumnSchema& schema) {
+          return selected(schema, columns);
+        };
+        return whole_column_stage(making.input(), "select", Json{{"columns", stage.columns}},
+                                  function, stage.name, change);
       });
   table.add("rename", "Gives a column another name.", RenameStage{})
       .required("from_name", &RenameStage::from, "Its name.")
@@ -98,11 +119,11 @@ void add_column_functions(StageTable& table) {
         const auto function = [stage](const ColumnBatch& batch) {
           return batch.renamed(stage.from, stage.to);
         };
-        return column_stage(making.input(), "rename", Json{{stage.from, stage.to}}, function,
-                            stage.name, [&](ColumnSchema columns) {
-                              return changed(columns, stage.from,
-                                             [&](ColumnType& type) { type.name = stage.to; });
-                            });
+        const auto change = [stage](const ColumnSchema& schema) {
+          return changed(schema, stage.from, [&](ColumnType& type) { type.name = stage.to; });
+        };
+        return whole_column_stage(making.input(), "rename", Json{{stage.from, stage.to}}, function,
+                                  stage.name, change);
       });
   table
       .add("features",

@@ -96,6 +96,24 @@ TEST_F(RowStages, ABadRecordKeepsItsPlaceAmongTheRows) {
               ElementsAre(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
 }
 
+/// Directly behind the source columns are chosen batch by batch, with the same rows.
+TEST_F(RowStages, ColumnsAreChosenBeforeBatchesAreCutIntoRows) {
+  using Values = std::vector<std::vector<std::int64_t>>;
+  const std::string chosen = rows_ + R"(, {"stage": "select", "columns": ["id"]},
+      {"stage": "rename", "from_name": "id", "to_name": "number"})";
+  const std::string batch = R"(, {"stage": "batch", "size": 2})";
+  const auto whole = described(files_.with_folder(chosen + batch)).elements();
+  EXPECT_EQ(whole.node()->name(), "map") << "of batches that the source made";
+  EXPECT_THAT(whole.columns.value().columns().front().name, "number");
+  EXPECT_EQ(values<std::int64_t>(chosen + batch, "number"),
+            values<std::int64_t>(rows_ + batch, "id"));
+  EXPECT_EQ(described(files_.with_folder(chosen)).elements().kind(), describe::ElementKind::row);
+  const Values ids = values<std::int64_t>(rows_, "id");
+  EXPECT_EQ(ids.size(), 3u);
+  EXPECT_EQ(values<std::int64_t>(chosen, "number"), ids);
+  EXPECT_EQ(values<std::int64_t>(chosen + R"(, {"stage": "shuffle", "buffer": 1})", "number"), ids);
+}
+
 TEST_F(RowStages, UniqueComparesContent) {
   EXPECT_THAT(elements<std::int64_t>(R"({"stage": "range", "stop": 3}, {"stage": "repeat",
                                          "count": 2}, {"stage": "unique"})"),
