@@ -175,15 +175,23 @@ void detail::RowsToJoin::append(const ColumnBatch& batch) {
     place = places_.emplace(rows.columns.data(), wholes_.size()).first;
     wholes_.push_back(std::move(whole));
   }
-  parts_.push_back({place->second, rows.first, rows.rows});
   held_bytes_ += batch.held_bytes();
+  // Rows that lie behind each other, as where nothing shuffles them, are copied at once.
+  if (!parts_.empty() && rows.rows > 0) {
+    Part& last = parts_.back();
+    if (last.whole == place->second && last.rows > 0 && last.first + last.rows == rows.first) {
+      last.rows += rows.rows;
+      return;
+    }
+  }
+  parts_.push_back({place->second, rows.first, rows.rows});
 }
 
 ColumnBatch detail::RowsToJoin::join(const TensorPool* pool) {
   const RowsToJoin all = std::exchange(*this, {});
   if (all.parts_.empty()) return {};
   const ColumnBatch& first = all.wholes_.front().part;
-  if (all.parts_.size() == 1) return first;
+  if (all.parts_.size() == 1 && all.parts_.front().rows == first.rows()) return first;
   const std::vector<std::string>& names = first.names();
   std::vector<Column> joined;
   joined.reserve(names.size());
