@@ -179,7 +179,7 @@ void detail::RowsToJoin::append(const ColumnBatch& batch) {
   // Rows that lie behind each other, as where nothing shuffles them, are copied at once.
   if (!parts_.empty() && rows.rows > 0) {
     Part& last = parts_.back();
-    if (last.whole == place->second && last.rows > 0 && last.first + last.rows == rows.first) {
+    if (last.whole == place->second && last.first + last.rows == rows.first) {
       last.rows += rows.rows;
       return;
     }

@@ -229,6 +229,29 @@ class Processes(unittest.TestCase):
             child.join(SECONDS_MAX)
             self.assertEqual(child.exitcode, 0)
 
+    def test_exit_while_let_go_generators_wake_up(self):
+        """Their threads want the interpreter's lock while Python ends: seven of ten such ends were an abort."""
+        for _ in range(10):
+            done = run("""
+                import functools, os, infeed
+
+                def gated(gate):
+                    yield {"value": [1]}
+                    os.read(gate, 1)
+                    yield {"value": [2]}
+
+                gates = [os.pipe() for _ in range(8)]
+                iterators = [infeed.from_generator(functools.partial(gated, gate)).prefetch().iterate()
+                             for gate, _ in gates]
+                for iterator in iterators:
+                    next(iterator)
+                for iterator in iterators:
+                    iterator.close(0.01)
+                for _, gate in gates:
+                    os.write(gate, b"x")
+                """)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_exit_with_iterators_alive(self):
         for end in ["", "sys.exit(0)", "import os; os._exit(0)", "raise SystemExit(0)"]:
             done = run(f"""

@@ -10,14 +10,25 @@
 namespace infeed::python {
 namespace {
 
+// Python may end while a thread waits for the GIL, often in a destructor. Those that are noexcept end the
+// program without a look at their locals, so that who stays needs a function of its own around the wait.
+[[gnu::noinline]] PyGILState_STATE take_gil() {
+  const StaysIfPythonIsOver stays;
+  return PyGILState_Ensure();
+}
+[[gnu::noinline]] void take_gil_again(PyThreadState* thread) {
+  const StaysIfPythonIsOver stays;
+  PyEval_RestoreThread(thread);
+}
+
 /// Holds Python's state of this thread, without the GIL.
 class KeptThreadState {
  public:
-  KeptThreadState() : state_(PyGILState_Ensure()), thread_(PyEval_SaveThread()) {}
+  KeptThreadState() : state_(take_gil()), thread_(PyEval_SaveThread()) {}
   ~KeptThreadState() {
     // Once Python is over, its state is gone, and asking for the GIL would hang.
     if (Py_IsInitialized() == 0) return;
-    PyEval_RestoreThread(thread_);
+    take_gil_again(thread_);
     PyGILState_Release(state_);
   }
   KeptThreadState(const KeptThreadState&) = delete;
@@ -42,7 +53,7 @@ WithGil::WithGil() {
     static thread_local const KeptThreadState kept;
     static_cast<void>(kept);
   }
-  state_ = PyGILState_Ensure();
+  state_ = take_gil();
   wait_ns_ = static_cast<std::uint64_t>(
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count());
 }

@@ -175,10 +175,13 @@ TEST(ColumnSlices, NeighboursAreCopiedToo) {
                            {"y", Column::of_bytes({"a", "bc", "", "d"})}});
   const auto none = batch.slice(2, 0);
   const std::array parts = {batch.slice(0, 1), batch.slice(1, 2), none, batch.slice(3, 1)};
+  EXPECT_EQ(batch.select({"x"}).slice(0, 2).held_bytes(),
+            batch.select({"x"}).slice(0, 1).held_bytes() + sizeof(int));
   const ColumnBatch joined = join_rows(parts);
   EXPECT_EQ(joined, batch);
   EXPECT_NE(joined.columns()[0].values().data(), batch.columns()[0].values().data());
   EXPECT_EQ(join_rows(std::array{batch.slice(1, 1), batch.slice(2, 2)}), batch.slice(1, 3));
+  EXPECT_EQ(join_rows(std::array{none, batch.slice(2, 2)}), batch.slice(2, 2));
   const ColumnBatch empty = join_rows(std::array{none, none});
   EXPECT_EQ(empty, none);
   EXPECT_NE(empty.columns()[1].values().owner(), batch.columns()[1].values().owner())
