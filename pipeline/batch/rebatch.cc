@@ -100,7 +100,7 @@ class RebatchStage : public Stage, public Bookmarked {
   /// Returns how many elements the batch in the making still needs, if they have as many rows as the
   /// last one: a pull for each single row would cost more than to take it.
   std::size_t elements_wanted() const {
-    const std::size_t rows = size_at_hand() - std::min(size_at_hand(), rows_taken());
+    const std::size_t rows = size_at_hand() - rows_taken();
     return std::clamp<std::size_t>(rows / std::max<std::size_t>(1, front_rows_), 1, in_.capacity());
   }
   /// Ends a batch, which was handed over. No bookmark is noted before a batch without rows: a resume

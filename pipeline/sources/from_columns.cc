@@ -23,7 +23,7 @@ class Chunks {
     const ColumnBatch first = chunks.at(0).slice(0, 0);
     detail::RowsToJoin types;
     for (ColumnBatch& chunk : chunks) {
-      types.append(chunk.slice(0, 0));  // refuses those that aren't alike
+      types.append(chunk);  // refuses those that aren't alike
       if (chunk.rows() == 0) continue;
       ends_.push_back(rows() + chunk.rows());
       chunks_.push_back(std::move(chunk));

@@ -207,6 +207,7 @@ ColumnBatch detail::RowsToJoin::join(const TensorPool* pool) {
 namespace {
 
 ColumnBatch join(std::span<const ColumnBatch> batches, const TensorPool* pool) {
+  if (batches.size() == 1) return batches.front();  // a table's row is asked for in this way
   detail::RowsToJoin rows;
   for (const ColumnBatch& batch : batches) rows.append(batch);
   return rows.join(pool);
