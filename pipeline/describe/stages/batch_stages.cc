@@ -276,6 +276,14 @@ AddedStage<Stage> with_batch_options(AddedStage<Stage> added) {
 
 }  // namespace
 
+Elements rows_of_source(const BatchAtSource& batches, std::optional<ColumnSchema> columns) {
+  constexpr std::int64_t kRowsAtOnce = 256;
+  return Elements{.dataset = batches({.size = kRowsAtOnce}, nullptr) | unbatch(),
+                  .are_rows = true,
+                  .batch_at_source = batches,
+                  .columns = std::move(columns)};
+}
+
 Elements rows_of(const Elements& input, std::string_view stage) {
   if (input.kind() == ElementKind::row) return input;
   if (input.kind() == ElementKind::batch || input.kind() == ElementKind::sample) {

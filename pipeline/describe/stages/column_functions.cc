@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include <infeed/pipeline/features.h>
-#include <infeed/pipeline/unbatch.h>
 
 #include "describe/stages/column_stage.h"
+#include "describe/stages/rows.h"
 #include "describe/stages/stages.h"
 #include "infeed/error.h"
 
@@ -42,9 +42,7 @@ Elements whole_column_stage(const Elements& input, const std::string& kind, cons
     const Elements read = batches_of(source(rows, nullptr));
     return column_stage(read, kind, options, function, name, change).batches(kind);
   };
-  Elements after{.dataset = batches({.size = kRowsAtOnce}, nullptr) | unbatch(),
-                 .are_rows = true,
-                 .batch_at_source = batches};
+  Elements after = rows_of_source(batches);
   if (input.columns) after.columns = change(*input.columns);
   return after;
 }

@@ -4,11 +4,11 @@
 #include <infeed/pipeline/random_integers.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/tar.h>
-#include <infeed/pipeline/unbatch.h>
 #include <infeed/records/files.h>
 
 #include "describe/json.h"
 #include "describe/stages/enums.h"
+#include "describe/stages/rows.h"
 #include "describe/stages/stages.h"
 #include "describe/stages/url_option.h"
 
@@ -71,9 +71,7 @@ Elements rows_of_arrays(const NpySourceOptions& preset, const Read& read) {
     if (rows.name) options.name = rows.name;
     return read(rows.size, options);
   };
-  return Elements{.dataset = batches({.size = kRowsAtOnce}, nullptr) | unbatch(),
-                  .are_rows = true,
-                  .batch_at_source = batches};
+  return rows_of_source(batches);
 }
 
 Elements npy_rows(const NpyStage& stage, bool is_npz) {

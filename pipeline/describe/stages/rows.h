@@ -1,10 +1,14 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include <infeed/describe/elements.h>
 
 namespace infeed::describe {
+
+/// Makes rows of a source of batches, which gives them in any size.
+Elements rows_of_source(const BatchAtSource& batches, std::optional<ColumnSchema> columns = {});
 
 /// Returns the elements as rows of columns, for stages that work on single rows: records are parsed
 /// as parse() said; numbers, texts and records become rows of one column, "value". They are parsed one

@@ -15,9 +15,6 @@ inline constexpr const char* kSeedText =
     "Without it a random one is drawn when the pipeline is described.";
 inline constexpr const char* kReshuffleText = "Whether each pass has another order.";
 
-/// Rows that a source makes at once where a stage that takes single rows follows it.
-inline constexpr std::int64_t kRowsAtOnce = 256;
-
 void add_record_sources(StageTable& table);
 void add_text_sources(StageTable& table);
 void add_other_sources(StageTable& table);

@@ -1,9 +1,9 @@
 #include <infeed/pipeline/csv.h>
 #include <infeed/pipeline/json_lines.h>
-#include <infeed/pipeline/unbatch.h>
 #include <infeed/records/files.h>
 
 #include "describe/stages/enums.h"
+#include "describe/stages/rows.h"
 #include "describe/stages/stages.h"
 #include "describe/stages/url_option.h"
 #include "infeed/error.h"
@@ -54,11 +54,9 @@ Elements rows_of(const Files& files, const ColumnSchema& schema, const Options& 
       return read(names, replaced == nullptr ? schema : *replaced, rows.size, with);
     });
   };
-  return Elements{.dataset = batches({.size = kRowsAtOnce}, nullptr) | unbatch(),
-                  .are_rows = true,
-                  .batch_at_source = batches,
-                  .parses_at_source = true,
-                  .columns = schema};
+  Elements rows = rows_of_source(batches, schema);
+  rows.parses_at_source = true;
+  return rows;
 }
 
 /// Adds the options that all text has; `row_bytes_text` says of the longest row.

@@ -48,6 +48,10 @@ struct BatchRows {
   StageName name = {};
 };
 
+/// Makes batches at the source itself. The schema, if given, replaces the source's, which must parse.
+using BatchAtSource =
+    std::function<Dataset<ColumnBatch>(const BatchRows& options, const ColumnSchema* schema)>;
+
 /// Why: `parse(schema) | batch(n)` should be parse_columns(schema, n), which fills batches at once,
 /// though other stages (a shuffle) may stand between the two. So the elements between two stages
 /// remember what batch() has to do with them.
@@ -61,10 +65,8 @@ struct Elements {
   std::shared_ptr<KeptRows> kept = nullptr;
   /// True if each ColumnBatch is one row.
   bool are_rows = false;
-  /// Makes batches at the source itself; set directly behind a source of rows. The schema, if
-  /// given, replaces the source's, which must parse.
-  std::function<Dataset<ColumnBatch>(const BatchRows& options, const ColumnSchema* schema)>
-      batch_at_source = {};
+  /// Set directly behind a source of rows.
+  BatchAtSource batch_at_source = {};
   /// True if batch_at_source parses text, so that another schema makes other columns.
   bool parses_at_source = false;
   /// The files that records come from, for parse() to infer columns from.
