@@ -323,6 +323,17 @@ class Arrow(unittest.TestCase):
                 infeed.from_arrow(pa.table({"x": column}))
 
 
+class Lengths(unittest.TestCase):
+    def test_choosing_columns_keeps_the_number_of_rows(self):
+        rows = infeed.from_numpy({"x": np.arange(10), "y": np.arange(10)})
+        for chosen, column in [(rows.select(["x"]), "x"), (rows.rename("x", "z"), "z")]:
+            self.assertEqual(len(chosen), 10)
+            self.assertEqual(len(chosen.batch(4)), 3)
+            self.assertEqual([len(batch[column]) for batch in chosen.batch(4)], [4, 4, 2])
+            shuffled = [row[column].to_pylist()[0] for row in chosen.shuffle(3, seed=1)]
+            self.assertEqual(sorted(shuffled), list(range(10)))
+
+
 class Pickles(unittest.TestCase):
     def test_kinds_stay(self):
         dataset = infeed.range(4).batch(2).in_process(ahead=3)

@@ -36,14 +36,16 @@ struct NormaliseStage : StageOptions {
 template <class Function, class Change>
 Elements whole_column_stage(const Elements& input, const std::string& kind, const Json& options,
                             const Function& function, const StageName& name, const Change& change) {
-  if (!input.batch_at_source) return column_stage(input, kind, options, function, name, change);
+  Elements after = column_stage(input, kind, options, function, name, change);
+  if (!input.batch_at_source) return after;
   const auto batches = [=, source = input.batch_at_source](const BatchRows& rows,
                                                            const ColumnSchema*) {
     const Elements read = batches_of(source(rows, nullptr));
     return column_stage(read, kind, options, function, name, change).batches(kind);
   };
-  Elements after = rows_of_source(batches);
-  if (input.columns) after.columns = change(*input.columns);
+  after.batch_at_source = batches;
+  // Rows of arrays in memory, whose number is known, keep it.
+  if (!input.node()->cardinality().is_finite()) after.dataset = rows_of_source(batches).dataset;
   return after;
 }
 
