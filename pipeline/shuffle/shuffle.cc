@@ -148,14 +148,16 @@ class ShuffleStage final : public Stage {
   }
 
   /// Reserves the bytes that the next `count` elements own, before as much is handed out, and
-  /// returns for how many. If that is refused, it reserves for one element: which element is refused
-  /// must not depend on how many come at once.
+  /// returns for how many. Under a limit it reserves for one: what a whole chunk owns beside a full
+  /// buffer would, for a moment, cost others what they could keep and make set_memory_limit() refuse
+  /// what is enough; and which element is refused must not depend on how many come at once.
   std::size_t hold(std::size_t count) {
+    if (memory().limit_bytes() != 0 && type().payload_bytes_run != nullptr) count = 1;
     try {
       slots_.hold(in_.front(), count);
     } catch (const Error&) {
       if (count == 1) throw;
-      count = 1;
+      count = 1;  // another thread has just set a limit
       slots_.hold(in_.front(), count);
     }
     return count;

@@ -1,5 +1,6 @@
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include <infeed/infeed.h>
 
@@ -27,6 +28,23 @@ TEST(ShuffleMemory, MoreElementsThanMemoryHoldsAreRefused) {
   EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
   const Error limited = error_of([&] { dataset.iterate({.memory_bytes_max = 1 << 20}).next(); });
   EXPECT_EQ(limited.code(), ErrorCode::resource_exhausted);
+}
+
+/// It reserved for a chunk of elements, which made an optional cache give up what there was room
+/// for, and set_memory_limit() refuse a limit that had been enough.
+TEST(ShuffleMemory, AFullBufferReservesForOneElementAtATime) {
+  constexpr std::uint64_t kBytes = 1000;
+  const auto dataset = range(500) |
+                       map([](std::int64_t i) { return std::string(kBytes, char('a' + i % 26)); }) |
+                       shuffle({.buffer = 10, .seed = 4});
+  for (const std::uint64_t limit : {std::uint64_t{16} << 20, 16 * kBytes}) {
+    auto iterator = dataset.iterate({.memory_bytes_max = limit, .epoch = 0});
+    std::size_t elements = 0;
+    while (iterator.next()) ++elements;
+    EXPECT_EQ(elements, 500U);
+    EXPECT_GE(iterator.memory().peak_bytes(), 10 * kBytes);
+    EXPECT_LE(iterator.memory().peak_bytes(), 11 * kBytes);
+  }
 }
 
 /// A resume looks for the elements in 240,000 bytes, beside the 80,000 of the slots.
