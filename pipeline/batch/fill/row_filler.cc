@@ -114,6 +114,9 @@ RowWork::Task* RowFiller::claim(std::size_t worker) {
   while (tasks_.size() <= worker) tasks_.emplace_back();
   if (!has_turn() || !work_.claim(tasks_[worker])) return nullptr;
   ++at_work_;
+  // The read may wait for long, and nobody else may write what is left.
+  const bool reads_alone = tasks_[worker].kind == Task::Kind::read && !has_turn();
+  if (reads_alone && consumer_.wake_at != 0 && can_take_part()) ready_.wake_one();
   return &tasks_[worker];
 }
 
@@ -177,7 +180,7 @@ void RowFiller::take_part(Lock& lock) {
   const std::uint64_t begin_ticks = ticks_now();
   consumer_.takes_part = true;
   run_or_abort(hand_off_, lock, [&] {
-    if (work_.claim(consumer_.task)) work_.run(lock, consumer_.task);
+    if (work_.claim(consumer_.task, false)) work_.run(lock, consumer_.task);
   });
   StageCounters::add(counters_.wait_ticks, ticks_now() - begin_ticks);
 }

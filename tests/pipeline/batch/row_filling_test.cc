@@ -16,6 +16,7 @@
 #include <infeed/records/example_schema.h>
 #include <infeed/records/record_writer.h>
 
+#include "pipeline/suite/consumer.h"
 #include "pipeline/suite/resumes_anywhere.h"
 #include "pipeline/suite/stage_suite.h"
 #include "records/on_core.h"
@@ -284,6 +285,35 @@ TEST_F(RowFilling, BookmarksLieWhereTheInputSays) {
     EXPECT_EQ(bookmarks_at_each(failing_now_and_then(1).iterate(resumed)),
               std::vector(expected.begin() + static_cast<std::ptrdiff_t>(taken), expected.end()))
         << taken;
+  }
+}
+
+/// A worker pulls before it writes what it has pulled. While it waits there, others write: a consumer
+/// that polls, or that sleeps, which it does where a batch takes longer.
+TEST_F(RowFilling, BatchesComeWhileTheInputWaits) {
+  const Slots slots = plain_slots(4000);
+  for (const std::int64_t work : {0, 5000}) {
+    for (const std::int64_t parallelism : {2, 3}) {
+      const auto write = [=](const std::int64_t& x, const Row<std::int64_t>& row) {
+        volatile std::int64_t value = x;
+        for (std::int64_t i = 0; i < work; ++i) value = value + 1;
+        row.value() = value;
+      };
+      Gate gate;
+      Consumer consumer((gated<std::int64_t>(slots, gate) |
+                         batch_into<std::int64_t>(8, write, {.parallelism = parallelism}))
+                            .iterate(),
+                        &gate);
+      for (std::size_t released = 0; released < slots.size();) {
+        const std::size_t more =
+            std::min<std::size_t>(1 + random_.below(100), slots.size() - released);
+        gate.release(more);
+        released += more;
+        ASSERT_TRUE(consumer.wait_for(released / 8))
+            << "behind " << released << " elements " << consumer.stream().size() << " batches came";
+      }
+      consumer.join();
+    }
   }
 }
 
