@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
@@ -47,6 +48,22 @@ void require_sound_name(const std::string& name) {
   if (parse_shard_name(name)) {
     refuse("is one of a shard, so that its manifest would be taken for one");
   }
+}
+
+/// Returns a file of the input as it was when the input was opened, and as it is now, if they differ.
+std::optional<std::pair<InputFile, InputFile>> find_change(const ExampleInput& input) {
+  std::size_t urls = 0;
+  for (const InputFile& before : input.files()) {
+    const bool is_asked = is_url(before.path) ? is_whole_url(before.path) && ++urls <= kUrlsAskedMax
+                                              : is_regular_file(before.path);
+    if (!is_asked) continue;
+    InputFile now = examine_input_file(before.path);
+    if (now.bytes != before.bytes || now.modified_ns != before.modified_ns ||
+        now.version != before.version) {
+      return std::pair(before, std::move(now));
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -115,22 +132,22 @@ void require_other_files(const FoundDataset& found, const ExampleInput& input,
 }
 
 void require_unchanged(const ExampleInput& input, const ConvertOptions& options) {
-  std::size_t urls = 0;
-  for (const InputFile& before : input.files()) {
-    const bool is_asked = is_url(before.path) ? is_whole_url(before.path) && ++urls <= kUrlsAskedMax
-                                              : is_regular_file(before.path);
-    if (!is_asked) continue;
-    const InputFile now = examine_input_file(before.path);
-    if (now.bytes == before.bytes && now.modified_ns == before.modified_ns &&
-        now.version == before.version) {
-      continue;
-    }
-    throw Error(ErrorCode::failed_precondition,
-                fmt::format("the file has changed while it was converted ({} bytes then, {} now), "
-                            "so shards may hold a mixture; use {} when nobody writes to it",
-                            before.bytes, now.bytes, options.words.replace))
-        .at_file(before.path);
-  }
+  const auto change = find_change(input);
+  if (!change) return;
+  const auto& [before, now] = *change;
+  const std::string again =
+      options.finish_only ? "use " + options.words.replace : "convert it again";
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("the file has changed while it was converted ({} bytes then, {} now), so "
+                          "the shards made of it don't count; {} when nobody writes to it",
+                          before.bytes, now.bytes, again))
+      .at_file(before.path);
+}
+
+bool may_be_mixed(const ExampleInput& input, const Error& error) try {
+  return error.code() != ErrorCode::cancelled && find_change(input).has_value();
+} catch (const Error&) {
+  return false;
 }
 
 void require_few_bad(const Manifest& manifest, const ConvertOptions& options) {

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include <infeed/error.h>
+
 #include "convert/conversion_plan.h"
 #include "convert/convert.h"
 #include "convert/dataset_store.h"
@@ -27,6 +29,10 @@ void require_other_files(const FoundDataset& found, const ExampleInput& input,
 /// Throws failed_precondition if a file of the input on this machine has another size or time than
 /// when it was opened. One that is gone was read to its end all the same.
 void require_unchanged(const ExampleInput& input, const ConvertOptions& options);
+
+/// Returns true if shards that a call made before this error may hold a mixture, as a file of the
+/// input has changed meanwhile. A call that was stopped doesn't look: to ask a server takes time.
+bool may_be_mixed(const ExampleInput& input, const Error& error);
 
 /// Throws failed_precondition if more examples were left out of the dataset than may be: by all parts together, or by
 /// an earlier call that allowed more.

@@ -1,8 +1,10 @@
 #include "convert/convert_share.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <thread>
@@ -121,6 +123,17 @@ void ConversionPart::end(const std::vector<ShardEntry>& shards) const {
   }
 }
 
+void ConversionPart::forget(const std::vector<std::string>& shards) {
+  journal_.clear();
+  std::error_code ignored;
+  for (const std::string& file : list_dataset_files(names_)) {
+    const bool is_made = std::any_of(shards.begin(), shards.end(), [&](const std::string& shard) {
+      return file.starts_with(shard);  // or it lies beside the shard
+    });
+    if (is_made) std::filesystem::remove(file, ignored);
+  }
+}
+
 std::map<std::uint32_t, ShardEntry> ConversionPart::committed() const {
   std::map<std::uint32_t, ShardEntry> committed = committed_shards(journal_.lines());
   committed.merge(committed_shards(read_journal(names_.journal_file)));
@@ -146,12 +159,20 @@ ConvertResult convert_share(const ExampleInput& input, const ConvertOptions& opt
   ConvertResult result;
   result.manifest_file = part.store().place_of(names.manifest_file);
   result.share = share;
+  std::vector<std::string> made;
   for (std::uint32_t shard = share.index; shard < plan.shard_count; shard += share.count) {
+    if (!task.committed.contains(shard)) made.push_back(plan.shards[shard]);
     task.shards.push_back(shard);
     result.files.push_back(part.store().place_of(plan.shards[shard]));
   }
   ShardWorkers workers(input, options, plan, part.journal(), std::move(task));
-  workers.run();
+  try {
+    workers.run();
+    require_unchanged(input, options);
+  } catch (const Error& error) {
+    if (may_be_mixed(input, error)) part.forget(made);
+    throw;
+  }
   result.manifest = make_manifest(plan.text, plan.id, workers.take_entries());
   result.manifest.statistics = workers.take_statistics();
   result.shards_found = workers.shards_found();

@@ -23,6 +23,8 @@ class ConversionPart {
   const DatasetStore& store() const { return store_; }
   /// Syncs the side files of the shards that were made, or hands the journal to the store.
   void end(const std::vector<ShardEntry>& shards) const;
+  /// Begins anew at the next call, and removes these shards, which may hold a mixture.
+  void forget(const std::vector<std::string>& shards);
   /// Returns the shards that this part made before, or others under other names.
   std::map<std::uint32_t, ShardEntry> committed() const;
 

@@ -52,29 +52,38 @@ TEST(Convert, AShardThatIsMissingOrDamagedIsMadeAnewAlone) {
   EXPECT_EQ(fs::last_write_time(first.files[0]), modified) << "a good shard was touched";
 }
 
-/// Bytes that were written over others of an array became a dataset without a word.
+/// Bytes that were written over others of an array became a dataset without a word. So they did
+/// when the file was restored, time and all, and the same call went on with the shards.
 TEST(Convert, AnInputThatChangesMeanwhileIsNoDataset) {
   const TemporaryFolder folder;
-  fs::create_directory(folder.file("out"));
-  const std::string file = folder.file("a.tfrecord");
-  {
-    RecordWriter writer(file);
-    for (int i = 0; i < 10; ++i) writer.write("record");
-    writer.close();
-  }
-  ConvertOptions options{.prefix = folder.file("out/set"), .shard_count = 2};
-  const auto input = tools::open_input({file}, {});
-  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(1));
-  const Error error = error_of([&] { tools::convert(*input, options); });
-  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
-  EXPECT_EQ(error.file(), file);
-  EXPECT_THAT(error.message(), HasSubstr("has changed while it was converted"));
-  EXPECT_FALSE(fs::exists(folder.file("out/set.manifest.json")));
+  const std::string file = folder.file("numbers.csv");
+  write_whole(file, "number\n1\n2\n3\n4\n");
+  const auto time = fs::last_write_time(file);
+  for (const bool is_share : {false, true}) {
+    for (const std::string_view other : {"number\n1\n2\n3\n5\n", "number\n5\n2\n3,3\n4\n"}) {
+      SCOPED_TRACE(fmt::format("{} {}", is_share, other));
+      ConvertOptions options{.prefix = folder.file("out/set"), .shard_count = 4, .threads = 1};
+      if (is_share) options.share = Shard{.count = 1, .index = 0};
+      const auto input = tools::open_input({file}, {});
+      write_whole(file, other);
+      fs::last_write_time(file, time + std::chrono::seconds(1));
+      const Error error = error_of([&] { tools::convert(*input, options); });
+      EXPECT_EQ(error.file(), file);
+      EXPECT_THAT(error.message(),
+                  AnyOf(HasSubstr("has changed while it was converted"), HasSubstr("2 fields")));
+      for (const auto& [name, content] : folder_content(folder.file("out"))) {
+        EXPECT_THAT(name, Not(HasSubstr(".tfrecord"))) << "it may hold a mixture";
+      }
 
-  const auto again = tools::open_input({file}, {});
-  EXPECT_EQ(error_of([&] { tools::convert(*again, options); }).code(), ErrorCode::already_exists);
-  options.existing = ExistingDataset::replace;
-  EXPECT_EQ(tools::convert(*again, options).manifest.examples(), 10U);
+      write_whole(file, "number\n1\n2\n3\n4\n");
+      fs::last_write_time(file, time);
+      const auto again = tools::open_input({file}, {});
+      const auto made = tools::convert(*again, options);
+      EXPECT_EQ(made.shards_found, 0U);
+      EXPECT_EQ(made.manifest.examples(), 4U);
+      fs::remove_all(folder.file("out"));
+    }
+  }
 }
 
 /// An old dataset was lost for a new one that failed at a bad example.
