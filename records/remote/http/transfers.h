@@ -51,7 +51,7 @@ class Transfers final : private Attempt::Sink {
 
   void run();
   void fetch_until_stopped();
-  void break_down(const std::exception& reason);
+  void break_down(const Error& reason);
   bool take_orders();
   void start_due(Clock::time_point now);
   void start_attempt(const std::shared_ptr<Transfer>& transfer, Attempt::Connection connection);

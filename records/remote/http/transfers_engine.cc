@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include <infeed/detail/terminal_error.h>
+
 #include "remote/aws/bucket_list.h"
 #include "remote/http/transfers.h"
 
@@ -89,18 +91,18 @@ void Transfers::run() {
   block_signals();
   try {
     fetch_until_stopped();
-  } catch (const std::exception& error) {
-    break_down(error);
+  } catch (...) {
+    break_down(*terminal_error());
   }
   for (const auto& attempt : attempts_) ::curl_multi_remove_handle(multi_.get(), attempt->easy());
   attempts_.clear();
 }
 
-void Transfers::break_down(const std::exception& reason) {
+void Transfers::break_down(const Error& reason) {
   {
     const std::lock_guard lock(mutex_);
     broken_ = Error(ErrorCode::resource_exhausted,
-                    fmt::format("no more can be fetched: {}", reason.what()))
+                    fmt::format("no more can be fetched: {}", reason.message()))
                   .at_file(target_.name());
     active_.insert(active_.end(), new_.begin(), new_.end());
     for (const auto& transfer : active_) {
