@@ -203,7 +203,8 @@ class Worker:
         if UNCLEAR.search(struck.err) or UNCLEAR.search(struck.out):
             yield "it says what no user understands"
         if struck.status == 0:
-            if not (fault.changes_inputs() and job.saves_what_is_there):
+            if not (fault.changes_inputs() and (job.saves_what_is_there or job.says)) and (
+                    not (job.says and "passed over" in struck.err)):
                 yield from self.faults_of_end(job, struck, wanted)
             return
         if struck.status == 1:
@@ -211,13 +212,15 @@ class Worker:
         yield from self.faults_of_files(job, fault, struck, wanted)
 
     def faults_of_text(self, job, fault, struck):
+        if fault.what == "fsize" and len(struck.err) >= fault.number:
+            return  # the file of its errors may not be larger, either
         lines = struck.err.strip().splitlines()
         if not 1 <= len(lines) <= LINES_MAX or not lines[-1].startswith("infeed"):
             yield f"its error has {len(lines)} lines, or isn't its own"
         named = fault.is_named_by()
         if named is not None and not re.search(named, struck.out + struck.err):
             yield f"its error doesn't say '{named}'"
-        if fault.names_file() and str(self.root) not in struck.err:
+        if fault.names_file() and str(self.root) not in struck.out + struck.err:
             yield "its error names no file"
 
     def faults_of_files(self, job, fault, struck, wanted):
@@ -230,6 +233,10 @@ class Worker:
                 if name.endswith(".partial") and not says_so and not fault.ended_at_once(struck.status) and (
                         struck.status != 130 and not struck.reached.startswith(("unlink", "remove", "fstat"))):
                     yield f"{name} is left"
+            elif fault.changes_inputs() and (job.says or name.startswith("(stored)")):
+                # It tells of another input, or lies in a store without a manifest.
+                if name.endswith(".json") and not is_whole_json(content):
+                    yield f"{name} is torn"
             elif job.is_exact(name):
                 if name not in wanted.files:
                     if job.is_kept(name):

@@ -13,7 +13,9 @@ from flaky_server import KINDS as SERVER_KINDS
 CALL_KINDS = {"EIO": "input/output error", "ENOSPC": "disk is full", "ESTALE": "", "EINTR": None,
               "short": None, "kill": None, "torn": None, "hang": None,
               "cut": "", "vanish": "", "grow": "", "spoil": ""}
-PROCESS_KINDS = {"memory": "memory|no further thread", "no_memory": "memory|no further thread",
+# libcurl's resolver without memory finds no host.
+NO_MEMORY = "memory|no further thread|Could not resolve host"
+PROCESS_KINDS = {"memory": NO_MEMORY, "no_memory": NO_MEMORY,
                  "thread": "thread", "no_thread": "thread", "clock_back": None, "clock_ahead": None}
 LIMITS = {"fsize": "ulimit -f|larger than is allowed|could not be written", "nofile": "open files|descriptors",
           "as": "memory|thread|shared libraries"}
@@ -92,7 +94,8 @@ class Fault:
             return status in (INTERRUPTED, -signal.SIGINT)
         if self.kind in ("limit", "shrink") and self.what in ("as", "nofile"):
             return status == 127  # the loader finds no room or descriptor for a library
-        return self.what in ("kill", "torn") and status == -signal.SIGKILL
+        # A program that another one runs may be the one that is killed.
+        return self.what in ("kill", "torn") and status in (-signal.SIGKILL, 128 + signal.SIGKILL)
 
     def is_harmless(self):
         """Whether nobody may see a difference."""
@@ -116,7 +119,7 @@ class Fault:
 
     def ended_at_once(self, status):
         """Whether nothing could be tidied up."""
-        return status < 0
+        return status < 0 or status == 128 + signal.SIGKILL
 
 
 def wait(process, seconds):

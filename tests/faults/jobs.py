@@ -39,7 +39,7 @@ class Job:
     anew: str = ""
     # Files that wait for it to go on.
     kept: tuple = ()
-    # It takes from a changing file what is there.
+    # It takes from a changing file what is there, as those do that say something of it.
     saves_what_is_there: bool = False
     # A folder of inputs beside which the command writes: it gets a copy among the outputs.
     beside: str = ""
@@ -104,7 +104,7 @@ JOBS = [
     Job("reshard-url", "reshard {url}/set/data-00000-of-00003.tfrecord -o {out}/d --compression gzip",
         by_url=True, anew="--overwrite"),
     Job("store", "convert {in}/table.csv -o {url}/store --work {out}/work --shards 2", by_url=True,
-        kept=("work/*",), anew="--overwrite"),
+        kept=("work/*",)),
 ]
 
 

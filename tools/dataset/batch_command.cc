@@ -47,6 +47,7 @@ struct FoundBatch {
   std::uint64_t step = 0;
   ColumnBatch batch;
   std::vector<TracedPlace> places;  ///< one for each row, or one for all
+  std::uint64_t errors = 0;         ///< elements that failed on the way to it
 
   const TracedPlace& place_of(std::int64_t row) const {
     return places.at(std::min(static_cast<std::size_t>(row), places.size() - 1));
@@ -200,6 +201,7 @@ void find_batches(const BatchOptions& options, const std::stop_token& stop, Term
   const Dataset<ColumnBatch>& dataset = pipeline.dataset();
   IterateOptions iterate = iterate_options(options, stop, terminal);
   const bool is_resumed = iterate.resume.has_value();
+  const std::uint64_t errors_of_run = is_resumed ? iterate.resume->errors_taken : 0;
   auto iterator =
       dataset.iterate(detail::begin_at(*dataset.node(), options.step, std::move(iterate)));
   for (std::uint64_t step = options.step; step - options.step < options.count; ++step) {
@@ -212,7 +214,8 @@ void find_batches(const BatchOptions& options, const std::stop_token& stop, Term
                               with_commas(step), counted(behind.position, "step")));
     }
     detail::check_found(*dataset.node(), behind, true, is_resumed);
-    use(FoundBatch{step, *std::move(batch), rows_of(iterator, step)});
+    use(FoundBatch{step, *std::move(batch), rows_of(iterator, step),
+                   behind.errors_taken - std::min(behind.errors_taken, errors_of_run)});
   }
 }
 
@@ -221,15 +224,24 @@ void run_batch(const BatchOptions& options, const std::stop_token& stop) {
   Terminal terminal(stdout, {.colours = !options.no_color});
   OrderedJson steps = OrderedJson::array();
   std::string untraced;
+  std::uint64_t errors = 0;
   find_batches(options, stop, terminal, [&](const FoundBatch& found) {
     BatchTable(found, options, terminal).print(terminal);
     if (!options.json_file.empty()) steps.push_back(batch_json(found));
     if (!found.has_place() && untraced.empty()) untraced = found.place_of(0).why();
+    errors = found.errors;
   });
+  if (errors != 0) {
+    Terminal(stderr).line(fmt::format(
+        "infeed batch: {} failed and {} passed over: this is what a run shows that goes on behind "
+        "the same errors; infeed verify names damaged records",
+        counted(errors, "element"), errors == 1 ? "was" : "were"));
+  }
   if (!options.json_file.empty()) {
     const OrderedJson json = {{"schema", "infeed.batch"},
                               {"schema_version", 1},
                               {"infeed_version", INFEED_VERSION},
+                              {"errors", errors},
                               {"steps", std::move(steps)}};
     replace_file(options.json_file, json_text(json, stop));
   }

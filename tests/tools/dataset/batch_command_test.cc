@@ -149,6 +149,20 @@ TEST_F(BatchCommand, NamesEachRowOfATable) {
   }
 }
 
+/// A shard that couldn't be read was passed over without a word, and another batch shown.
+TEST_F(BatchCommand, SaysThatElementsBeforeItHaveFailed) {
+  const std::string file = pipeline();
+  EXPECT_EQ(json({"--pipeline", file, "--step", "5"}).at("errors"), 0);
+  const std::string shard = folder_.file("train-0.tfrecord");
+  std::string bytes = read_whole(shard);
+  bytes[20] ^= 1;
+  write_whole(shard, bytes);
+  const ProgramResult ended = batch({"--pipeline", file, "--step", "15"});
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_THAT(ended.err, HasSubstr("1 element failed and was passed over"));
+  EXPECT_EQ(json({"--pipeline", file, "--step", "15"}).at("errors"), 1);
+}
+
 TEST_F(BatchCommand, TakesSeedsFromACheckpoint) {
   const std::string file = pipeline("");
   auto iterator = dataset(file).iterate({.epoch = 2});
