@@ -1,6 +1,7 @@
 #include "infeed/pipeline/errors_in_flight.h"
 
 #include <exception>
+#include <new>
 #include <typeinfo>
 #include <utility>
 
@@ -17,6 +18,10 @@ ErrorPointer current_error() {
                 : thrown;
     error.as_terminal(false);
     if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
+  } catch (const std::bad_alloc&) {
+    error = Error(ErrorCode::user_function,
+                  "found no memory; use fewer threads, smaller buffers, or a machine with more");
+    error.caused_by(std::current_exception());
   } catch (const std::exception& thrown) {
     error = Error(ErrorCode::user_function, thrown.what());
     error.caused_by(std::current_exception());

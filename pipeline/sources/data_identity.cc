@@ -1,6 +1,7 @@
 #include "sources/data_identity.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <concepts>
 #include <filesystem>
 #include <fmt/format.h>
@@ -30,6 +31,14 @@ bool is_chosen(std::size_t index, std::size_t count, std::size_t most) {
   return index == 0 || place(index) != place(index - 1);
 }
 
+/// True if the file or object behind the error is unknown: it would get an identity that no later
+/// run has, which refused the checkpoint of a run that met one stale handle.
+bool may_pass(const Error& error) {
+  const ErrorCode code = error.code();
+  return code == ErrorCode::unavailable || code == ErrorCode::deadline_exceeded ||
+         code == ErrorCode::cancelled || code == ErrorCode::resource_exhausted;
+}
+
 /// The checksum of sizes and content.
 class ContentChecksum {
  public:
@@ -46,7 +55,8 @@ class ContentChecksum {
     try {
       const File file = File::open_to_read(path);
       add_content(file, file.size_bytes().value_or(0), bytes_max);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (may_pass(error)) throw;
       return;  // it counts with its name and size, and reading it says what is wrong
     }
   }
@@ -87,11 +97,7 @@ std::optional<UrlObject> ask_server(const std::string& url, const UrlOptions& op
   try {
     return examine_url(url, options);
   } catch (const Error& error) {
-    const ErrorCode code = error.code();
-    const bool is_unknown = code == ErrorCode::unavailable ||
-                            code == ErrorCode::deadline_exceeded || code == ErrorCode::cancelled ||
-                            code == ErrorCode::resource_exhausted;
-    if (is_unknown) throw;
+    if (may_pass(error)) throw;
     return std::nullopt;
   }
 }
@@ -111,10 +117,14 @@ DataIdentity::DataIdentity(std::size_t count, std::function<std::string(std::siz
     : count_(count), path_of_(std::move(path_of)) {}
 
 std::optional<DataIdentity::Seen> DataIdentity::see(const std::string& file) {
+  if (is_url(file)) return std::nullopt;
   struct stat status {};
-  if (is_url(file) || ::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (::stat(file.c_str(), &status) != 0) {
+    const Error error = system_error("examine", file, errno);
+    if (may_pass(error)) throw error;
     return std::nullopt;
   }
+  if (!S_ISREG(status.st_mode)) return std::nullopt;
   constexpr std::int64_t kSecond = 1'000'000'000;
   return Seen{static_cast<std::uint64_t>(status.st_size),
               status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};

@@ -31,7 +31,8 @@ class DataIdentity {
   /// Returns "16 files, 47040192 bytes, names=1a2b3c4d, content=5e6f7a8b". The first call reads the
   /// files, since most pipelines are never asked. A file that changed between the constructor and
   /// that call counts as one that no other run has. Any thread may call. A file that is missing or
-  /// can't be read has 0 bytes. Throws unavailable or deadline_exceeded if a server can't tell now.
+  /// can't be read has 0 bytes. Throws what may pass, as unavailable: a server or a file system that
+  /// can't tell now.
   const std::string& text() const;
 
  private:

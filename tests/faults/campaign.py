@@ -233,8 +233,8 @@ class Worker:
                 if name.endswith(".partial") and not says_so and not fault.ended_at_once(struck.status) and (
                         struck.status != 130 and not struck.reached.startswith(("unlink", "remove", "fstat"))):
                     yield f"{name} is left"
-            elif fault.changes_inputs() and (job.says or name.startswith("(stored)")):
-                # It tells of another input, or lies in a store without a manifest.
+            elif job.says or (fault.changes_inputs() and name.startswith("(stored)")):
+                # It tells of what is wrong, or lies in a store without a manifest.
                 if name.endswith(".json") and not is_whole_json(content):
                     yield f"{name} is torn"
             elif job.is_exact(name):

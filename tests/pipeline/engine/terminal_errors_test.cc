@@ -118,6 +118,8 @@ TEST(CurrentError, IsWhatTheFunctionThrewAsAnElementsError) {
        {Case{caught(7), ErrorCode::user_function, "threw something that is not a std::exception",
              true},
         Case{caught(std::runtime_error("no")), ErrorCode::user_function, "no", true},
+        Case{caught(std::bad_alloc()), ErrorCode::user_function,
+             "found no memory; use fewer threads, smaller buffers, or a machine with more", true},
         Case{caught(Error(ErrorCode::cancelled, "hung up")), ErrorCode::user_function, "hung up",
              false},
         Case{caught(terminal), ErrorCode::data_loss, "damaged", false},

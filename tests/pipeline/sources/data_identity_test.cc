@@ -3,6 +3,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <sys/resource.h>
 
 #include <infeed/infeed.h>
 #include <infeed/records/record_writer.h>
@@ -173,6 +174,22 @@ TEST_F(DataIdentities, MissingFilesAndPipesAreNotWaitedFor) {
   const auto make = [&] { return files({folder_.file("pipe"), folder_.file("gone")}); };
   const Checkpoint checkpoint = checkpoint_of(make());
   EXPECT_EQ(texts_of(make(), {.resume = checkpoint}).size(), 1U);
+}
+
+/// It counted as a file without content, and a resume of such a checkpoint was refused for good.
+TEST_F(DataIdentities, AFileThatCannotBeOpenedNowIsNoOtherFile) {
+  const std::string file = folder_.write("a.txt", "1\n2\n");
+  const Checkpoint expected = lines({file}).iterate().checkpoint();
+  auto iterator = lines({file}).iterate();
+  rlimit open_files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &open_files), 0);
+  const rlimit none{0, open_files.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Error error = error_of([&] { iterator.checkpoint(); });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &open_files), 0);
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_EQ(error.file(), file);
+  EXPECT_EQ(iterator.checkpoint().signature, expected.signature);
 }
 
 /// Holes take no room on the disk. Beside many files, of which none is there, 107 KB of it are read.
