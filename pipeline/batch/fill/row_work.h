@@ -49,8 +49,8 @@ class RowWork {
           Stage& input, const TypeInfo& in_type, const Place& begin, const RowWorkers& workers,
           RowOrigins& origins);
 
-  /// Claims the most urgent work for the task's thread. Returns false if there is none. A thread that
-  /// others wait for may not pull, since a pull may wait for long.
+  /// Claims the most urgent work for the task's thread. Returns false if there is none. The consumer
+  /// may not pull while there are workers: a pull may wait for ever.
   bool claim(Task& task, bool may_pull = true);
   void run(Lock& lock, Task& task);
   bool can_claim() const { return can_place() || can_read() || batches_.can_take_piece(); }
