@@ -66,6 +66,25 @@ std::optional<std::pair<InputFile, InputFile>> find_change(const ExampleInput& i
   return std::nullopt;
 }
 
+void require_unchanged(const ExampleInput& input, const ConvertOptions& options) {
+  const auto change = find_change(input);
+  if (!change) return;
+  const auto& [before, now] = *change;
+  const std::string again =
+      options.finish_only ? "use " + options.words.replace : "convert it again";
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("the file has changed while it was converted ({} bytes then, {} now), so "
+                          "the shards made of it don't count; {} when nobody writes to it",
+                          before.bytes, now.bytes, again))
+      .at_file(before.path);
+}
+
+bool may_be_mixed(const ExampleInput& input, const Error& error) try {
+  return error.code() != ErrorCode::cancelled && find_change(input).has_value();
+} catch (const Error&) {
+  return false;
+}
+
 }  // namespace
 
 void require_sound(const ConvertOptions& options) {
@@ -131,23 +150,15 @@ void require_other_files(const FoundDataset& found, const ExampleInput& input,
   }
 }
 
-void require_unchanged(const ExampleInput& input, const ConvertOptions& options) {
-  const auto change = find_change(input);
-  if (!change) return;
-  const auto& [before, now] = *change;
-  const std::string again =
-      options.finish_only ? "use " + options.words.replace : "convert it again";
-  throw Error(ErrorCode::failed_precondition,
-              fmt::format("the file has changed while it was converted ({} bytes then, {} now), so "
-                          "the shards made of it don't count; {} when nobody writes to it",
-                          before.bytes, now.bytes, again))
-      .at_file(before.path);
-}
-
-bool may_be_mixed(const ExampleInput& input, const Error& error) try {
-  return error.code() != ErrorCode::cancelled && find_change(input).has_value();
-} catch (const Error&) {
-  return false;
+void make_of_unchanged(const ExampleInput& input, const ConvertOptions& options,
+                       const std::function<void()>& make, const std::function<void()>& forget) {
+  try {
+    make();
+    require_unchanged(input, options);
+  } catch (const Error& error) {
+    if (!options.finish_only && may_be_mixed(input, error)) forget();
+    throw;
+  }
 }
 
 void require_few_bad(const Manifest& manifest, const ConvertOptions& options) {

@@ -1,8 +1,7 @@
 #pragma once
 
+#include <functional>
 #include <optional>
-
-#include <infeed/error.h>
 
 #include "convert/conversion_plan.h"
 #include "convert/convert.h"
@@ -26,13 +25,13 @@ void require_permission(const FoundDataset& found, const ConvertOptions& options
 void require_other_files(const FoundDataset& found, const ExampleInput& input,
                          const ConvertOptions& options);
 
-/// Throws failed_precondition if a file of the input on this machine has another size or time than
-/// when it was opened. One that is gone was read to its end all the same.
-void require_unchanged(const ExampleInput& input, const ConvertOptions& options);
-
-/// Returns true if shards that a call made before this error may hold a mixture, as a file of the
-/// input has changed meanwhile. A call that was stopped doesn't look: to ask a server takes time.
-bool may_be_mixed(const ExampleInput& input, const Error& error);
+/// Calls make(), which makes shards. Throws failed_precondition if a file of the input on this machine
+/// has another size or time by then than when it was opened. One that is gone was read to its end all
+/// the same. Where a file has changed, also behind an error of make(), calls forget() before it throws:
+/// the shards may hold a mixture, which a later call that finds the file restored would take for good.
+/// A call that was stopped doesn't look, since to ask a server takes time.
+void make_of_unchanged(const ExampleInput& input, const ConvertOptions& options,
+                       const std::function<void()>& make, const std::function<void()>& forget);
 
 /// Throws failed_precondition if more examples were left out of the dataset than may be: by all parts together, or by
 /// an earlier call that allowed more.

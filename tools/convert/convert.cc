@@ -156,7 +156,12 @@ class Conversion {
       begin_anew(found);
     }
     ShardWorkers workers(input_, options_, plan_, journal_, std::move(task));
-    run(workers);
+    make_of_unchanged(
+        input_, options_, [&] { run_workers_(workers); },
+        [this] {
+          remove_dataset(names_, list_dataset_files(names_));
+          clean_up();
+        });
     Manifest manifest = make_manifest(plan_.text, plan_.id, workers.take_entries());
     manifest.statistics = workers.take_statistics();
     manifest.shapes = input_.shapes();
@@ -233,21 +238,6 @@ class Conversion {
     remove_dataset(names_, found.files);
     if (!journal_.lines().empty()) journal_.clear();
     replace_file(names_.plan_file, plan_.text, options_.durability);
-  }
-
-  /// Makes shards. Where the input changes meanwhile, nothing stays of them: a later call that finds
-  /// the input as it was would take a mixture for good.
-  void run(ShardWorkers& workers) {
-    try {
-      run_workers_(workers);
-      require_unchanged(input_, options_);
-    } catch (const Error& error) {
-      if (!options_.finish_only && may_be_mixed(input_, error)) {
-        remove_dataset(names_, list_dataset_files(names_));
-        clean_up();
-      }
-      throw;
-    }
   }
 
   /// Removes the plan first: a journal without a plan is nobody's and is made anew. Processes that

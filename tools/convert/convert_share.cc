@@ -21,6 +21,7 @@
 namespace infeed::tools {
 namespace {
 
+namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 using Kind = FoundDataset::Kind;
@@ -127,10 +128,11 @@ void ConversionPart::forget(const std::vector<std::string>& shards) {
   journal_.clear();
   std::error_code ignored;
   for (const std::string& file : list_dataset_files(names_)) {
-    const bool is_made = std::any_of(shards.begin(), shards.end(), [&](const std::string& shard) {
-      return file.starts_with(shard);  // or it lies beside the shard
+    const bool is_made = std::any_of(shards.begin(), shards.end(), [&](const fs::path& shard) {
+      // Or it lies beside the shard.
+      return fs::path(file).filename().string().starts_with(shard.filename().string());
     });
-    if (is_made) std::filesystem::remove(file, ignored);
+    if (is_made) fs::remove(file, ignored);
   }
 }
 
@@ -166,13 +168,8 @@ ConvertResult convert_share(const ExampleInput& input, const ConvertOptions& opt
     result.files.push_back(part.store().place_of(plan.shards[shard]));
   }
   ShardWorkers workers(input, options, plan, part.journal(), std::move(task));
-  try {
-    workers.run();
-    require_unchanged(input, options);
-  } catch (const Error& error) {
-    if (may_be_mixed(input, error)) part.forget(made);
-    throw;
-  }
+  make_of_unchanged(
+      input, options, [&] { workers.run(); }, [&] { part.forget(made); });
   result.manifest = make_manifest(plan.text, plan.id, workers.take_entries());
   result.manifest.statistics = workers.take_statistics();
   result.shards_found = workers.shards_found();

@@ -62,7 +62,7 @@ TEST(Convert, AnInputThatChangesMeanwhileIsNoDataset) {
   for (const bool is_share : {false, true}) {
     for (const std::string_view other : {"number\n1\n2\n3\n5\n", "number\n5\n2\n3,3\n4\n"}) {
       SCOPED_TRACE(fmt::format("{} {}", is_share, other));
-      ConvertOptions options{.prefix = folder.file("out/set"), .shard_count = 4, .threads = 1};
+      ConvertOptions options{.prefix = folder.file("out//set"), .shard_count = 4, .threads = 1};
       if (is_share) options.share = Shard{.count = 1, .index = 0};
       const auto input = tools::open_input({file}, {});
       write_whole(file, other);
