@@ -16,6 +16,8 @@
 #include <infeed/records/files.h>
 #include <infeed/records/url_object.h>
 
+#include "engine/work/passing_error.h"
+
 namespace infeed::detail {
 namespace {
 
@@ -31,12 +33,11 @@ bool is_chosen(std::size_t index, std::size_t count, std::size_t most) {
   return index == 0 || place(index) != place(index - 1);
 }
 
-/// True if the file or object behind the error is unknown: it would get an identity that no later
-/// run has, which refused the checkpoint of a run that met one stale handle.
-bool may_pass(const Error& error) {
-  const ErrorCode code = error.code();
-  return code == ErrorCode::unavailable || code == ErrorCode::deadline_exceeded ||
-         code == ErrorCode::cancelled || code == ErrorCode::resource_exhausted;
+/// True if the error leaves unknown what is there. Its file would get an identity that no later run
+/// has: one stale handle cost a run its checkpoints.
+bool is_unknown(const Error& error) {
+  return is_passing(error) || error.code() == ErrorCode::cancelled ||
+         error.code() == ErrorCode::resource_exhausted;
 }
 
 /// The checksum of sizes and content.
@@ -56,7 +57,7 @@ class ContentChecksum {
       const File file = File::open_to_read(path);
       add_content(file, file.size_bytes().value_or(0), bytes_max);
     } catch (const Error& error) {
-      if (may_pass(error)) throw;
+      if (is_unknown(error)) throw;
       return;  // it counts with its name and size, and reading it says what is wrong
     }
   }
@@ -97,7 +98,7 @@ std::optional<UrlObject> ask_server(const std::string& url, const UrlOptions& op
   try {
     return examine_url(url, options);
   } catch (const Error& error) {
-    if (may_pass(error)) throw;
+    if (is_unknown(error)) throw;
     return std::nullopt;
   }
 }
@@ -121,7 +122,7 @@ std::optional<DataIdentity::Seen> DataIdentity::see(const std::string& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) {
     const Error error = system_error("examine", file, errno);
-    if (may_pass(error)) throw error;
+    if (is_unknown(error)) throw error;
     return std::nullopt;
   }
   if (!S_ISREG(status.st_mode)) return std::nullopt;

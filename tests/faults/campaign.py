@@ -203,8 +203,9 @@ class Worker:
         if UNCLEAR.search(struck.err) or UNCLEAR.search(struck.out):
             yield "it says what no user understands"
         if struck.status == 0:
-            if not (fault.changes_inputs() and (job.saves_what_is_there or job.says)) and (
-                    not (job.says and "passed over" in struck.err)):
+            shows_another_input = fault.changes_inputs() and (job.saves_what_is_there or job.says)
+            tells_of_errors = job.says and "passed over" in struck.err
+            if not shows_another_input and not tells_of_errors:
                 yield from self.faults_of_end(job, struck, wanted)
             return
         if struck.status == 1:
