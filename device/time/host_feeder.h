@@ -72,7 +72,7 @@ class HostFeeder {
   /// Any thread may call it: everybody wakes up, and queued steps are dropped.
   void stop() {
     std::call_once(stopped_, [this] {
-      queues_.abort(std::make_exception_ptr(Error(ErrorCode::cancelled, "the run was stopped")));
+      queues_.abort(stop_error_);
       if (source_.cancel) source_.cancel();
     });
   }
@@ -106,6 +106,9 @@ class HostFeeder {
   const InfeedFeed feed_;
   InfeedQueues<Arrival> queues_;
   std::vector<T> items_;
+  /// Made ahead: the destructor stops, too, and may find no memory.
+  const std::exception_ptr stop_error_ =
+      std::make_exception_ptr(Error(ErrorCode::cancelled, "the run was stopped"));
   std::once_flag stopped_;
   std::jthread feeder_;
 };

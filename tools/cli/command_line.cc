@@ -66,15 +66,8 @@ void complain_of_memory(const char* who) noexcept {
   std::abort();
 }
 
-/// Returns the names of a list "none,gzip".
-std::vector<std::string> names_of_list(const std::string& list) {
-  static const std::regex name("[^,]+");
-  return {std::sregex_token_iterator(list.begin(), list.end(), name), {}};
-}
-
 /// Returns the error's text in one line: what is given, and what is expected in its place.
 std::string text_of(const CLI::ParseError& error) {
-  static const std::regex choices(R"((\S+): (.*) not in \{(.*)\})");
   static const std::array<std::pair<std::regex, const char*>, 4> wordings = {
       {{std::regex(R"((\S+): 1 required .* missing)"),
         "$1: a value is expected behind it, but none is given"},
@@ -88,12 +81,6 @@ std::string text_of(const CLI::ParseError& error) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
   constexpr std::size_t kMatchedMax = 2000;  // std::regex takes stack for each character
   if (text.size() > kMatchedMax) return text;
-  std::smatch found;
-  if (std::regex_match(text, found, choices)) {
-    const std::vector<std::string> names = names_of_list(found.str(3));
-    return fmt::format("{}: '{}' is given, but one of {} is expected{}", found.str(1), found.str(2),
-                       fmt::join(names, ", "), suggestion(found.str(2), names));
-  }
   for (const auto& [clumsy, clear] : wordings) {
     if (std::regex_match(text, clumsy)) return std::regex_replace(text, clumsy, clear);
   }

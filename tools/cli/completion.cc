@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "cli/option_checks.h"
 #include "cli/option_text.h"
 
 namespace infeed::tools {
@@ -191,7 +192,7 @@ Command add_completion_command(CLI::App& app) {
       "completion", "Print the script with which a shell completes commands, options and values");
   command->add_option("SHELL", options->shell, "The shell")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh"}))
+      ->check(one_of({"bash", "zsh"}))
       ->type_name("SHELL");
   command->footer("Example: source <(infeed completion bash)\n");
   return {.options = command, .run = [&app, options](const std::stop_token&) {

@@ -157,6 +157,15 @@ std::optional<double> finite_number(std::string_view text) {
   return number;
 }
 
+CLI::Validator one_of(const std::vector<std::string>& choices) {
+  return {[choices](const std::string& text) -> std::string {
+            if (std::ranges::find(choices, text) != choices.end()) return {};
+            return fmt::format("'{}' is given, but one of {} is expected{}", text,
+                               fmt::join(choices, ", "), suggestion(text, choices));
+          },
+          fmt::format("{{{}}}", fmt::join(choices, ","))};
+}
+
 CLI::Validator is_positive() {
   return {[](const std::string& text) -> std::string {
             const bool is_zero = text.find_first_not_of("0") == std::string::npos;

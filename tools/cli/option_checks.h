@@ -22,6 +22,10 @@ CLI::Validator is_positive();
 /// Requires a number above 0, as is_positive() does a whole one.
 CLI::Validator is_positive_number();
 
+/// Requires one of these texts, which the option's help lists and a shell completes. CLI11's own check
+/// writes the list to a stream, which passes over a lack of memory.
+CLI::Validator one_of(const std::vector<std::string>& choices);
+
 /// Requires a text that `parse` takes: a wrong name of a slice is a wrong command, with exit status 2.
 /// The message is that of the Error that it throws.
 CLI::Validator parsed_by(std::function<void(const std::string&)> parse);

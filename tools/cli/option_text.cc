@@ -34,12 +34,14 @@ TypeName type_name_of(const CLI::Option& option) {
 
 /// Returns {"b", "a"} for "{b,a}".
 std::vector<std::string> choices_of(const TypeName& type) {
-  static const std::regex choices(R"(\{([^}]*)\}.*)");
-  static const std::regex comma(",");
-  std::smatch found;
-  if (!std::regex_match(type.rule, found, choices)) return {};
-  const std::string list = found.str(1);
-  return {std::sregex_token_iterator(list.begin(), list.end(), comma, -1), {}};
+  std::vector<std::string> choices;
+  if (!type.rule.starts_with('{')) return choices;
+  std::string_view list = std::string_view(type.rule).substr(1, type.rule.find('}') - 1);
+  while (!list.empty()) {
+    choices.emplace_back(list.substr(0, list.find(',')));
+    list.remove_prefix(std::min(choices.back().size() + 1, list.size()));
+  }
+  return choices;
 }
 
 /// Returns "b, a" for "{b,a}", or "1 to 9" for "INT in [1 - 9]".

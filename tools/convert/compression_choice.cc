@@ -3,8 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <map>
+#include <ranges>
 
 #include <infeed/error.h>
+
+#include "cli/option_checks.h"
 
 namespace infeed::tools {
 namespace {
@@ -17,11 +20,12 @@ constexpr int kLz4LevelMax = 3;
 }  // namespace
 
 void add_compression_options(CLI::App& command, CompressionChoice& choice) {
+  const auto names = std::views::keys(kCompressions);
   command
       .add_option("--compression", choice.name,
                   "none; gzip: smaller, everybody reads it; lz4: several times faster to read, "
                   "and 'lz4 -d' decompresses it")
-      ->check(CLI::IsMember(kCompressions))
+      ->check(one_of({names.begin(), names.end()}))
       ->capture_default_str()
       ->type_name("NAME");
   command

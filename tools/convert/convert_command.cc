@@ -231,7 +231,7 @@ void add_input_options(CLI::App& command, ConvertCommandOptions& options) {
   command
       .add_option("--kind", options.from.input.kind,
                   "Kind of the inputs, when their names don't say it")
-      ->check(CLI::IsMember(input_kinds(options.from.input.own_kinds)))
+      ->check(one_of(input_kinds(options.from.input.own_kinds)))
       ->capture_default_str()
       ->type_name("NAME");
   add_choice_options(command, options);
@@ -253,7 +253,7 @@ void add_input_options(CLI::App& command, ConvertCommandOptions& options) {
   images->needs(labels);
   labels->needs(images);
   command.add_option("--split", options.from.split, "Part of --data: train, test or both")
-      ->check(CLI::IsMember({"train", "test", "both"}))
+      ->check(one_of({"train", "test", "both"}))
       ->capture_default_str()
       ->type_name("NAME")
       ->excludes(images)

@@ -213,15 +213,14 @@ void add_options(CLI::App& command, TrainOptions& options) {
   command
       .add_option("--model", job.model,
                   fmt::format("Network to train: {}", fmt::join(nn::model_names(), ", ")))
-      ->check(CLI::IsMember(
-          std::vector<std::string>(nn::model_names().begin(), nn::model_names().end())))
+      ->check(one_of({nn::model_names().begin(), nn::model_names().end()}))
       ->capture_default_str()
       ->type_name("NAME");
   command
       .add_option("--precision", options.precision,
                   "Precision of products: float32, mixed_bfloat16, or mixed_float16 with a dynamic "
                   "loss scale")
-      ->check(CLI::IsMember({"float32", "mixed_bfloat16", "mixed_float16"}))
+      ->check(one_of({"float32", "mixed_bfloat16", "mixed_float16"}))
       ->capture_default_str()
       ->type_name("NAME");
   command
@@ -248,7 +247,7 @@ void add_options(CLI::App& command, TrainOptions& options) {
       .add_option("--networks", options.networks,
                   "trained: compares for the networks that are trained here; all: for larger ones, "
                   "too, and trains each of them with and without the tricks (half an hour)")
-      ->check(CLI::IsMember({"trained", "all"}))
+      ->check(one_of({"trained", "all"}))
       ->capture_default_str()
       ->type_name("WHICH");
   command.add_flag("--short", options.is_short,
@@ -258,7 +257,7 @@ void add_options(CLI::App& command, TrainOptions& options) {
   command
       .add_option("--compression", options.compression,
                   "Compression of the shards: gzip (as images usually are) or none")
-      ->check(CLI::IsMember({"none", "gzip"}))
+      ->check(one_of({"none", "gzip"}))
       ->capture_default_str()
       ->type_name("NAME");
   command.add_option("--threads", job.threads, "Threads to use; 0: one a core")

@@ -6,6 +6,8 @@
 
 #include <infeed/detail/parse_whole.h>
 
+#include "cli/option_checks.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -37,7 +39,7 @@ void add_image_options(CLI::App& command, ImageOptions& options) {
       .add_option("--channels", options.channels,
                   "Channels of decoded images: 1 grey, 3 RGB, 4 RGB and alpha; without it what all "
                   "have in common, or 3")
-      ->check(CLI::IsMember({1, 3, 4}))
+      ->check(one_of({"1", "3", "4"}))
       ->needs(decode)
       ->type_name("N");
   command
