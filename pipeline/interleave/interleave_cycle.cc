@@ -9,6 +9,22 @@
 
 namespace infeed::detail {
 
+namespace {
+
+/// Moves elements that lie next to each other to places `stride_bytes` apart.
+template <std::size_t kSize>
+void spread(const TypeInfo& type, std::byte* to, std::size_t stride_bytes, std::byte* from,
+            std::size_t count) {
+  const std::size_t size = kSize == 0 ? type.size : kSize;
+  for (; count > 0; --count) {
+    move_one<kSize>(type, to, from);
+    to += stride_bytes;
+    from += size;
+  }
+}
+
+}  // namespace
+
 InterleaveCycle::Slot& InterleaveCycle::at_hand() {
   if (at_ == slots_.size()) slots_.emplace_back(type_);
   return slots_[at_];
@@ -33,11 +49,13 @@ void InterleaveCycle::note_open(Slot& slot) {
 std::optional<Bookmark> InterleaveCycle::place() const {
   if (open_ > kOpenMax) return std::nullopt;
   std::vector<std::size_t> open;
+  open.reserve(open_);
   for_each_open_slot([&](std::size_t slot) { open.push_back(slot); });
   std::sort(open.begin(), open.end(),
             [this](std::size_t a, std::size_t b) { return slots_[a].outer < slots_[b].outer; });
-  Bookmark place{.inputs = {open.empty() ? opened_ : slots_[open.front()].outer},
-                 .state = {at_, block_left_, outer_ended_ ? 1U : 0U, slots_.size(), opened_}};
+  Bookmark place{.inputs = {open.empty() ? opened_ : slots_[open.front()].outer}, .state = {}};
+  place.state.reserve(kPlaceNumbers + open.size() * kSlotNumbers);
+  place.state = {at_, block_left_, outer_ended_ ? 1U : 0U, slots_.size(), opened_};
   for (const std::size_t slot : open)
     place.state.insert(place.state.end(), {slot, slots_[slot].outer, slots_[slot].taken});
   return place;
@@ -111,17 +129,13 @@ void InterleaveCycle::take_rounds(std::byte* to, std::size_t rounds) {
     if (is_over(slot)) continue;
     Chunk& in = slot.in;
     auto* from = static_cast<std::byte*>(in.front());
-    std::byte* at = to;
-    to += block * size;
-    for (std::size_t round = 0; round < rounds; ++round) {
-      if (block == 1) {
-        move_one<kSize>(type_, at, from);
-      } else {
-        type_.relocate(at, from, block);
-      }
-      from += block * size;
-      at += round_bytes;
+    if (block == 1) {
+      spread<kSize>(type_, to, round_bytes, from, rounds);
+    } else {
+      for (std::size_t round = 0; round < rounds; ++round)
+        type_.relocate(to + round * round_bytes, from + round * block * size, block);
     }
+    to += block * size;
     in.drop_front(rounds * block);
     slot.taken += rounds * block;
   }

@@ -14,6 +14,7 @@
 #include <infeed/records/whole_set.h>
 
 #include "cli/parallel.h"
+#include "cli/terminal.h"
 #include "convert/inputs/found_dataset.h"
 #include "convert/manifest.h"
 #include "dataset/record_scan.h"
