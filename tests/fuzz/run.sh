@@ -47,7 +47,8 @@ say "building in $build"
 if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"; fi
 mkdir -p "$build/findings"
 (cd "$infeed_root" && cmake --preset asan -B "$build" -DINFEED_BUILD_FUZZERS=ON -DINFEED_BUILD_TESTS=ON \
-  -DINFEED_BUILD_BENCHMARKS=OFF -DINFEED_BUILD_TOOLS=ON) >"$build/configure.log" 2>&1 ||
+  -DINFEED_BUILD_BENCHMARKS=OFF -DINFEED_BUILD_TOOLS=ON \
+  -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=8) >"$build/configure.log" 2>&1 ||
   { cat "$build/configure.log" >&2; die "CMake could not configure $build"; }
 build_targets fuzz "${targets[@]/#/infeed_fuzz_}" || die "the targets could not be built"
 
