@@ -23,6 +23,7 @@ class Site:
         self.has_ended.set()
         with self.lock:
             self.kind, self.number, self.answers, self.stored = kind, number, 0, {}
+            self.told = set()  # paths of which a version was told: only such files can change
             self.has_ended = threading.Event()
 
     def fault_of_next(self):
@@ -90,7 +91,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if content is None:
             self.answer(404)
             return
-        headers = {"ETag": '"2"' if fault == "changed" else '"1"', "Accept_Ranges": "bytes"}
+        is_changed = fault == "changed" and path in site.told
+        site.told.add(path)
+        headers = {"ETag": '"2"' if is_changed else '"1"', "Accept_Ranges": "bytes"}
         if headers["ETag"] != self.headers.get("If-Match", headers["ETag"]):
             self.answer(412)
             return
