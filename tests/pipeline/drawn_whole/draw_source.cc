@@ -7,9 +7,6 @@
 namespace infeed::test {
 namespace {
 
-/// Numbers of a step by name, which later ones extend.
-using Drawn = std::map<std::string, std::int64_t>;
-
 std::int64_t draw_count(Words& words, const DrawState& state) {
   if (words.chance(0.05)) return 0;
   if (words.chance(0.4)) return words.between(1, state.elements_bound);

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "pipeline/drawn_whole/draw_plan.h"
 
 /// The parts of draw_plan(): one source, one stage.
 namespace infeed::test {
+
+/// Numbers of a step by name, which later ones extend.
+using Drawn = std::map<std::string, std::int64_t>;
 
 /// The known properties of the stream behind the stages drawn so far.
 struct DrawState {

@@ -12,8 +12,6 @@
 /// The table of all stages that draw_stage() chooses from.
 namespace infeed::test {
 
-using Drawn = std::map<std::string, std::int64_t>;
-
 /// The state from which the function of a stage draws, and which it changes.
 struct Draw {
   Words& words;

@@ -75,8 +75,8 @@ class WatchedCalls : public ::testing::Test {
   const Dataset<std::int64_t> dataset_ = range(3);
   IteratorContext run_{IterateOptions{.recording = {.file = folder_.file("run.profile")}}};
   detail::Recorder& recorder_ = *run_.recorder();
-  const StageCounters outer_;
-  const StageCounters inner_;
+  const StageCounters outer_{};
+  const StageCounters inner_{};
 };
 
 TEST_F(WatchedCalls, TakeTheTimeOfThoseWithinThemOnce) {
