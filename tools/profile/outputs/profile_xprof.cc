@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fmt/format.h>
+#include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <infeed_xplane/xplane.pb.h>
@@ -57,7 +58,7 @@ std::string host_of(const RecordedRun& run) {
 /// written.
 class Plane {
  public:
-  Plane(std::int64_t id, const std::string& name) {
+  Plane(xplane::XPlane& plane, std::int64_t id, const std::string& name) : plane_(plane) {
     plane_.set_id(id);
     plane_.set_name(name);
   }
@@ -89,11 +90,11 @@ class Plane {
     for (const XStat& stat : stats) *metadata.add_stats() = stat;
   }
 
-  void add_line(const std::string& name, std::vector<XEvent> events) {
+  void add_line(const std::string& name, const std::vector<XEvent>& events) {
     xplane::XLine& line = *plane_.add_lines();
     line.set_id(plane_.lines_size());
     line.set_name(name);
-    for (XEvent& event : events) *line.add_events() = std::move(event);
+    for (const XEvent& event : events) *line.add_events() = event;
   }
   void add_stat(XStat stat) { *plane_.add_stats() = std::move(stat); }
 
@@ -110,8 +111,6 @@ class Plane {
     for (const XStat& stat : stats) *event.add_stats() = stat;
     return event;
   }
-
-  xplane::XPlane finished() && { return std::move(plane_); }
 
  private:
   using Ids = std::map<std::string, std::int64_t>;
@@ -135,7 +134,7 @@ class Plane {
     return stat;
   }
 
-  xplane::XPlane plane_;
+  xplane::XPlane& plane_;
   Ids events_, stats_;
 };
 
@@ -157,8 +156,8 @@ std::vector<std::size_t> detailed_steps_in_line(const RecordedRun& run) {
   return steps;
 }
 
-xplane::XPlane device_plane(const RecordedRun& run, const std::stop_token& stop) {
-  Plane plane(1, "/device:TPU:0");
+void write_device_plane(const RecordedRun& run, const std::stop_token& stop, xplane::XPlane& out) {
+  Plane plane(out, 1, "/device:TPU:0");
   for (std::size_t i = 0; i < kOperations.size(); ++i) {
     if (kOperations[i].name == nullptr) continue;
     plane.describe_event(
@@ -197,7 +196,6 @@ xplane::XPlane device_plane(const RecordedRun& run, const std::stop_token& stop)
   plane.add_stat(plane.bytes_stat("core_details", bytes_of(core)));
   plane.add_stat(plane.real_stat("peak_teraflops_per_second", 1));
   plane.add_stat(plane.real_stat("peak_hbm_bw_gigabytes_per_second", 1));
-  return std::move(plane).finished();
 }
 
 /// A stage as tf.data names its kind, so that readers know which are file reads and which run
@@ -220,14 +218,14 @@ std::string iterator_name(const RecordedStage& stage) {
 
 class HostPlane {
  public:
-  HostPlane(const RecordedRun& run, const ProfileReport& report, const std::stop_token& stop)
-      : run_(run), report_(report), stop_(stop) {}
+  HostPlane(const RecordedRun& run, const ProfileReport& report, const std::stop_token& stop,
+            xplane::XPlane& out)
+      : run_(run), report_(report), stop_(stop), plane_(out, 2, "/host:CPU") {}
 
-  xplane::XPlane written() && {
+  void write() {
     add_waits();
     add_transfers();
     add_calls();
-    return std::move(plane_).finished();
   }
 
  private:
@@ -313,7 +311,7 @@ class HostPlane {
   const ProfileReport& report_;
   const std::stop_token& stop_;
   const std::vector<std::size_t> steps_ = detailed_steps_in_line(run_);
-  Plane plane_{2, "/host:CPU"};
+  Plane plane_;
   std::uint64_t last_id_ = 0;
 };
 
@@ -340,9 +338,11 @@ std::string new_session(const std::string& logdir) {
 
 std::string profile_xspace(const RecordedRun& run, const ProfileReport& report,
                            const std::stop_token& stop) {
-  xplane::XSpace space;
-  *space.add_planes() = device_plane(run, stop);
-  *space.add_planes() = HostPlane(run, report, stop).written();
+  // In an arena no message is destroyed: a protobuf map that found no memory while it grew can't be.
+  google::protobuf::Arena arena;
+  auto& space = *google::protobuf::Arena::CreateMessage<xplane::XSpace>(&arena);
+  write_device_plane(run, stop, *space.add_planes());
+  HostPlane(run, report, stop, *space.add_planes()).write();
   space.add_hostnames(host_of(run));
   return bytes_of(space);
 }
