@@ -227,7 +227,7 @@ class Worker:
     def faults_of_files(self, job, fault, struck, wanted):
         """Of a failure: what has its final name is whole, and what isn't is gone unless the process was."""
         # A destructor of another library may need memory, and ends the command where there is none.
-        says_so = fault.what == "no_memory" and "may be left" in struck.err
+        says_so = fault.what in ("memory", "no_memory") and "may be left" in struck.err
         for name, content in struck.files.items():
             is_hidden = any(part.startswith(".") for part in name.split("/"))
             if is_hidden:

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <map>
-#include <ranges>
+#include <vector>
 
 #include <infeed/error.h>
 
@@ -20,12 +20,13 @@ constexpr int kLz4LevelMax = 3;
 }  // namespace
 
 void add_compression_options(CLI::App& command, CompressionChoice& choice) {
-  const auto names = std::views::keys(kCompressions);
+  std::vector<std::string> names;
+  for (const auto& [name, compression] : kCompressions) names.push_back(name);
   command
       .add_option("--compression", choice.name,
                   "none; gzip: smaller, everybody reads it; lz4: several times faster to read, "
                   "and 'lz4 -d' decompresses it")
-      ->check(one_of({names.begin(), names.end()}))
+      ->check(one_of(names))
       ->capture_default_str()
       ->type_name("NAME");
   command

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <new>
 #include <utility>
 
 #include "io/url.h"
@@ -69,6 +70,22 @@ Transfer::Clock::time_point Attempt::next_look(const UrlOptions& options) const 
                                            : std::min(stalled, window_begin_ + options.rate_window);
 }
 
+namespace {
+
+/// Returns what was thrown, which must not pass through libcurl. The text of a lack of memory is short
+/// enough for a string that takes none.
+HttpFailure failure_in_flight() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return {ErrorCode::resource_exhausted, "out of memory"};
+  } catch (const std::exception& error) {
+    return {ErrorCode::resource_exhausted, error.what()};
+  }
+}
+
+}  // namespace
+
 std::size_t Attempt::receive_header(char* bytes, std::size_t unit, std::size_t count,
                                     void* attempt) {
   auto& self = *static_cast<Attempt*>(attempt);
@@ -78,8 +95,8 @@ std::size_t Attempt::receive_header(char* bytes, std::size_t unit, std::size_t c
     if (next && !next->may_have_password_of(self.origin_)) {
       self.request_.set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
     }
-  } catch (const std::exception& error) {  // must not pass through libcurl
-    self.failure = HttpFailure{ErrorCode::resource_exhausted, error.what()};
+  } catch (const std::exception&) {
+    self.failure = failure_in_flight();
     return 0;
   }
   return size;
@@ -92,8 +109,8 @@ std::size_t Attempt::receive(char* bytes, std::size_t unit, std::size_t count, v
   self.window_bytes_ += size;
   try {
     return self.sink_.take(self, {bytes, size}) ? size : 0;
-  } catch (const std::exception& error) {  // must not pass through libcurl
-    self.failure = HttpFailure{ErrorCode::resource_exhausted, error.what()};
+  } catch (const std::exception&) {
+    self.failure = failure_in_flight();
     return 0;
   }
 }

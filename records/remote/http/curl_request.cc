@@ -1,8 +1,10 @@
 #include "remote/http/curl_request.h"
 
+#include <cerrno>
 #include <fmt/format.h>
 #include <mutex>
 #include <new>
+#include <sys/socket.h>
 
 #include "infeed/error.h"
 #include "remote/aws/s3_settings.h"
@@ -25,6 +27,15 @@ CurlRequest::CurlRequest() : easy_(::curl_easy_init()) {
   set(CURLOPT_USERAGENT, "infeed");
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+  set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(this));
+}
+
+curl_socket_t CurlRequest::open_socket(void* request, curlsocktype, curl_sockaddr* address) {
+  const int socket = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  static_cast<CurlRequest*>(request)->lacks_descriptors_ =
+      socket < 0 && (errno == EMFILE || errno == ENFILE);
+  return socket < 0 ? CURL_SOCKET_BAD : socket;
 }
 
 void CurlRequest::require(CURLcode code, CURLoption option) {

@@ -17,8 +17,14 @@ class CurlRequest {
   CurlRequest& operator=(const CurlRequest&) = delete;
 
   CURL* easy() const { return easy_.get(); }
-  /// Reason of the failure in libcurl's own words; may be empty.
-  std::string_view detail() const { return error_text_.data(); }
+  /// Reason of the failure in libcurl's own words; may be empty. libcurl has none for a process that
+  /// has no descriptor left.
+  std::string_view detail() const {
+    return lacks_descriptors_
+               ? "too many open files; open fewer at once (fewer threads) or raise the "
+                 "limit (ulimit -n)"
+               : error_text_.data();
+  }
 
   /// Sets an option. Throws Error internal where libcurl refuses it.
   template <class T>
@@ -42,9 +48,11 @@ class CurlRequest {
     void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
   };
   static void require(CURLcode code, CURLoption option);
+  static curl_socket_t open_socket(void* request, curlsocktype purpose, curl_sockaddr* address);
   static std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* answer);
 
   CollectedAnswer answer_;
+  bool lacks_descriptors_ = false;
   std::array<char, CURL_ERROR_SIZE> error_text_{};
   std::unique_ptr<curl_slist, Cleanup> headers_;
   std::unique_ptr<CURL, Cleanup> easy_;

@@ -181,10 +181,8 @@ void Transfers::start_attempt(const std::shared_ptr<Transfer>& transfer,
     } else {
       finish(*transfer, error.at_file(target_.name()));
     }
-  } catch (const std::exception& error) {
-    finish(*transfer, Error(ErrorCode::resource_exhausted,
-                            fmt::format("no request can be made: {}", error.what()))
-                          .at_file(target_.name()));
+  } catch (const std::exception&) {
+    finish(*transfer, Error(*terminal_error()).at_file(target_.name()));
   }
 }
 

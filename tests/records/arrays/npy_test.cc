@@ -117,7 +117,7 @@ TEST_F(Npy, RowsThatAreNotThereTakeNoMemory) {
                                       {0, kMost},
                                       {kMost, 1},
                                       {kMost, kMost}}) {
-      const Error error = error_of([&] { array.read(first, rows); });
+      const Error error = error_of([&, first = first, rows = rows] { array.read(first, rows); });
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
       EXPECT_EQ(error.message(), fmt::format("array '{}' has 4 rows; {} rows from row {} on can't "
                                              "be read",

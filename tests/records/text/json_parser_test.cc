@@ -192,7 +192,7 @@ TEST(JsonParser, ErrorsOfObjectsSayWhatStandsWhere) {
             "column 'a': the line has no such member, but a whole number from -128 to 127 (int8) "
             "is "
             "expected; a default (if_missing) would stand in for it (byte 8 of the text)"}}) {
-    EXPECT_EQ(error_of([&] { parsed(parser, {text}); }).message(), problem) << text;
+    EXPECT_EQ(error_of([&, text = text] { parsed(parser, {text}); }).message(), problem) << text;
   }
 }
 
