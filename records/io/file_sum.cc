@@ -46,11 +46,13 @@ std::optional<FileDifference> compare_file(const std::string& file, const FileSu
                         wanted.crc32c, found.bytes),
       true};
 } catch (const std::filesystem::filesystem_error& error) {
-  return FileDifference{fmt::format("can't be looked at: {}", error.code().message())};
+  return FileDifference{.text = fmt::format("can't be looked at: {}", error.code().message()),
+                        .is_known = false};
 } catch (const Error& error) {
   if (error.code() == ErrorCode::cancelled) throw;
   if (error.code() == ErrorCode::not_found) return FileDifference{"is missing"};
-  return FileDifference{fmt::format("can't be read: {}", error.message())};
+  return FileDifference{.text = fmt::format("can't be read: {}", error.message()),
+                        .is_known = error.code() == ErrorCode::data_loss};
 }
 
 }  // namespace infeed

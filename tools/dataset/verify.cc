@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -54,30 +55,31 @@ std::string look_for_damage(const std::string& file, std::uint64_t records_wante
   }
 }
 
-/// Returns the difference to the manifest; empty if there is none.
-std::string compare(const std::string& file, const FileSum& wanted, std::uint64_t records,
-                    const std::stop_token& stop) {
+/// Returns the difference to the manifest, if there is one.
+std::optional<Problem> compare(const std::string& file, const FileSum& wanted,
+                               std::uint64_t records, const std::stop_token& stop) {
   const auto wrong = compare_file(file, wanted, FileCheck::content, stop);
-  if (!wrong) return {};
-  const std::string what = "it " + wrong->text;
-  return records == 0 || !wrong->can_be_read ? what : what + look_for_damage(file, records, stop);
+  if (!wrong) return std::nullopt;
+  Problem problem{file, "it " + wrong->text, wrong->is_known};
+  if (records != 0 && wrong->can_be_read) problem.text += look_for_damage(file, records, stop);
+  return problem;
 }
 
 std::vector<Problem> check_shard(const std::string& folder, const ShardEntry& entry,
                                  const std::stop_token& stop) {
   std::vector<Problem> problems;
   const std::string file = (fs::path(folder) / entry.file).string();
-  const std::string wrong = compare(file, entry.sum, entry.examples, stop);
-  if (!wrong.empty()) problems.push_back({file, wrong});
+  if (auto wrong = compare(file, entry.sum, entry.examples, stop))
+    problems.push_back(*std::move(wrong));
   if (!entry.side_file) return problems;
-  const std::string side_file = file + entry.side_file->ending;
-  const std::string wrong_beside = compare(side_file, entry.side_file->sum, 0, stop);
-  if (wrong_beside.empty()) return problems;
-  const bool is_index = entry.side_file->ending == ".index";
-  problems.push_back(
-      {side_file, wrong_beside + (is_index ? "; make it anew with infeed index"
-                                           : "; copy it anew: without it the shard is read by one "
-                                             "thread")});
+  auto wrong = compare(file + entry.side_file->ending, entry.side_file->sum, 0, stop);
+  if (!wrong) return problems;
+  if (wrong->is_known) {
+    wrong->text += entry.side_file->ending == ".index"
+                       ? "; make it anew with infeed index"
+                       : "; copy it anew: without it the shard is read by one thread";
+  }
+  problems.push_back(*std::move(wrong));
   return problems;
 }
 

@@ -20,6 +20,7 @@ struct VerifyOptions {
 struct Problem {
   std::string file;
   std::string text;
+  bool is_known = true;  ///< false: it can't be read now, as without a network
 };
 
 struct Verification {

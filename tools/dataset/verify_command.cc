@@ -85,6 +85,13 @@ class VerifyRun {
                   fmt::format("{} {} finished: run the same infeed convert again, and verify then",
                               counted(problems, "conversion"), problems == 1 ? "isn't" : "aren't"));
     }
+    if (problems == count_unknown()) {
+      throw Error(
+          ErrorCode::unavailable,
+          fmt::format("{} can't be read now, so nothing is known of {}: verify again when what "
+                      "stands above is over",
+                      counted(problems, "file"), problems == 1 ? "it" : "them"));
+    }
     throw Error(ErrorCode::data_loss,
                 fmt::format("{} problem{} found; what is damaged can be copied anew, or its whole "
                             "records saved with infeed repair",
@@ -215,6 +222,16 @@ class VerifyRun {
   std::size_t count_problems() const {
     std::size_t count = 0;
     for (const Checked& checked : checked_) count += checked.verification.problems.size();
+    return count;
+  }
+
+  /// Problems of files of which nothing is known.
+  std::size_t count_unknown() const {
+    std::size_t count = 0;
+    for (const Checked& checked : checked_) {
+      count += static_cast<std::size_t>(std::ranges::count_if(
+          checked.verification.problems, [](const Problem& problem) { return !problem.is_known; }));
+    }
     return count;
   }
 

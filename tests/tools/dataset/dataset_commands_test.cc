@@ -80,6 +80,18 @@ TEST_F(DatasetCommands, VerifyFindsEveryKindOfDamage) {
   expect_problem(data(), {"1 problem", "the manifest is damaged"});
 }
 
+/// A file that can't be read for a while isn't called damaged. An index shall not be made anew for that.
+TEST_F(DatasetCommands, VerifyOfFilesThatCantBeReadNow) {
+  const std::string index = shard(1) + ".index";
+  fs::remove(index);
+  fs::create_symlink(index, index);
+  expect_problem(data(), {"1 problem", index + ": it can't be looked at: Too many levels"},
+                 "unavailable: 1 file can't be read now, so nothing is known of it");
+  EXPECT_THAT(verify(data()).out, Not(HasSubstr("make it anew")));
+  fs::remove(shard(2));
+  expect_problem(data(), {"2 problems", shard(2) + ": it is missing"});
+}
+
 TEST_F(DatasetCommands, VerifyFindsEveryChangedByte) {
   const std::string whole = read_whole(shard(0));
   std::mt19937 random(9);

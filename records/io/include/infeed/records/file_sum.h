@@ -34,6 +34,7 @@ enum class FileCheck { size, content };
 struct FileDifference {
   std::string text;          ///< "has 6 bytes instead of 10", "is missing"
   bool can_be_read = false;  ///< there are other bytes
+  bool is_known = true;      ///< false: it can't be read now, which may pass
 };
 
 /// Compares a file with the sum that it should have: its size alone, or all of it. By URL always all
