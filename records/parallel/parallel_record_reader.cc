@@ -33,7 +33,7 @@ class ParallelRecordReader::State {
 
   std::size_t read(std::span<Record> out) {
     if (out.empty()) return 0;
-    has_begun_ = true;
+    if (!has_begun_) has_begun_ = true;  // written before a thread may read it, and not again
     const std::size_t count = source_->read(out);
     passed_ += count;
     return count;
