@@ -55,8 +55,7 @@ Outcome try_once(const ServiceRequest& request) {
   ::curl_easy_getinfo(curl.easy(), CURLINFO_CONNECT_TIME_T, &connect_us);
   ::curl_easy_getinfo(curl.easy(), CURLINFO_RESPONSE_CODE, &outcome.answer.status);
   outcome.is_connected = connect_us > 0;
-  outcome.detail =
-      curl.detail().empty() ? ::curl_easy_strerror(outcome.code) : std::string(curl.detail());
+  outcome.detail = curl.detail().empty() ? ::curl_easy_strerror(outcome.code) : curl.detail();
   return outcome;
 }
 

@@ -10,6 +10,22 @@
 
 namespace infeed::detail {
 
+namespace {
+
+/// Returns what was thrown, which must not pass through libcurl. The text of a lack of memory is short
+/// enough for a string that takes none.
+HttpFailure failure_in_flight() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return {ErrorCode::resource_exhausted, "out of memory"};
+  } catch (const std::exception& error) {
+    return {ErrorCode::resource_exhausted, error.what()};
+  }
+}
+
+}  // namespace
+
 Attempt::Attempt(std::shared_ptr<Transfer> transfer, Sink& sink)
     : transfer_(std::move(transfer)), sink_(sink) {}
 
@@ -69,22 +85,6 @@ Transfer::Clock::time_point Attempt::next_look(const UrlOptions& options) const 
   return options.bytes_per_second_min == 0 ? stalled
                                            : std::min(stalled, window_begin_ + options.rate_window);
 }
-
-namespace {
-
-/// Returns what was thrown, which must not pass through libcurl. The text of a lack of memory is short
-/// enough for a string that takes none.
-HttpFailure failure_in_flight() {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return {ErrorCode::resource_exhausted, "out of memory"};
-  } catch (const std::exception& error) {
-    return {ErrorCode::resource_exhausted, error.what()};
-  }
-}
-
-}  // namespace
 
 std::size_t Attempt::receive_header(char* bytes, std::size_t unit, std::size_t count,
                                     void* attempt) {

@@ -31,7 +31,7 @@ class Attempt {
 
   CURL* easy() const { return request_.easy(); }
   Transfer& transfer() const { return *transfer_; }
-  std::string_view detail() const { return request_.detail(); }
+  std::string detail() const { return request_.detail(); }
 
   /// Returns why the request is to be given up; an empty text while its bytes come quickly enough.
   std::string why_stalled(const UrlOptions& options, Transfer::Clock::time_point now);

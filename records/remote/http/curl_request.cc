@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "infeed/error.h"
+#include "infeed/records/file.h"
 #include "remote/aws/s3_settings.h"
 
 namespace infeed::detail {
@@ -33,9 +34,14 @@ CurlRequest::CurlRequest() : easy_(::curl_easy_init()) {
 
 curl_socket_t CurlRequest::open_socket(void* request, curlsocktype, curl_sockaddr* address) {
   const int socket = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-  static_cast<CurlRequest*>(request)->lacks_descriptors_ =
-      socket < 0 && (errno == EMFILE || errno == ENFILE);
+  static_cast<CurlRequest*>(request)->descriptors_errno_ =
+      socket < 0 && (errno == EMFILE || errno == ENFILE) ? errno : 0;
   return socket < 0 ? CURL_SOCKET_BAD : socket;
+}
+
+std::string CurlRequest::detail() const {
+  if (descriptors_errno_ == 0) return error_text_.data();
+  return system_error("open a socket", {}, descriptors_errno_).message();
 }
 
 void CurlRequest::require(CURLcode code, CURLoption option) {

@@ -19,12 +19,7 @@ class CurlRequest {
   CURL* easy() const { return easy_.get(); }
   /// Reason of the failure in libcurl's own words; may be empty. libcurl has none for a process that
   /// has no descriptor left.
-  std::string_view detail() const {
-    return lacks_descriptors_
-               ? "too many open files; open fewer at once (fewer threads) or raise the "
-                 "limit (ulimit -n)"
-               : error_text_.data();
-  }
+  std::string detail() const;
 
   /// Sets an option. Throws Error internal where libcurl refuses it.
   template <class T>
@@ -52,7 +47,7 @@ class CurlRequest {
   static std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* answer);
 
   CollectedAnswer answer_;
-  bool lacks_descriptors_ = false;
+  int descriptors_errno_ = 0;  ///< EMFILE or ENFILE where no socket could be opened
   std::array<char, CURL_ERROR_SIZE> error_text_{};
   std::unique_ptr<curl_slist, Cleanup> headers_;
   std::unique_ptr<CURL, Cleanup> easy_;

@@ -81,15 +81,15 @@ RecordedRun parallel_recording_of(const Truth& truth, int threads) {
 }
 
 std::string recording_text(const RecordedRun& run) {
-  using Ordered = nlohmann::ordered_json;
-  const Ordered header = {{"process", run.process},
-                          {"program", run.program},
-                          {"host", run.host},
-                          {"started_unix_s", run.started_unix_s},
-                          {"slow_after_ns", run.slow_after_ns}};
+  using OrderedJson = nlohmann::ordered_json;
+  const OrderedJson header = {{"process", run.process},
+                              {"program", run.program},
+                              {"host", run.host},
+                              {"started_unix_s", run.started_unix_s},
+                              {"slow_after_ns", run.slow_after_ns}};
   // A recording is known by its first bytes, which have a space.
   std::string text = "{\"infeed_recording\": 1," + header.dump().substr(1) + "\n";
-  Ordered stages = Ordered::array();
+  OrderedJson stages = OrderedJson::array();
   for (const RecordedStage& stage : run.stages) {
     stages.push_back({{"id", stage.id},
                       {"name", stage.name},
@@ -99,34 +99,36 @@ std::string recording_text(const RecordedRun& run) {
                       {"inside", stage.inside},
                       {"runs_ahead", stage.runs_ahead}});
   }
-  text += Ordered{{"stages", stages}}.dump() + "\n";
+  text += OrderedJson{{"stages", stages}}.dump() + "\n";
   for (const RecordedWindow& window : run.windows) {
-    Ordered rows = Ordered::array();
+    OrderedJson rows = OrderedJson::array();
     for (const StageWindow& row : window.stages) {
       rows.push_back({row.stage, row.elements, row.bytes, row.cpu_ns, row.blocked_ns, row.wait_ns,
                       row.full_ns, row.buffered_elements, row.buffered_bytes,
                       row.queue_elements_max, row.parallelism});
     }
-    const Ordered entry = {{"begin_ns", window.begin_ns},
-                           {"length_ns", window.length_ns},
-                           {"elements", window.elements},
-                           {"consumer_wait_ns", window.consumer_wait_ns},
-                           {"process_cpu_ns", window.process_cpu_ns},
-                           {"throttled_ns", window.throttled_ns},
-                           {"cores", window.cores},
-                           {"cores_of_others", window.cores_of_others},
-                           {"memory_bytes", window.memory_bytes},
-                           {"memory_limit_bytes", window.memory_limit_bytes},
-                           {"stages", rows}};
-    text += Ordered{{"window", entry}}.dump() + "\n";
+    const OrderedJson entry = {{"begin_ns", window.begin_ns},
+                               {"length_ns", window.length_ns},
+                               {"elements", window.elements},
+                               {"consumer_wait_ns", window.consumer_wait_ns},
+                               {"process_cpu_ns", window.process_cpu_ns},
+                               {"throttled_ns", window.throttled_ns},
+                               {"cores", window.cores},
+                               {"cores_of_others", window.cores_of_others},
+                               {"memory_bytes", window.memory_bytes},
+                               {"memory_limit_bytes", window.memory_limit_bytes},
+                               {"stages", rows}};
+    text += OrderedJson{{"window", entry}}.dump() + "\n";
   }
   for (const RecordedStep& step : run.steps) {
-    const Ordered row = {step.number,     step.begin_ns,      step.infeed_wait_ns, step.transfer_ns,
-                         step.compute_ns, step.all_reduce_ns, step.idle_ns,        step.elements};
-    text += Ordered{{"steps", Ordered::array({row})}, {"measured", run.has_steps}}.dump() + "\n";
+    const OrderedJson row = {step.number,      step.begin_ns,   step.infeed_wait_ns,
+                             step.transfer_ns, step.compute_ns, step.all_reduce_ns,
+                             step.idle_ns,     step.elements};
+    text += OrderedJson{{"steps", OrderedJson::array({row})}, {"measured", run.has_steps}}.dump() +
+            "\n";
   }
-  const Ordered end = {{"at_ns", run.end_ns()}, {"why", "end of data"}, {"dropped_events", 0}};
-  return text + Ordered{{"end", end}}.dump() + "\n";
+  const OrderedJson end = {{"at_ns", run.end_ns()}, {"why", "end of data"}, {"dropped_events", 0}};
+  return text + OrderedJson{{"end", end}}.dump() + "\n";
 }
 
 std::vector<std::int64_t> drawn_times(std::size_t count, std::int64_t least_ps,
